@@ -1,0 +1,48 @@
+"""Command line: `python -m toolkit COMMAND`, also installed as `toolkit`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {
+    "quickstart": "the first trade, from faucet to closed position, on the local venue",
+    "lab": "open JupyterLab at the walkthroughs",
+    "learn": "copy the walkthroughs to a folder of yours",
+    "venue": "serve the local venue on 127.0.0.1",
+    "sign": "sign unsigned requests, one JSON a line",
+    "verify": "tell the signer of signed requests, one JSON a line",
+    "doctor": "look at versions, clock, reachability, keys and agents, and say what to do next",
+    "bench": "run the benchmarks",
+}
+"""Command → one line of help. Each lives in toolkit/cli/<command>.py with `configure(parser)` and `run(args) -> int`."""
+
+
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser; only the chosen command's module is loaded, so that start-up stays quick."""
+    parser = argparse.ArgumentParser(prog="toolkit", description=__doc__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary)
+        if name == chosen:
+            importlib.import_module(f"toolkit.cli.{name}").configure(command)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((word for word in words if word in COMMANDS), None)
+    args = build_parser(chosen).parse_args(words)
+    try:
+        return int(importlib.import_module(f"toolkit.cli.{args.command}").run(args))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The client: transport, exchange calls, Info queries, live feed, order intents."""

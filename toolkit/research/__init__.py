@@ -1,0 +1,1 @@
+"""Strategies on history, on the local venue and live: backtest, sweep, metrics, recorder."""

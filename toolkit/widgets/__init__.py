@@ -1,0 +1,1 @@
+"""Widgets for notebooks: order ticket, order book, trades, candles, blotter, account."""
