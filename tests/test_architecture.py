@@ -60,7 +60,5 @@ def test_importing_the_toolkit_loads_no_heavy_module() -> None:
         "google.protobuf",
     )
     code = f"import sys, toolkit; print([m for m in {heavy!r} if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
