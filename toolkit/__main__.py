@@ -17,7 +17,7 @@ COMMANDS = {
     "doctor": "look at versions, clock, reachability, keys and agents, and say what to do next",
     "bench": "run the benchmarks",
 }
-"""Command → one line of help. Each lives in toolkit/cli/<command>.py with `configure(parser)` and `run(args) -> int`."""
+"""Command → one line of help. Each lives in toolkit/cli/<command>.py: `configure(parser)` and `run(args) -> int`."""
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
