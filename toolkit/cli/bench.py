@@ -1,0 +1,85 @@
+"""`toolkit bench`: the benchmarks, as a table and as JSON, with how far each is from its target."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import platform
+import sys
+from collections.abc import Sequence
+
+from ..benchmarks import MODULES, Row
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `toolkit bench`."""
+    parser.add_argument("only", nargs="*", metavar="NAME", help=f"which of {', '.join(MODULES)} (default: all)")
+    parser.add_argument(
+        "--json", metavar="FILE", help="also write the rows as JSON to FILE; - for standard output only"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print; the exit code is 1 when a target is missed."""
+    unknown = sorted(set(args.only) - set(MODULES))
+    if unknown:
+        print(
+            f"toolkit bench: no benchmark named {', '.join(unknown)}; there are {', '.join(MODULES)}", file=sys.stderr
+        )
+        return 2
+    measured: list[Row] = []
+    for name in args.only or MODULES:
+        print(f"measuring {name} …", file=sys.stderr, flush=True)
+        measured += importlib.import_module(f"toolkit.benchmarks.{name}").rows()
+    if args.json != "-":
+        print(table(measured))
+    if args.json:
+        text = json.dumps({"machine": _machine(), "rows": [row.as_dict() for row in measured]}, indent=1)
+        if args.json == "-":
+            print(text)
+        else:
+            with open(args.json, "w", encoding="utf-8") as out:
+                out.write(text + "\n")
+    return 0 if all(row.met is not False for row in measured) else 1
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows as aligned text: value, ratio to the peer, target, and how far from it."""
+    head = ("what", "measured", "beside its peer", "target", "")
+    body = [(row.name, _number(row.value, row.unit), _peer(row), _target(row), _verdict(row)) for row in rows]
+    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in [head, *body]
+    ]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def _number(value: float, unit: str) -> str:
+    text = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return f"{text} {unit}".rstrip()
+
+
+def _peer(row: Row) -> str:
+    return "" if row.ratio is None else f"{row.ratio:.2f} × {row.peer}"
+
+
+def _target(row: Row) -> str:
+    if row.target is None:
+        return ""
+    sign = "≥" if row.better == "higher" else "≤"
+    unit = "×" if row.measure == "ratio" else row.unit
+    aim = "" if row.aim is None else f" (aim {row.aim:g})"
+    return f"{sign} {row.target:,g} {unit}{aim}".rstrip()
+
+
+def _verdict(row: Row) -> str:
+    if row.met is None or row.distance is None:
+        return row.note
+    word = "met" if row.met else "MISSED"
+    return f"{word}, {row.distance:.2f} of the target" + (f"; {row.note}" if row.note else "")
+
+
+def _machine() -> dict[str, str]:
+    return {"python": platform.python_version(), "system": platform.platform(), "processor": platform.machine()}

@@ -1,0 +1,168 @@
+"""Index prices of the simulated market: a path forward in ticks of 3 s, and a past to look back on.
+
+Both are integer arithmetic on a seed, so they are the same everywhere. The past is made by chunks of a day on demand:
+daily end points walk backwards from the price at genesis, and a bridge of minutes joins each pair. Nothing of
+it is stored, and any day costs the same, however far back it lies.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from .rng import SIGMA, Rng, mix
+
+FINE = 1 << 16
+"""Sub-ticks in a tick: the index moves by less than a tick at a time."""
+MINUTE_MS = 60_000
+CHUNK = 1440
+"""Minutes in one chunk of the past."""
+PAST_CHUNKS = 1200
+"""How many days of past there are."""
+_PPM = 1_000_000
+_TICKS_A_DAY_ROOT = 170  # square root of 28,800 ticks of 3 s
+_CHUNK_ROOT = 38  # square root of 1,440 minutes
+
+
+class Shape(NamedTuple):
+    """How one product's index behaves. Prices in ticks, quantities in steps."""
+
+    code: int
+    start: int
+    """Index price at genesis, in ticks."""
+    daily_ppm: int
+    """Standard deviation of a day's return, in millionths."""
+    minute_steps: int
+    """Typical traded quantity of a minute, in steps."""
+    unit: int
+    """Micro-USDC of one tick times one step."""
+
+
+class Bar(NamedTuple):
+    """One minute of the past: start in ms, prices in ticks, volume in steps, turnover in micro-USDC."""
+
+    start: int
+    open: int
+    high: int
+    low: int
+    close: int
+    volume: int
+    turnover: int
+    trades: int
+
+
+_STARTS = {
+    "BTCUSDC": ("62500", 24_000),
+    "ETHUSDC": ("2450", 32_000),
+    "SOLUSDC": ("142", 42_000),
+    "XRPUSDC": ("0.62", 40_000),
+}
+_MINUTE_VALUE = Decimal(180_000)
+
+
+def default_shape(code: int, symbol: str, tick: Decimal, step: Decimal, unit: int) -> Shape:
+    """Return the shape of a listed product; one without a preset starts at 100 USDC with 4 % a day."""
+    price_text, daily = _STARTS.get(symbol, ("100", 40_000))
+    price = Decimal(price_text)
+    return Shape(code, max(1, int(price / tick)), daily, max(1, int(_MINUTE_VALUE / price / step)), unit)
+
+
+class IndexPath:
+    """The forward path of one index. All attributes are integers; together they are its state."""
+
+    __slots__ = ("calm", "code", "daily_ppm", "fine", "rng", "volatility")
+
+    def __init__(self, shape: Shape, seed: int) -> None:
+        self.code: int = shape.code
+        self.daily_ppm: int = shape.daily_ppm
+        self.fine: int = shape.start * FINE
+        """Index price in sub-ticks."""
+        self.volatility: int = _PPM
+        """Present volatility as millionths of the usual one; it clusters and reverts."""
+        self.calm: int = 0
+        """Ticks left in which no jump comes, after one came."""
+        self.rng: Rng = Rng(mix(seed, shape.code, 0x1D))
+
+    def advance(self) -> int:
+        """Move by one tick of 3 s and return the index price in whole ticks (at least 1)."""
+        rng = self.rng
+        shock = rng.normal()
+        self.volatility += (_PPM - self.volatility) // 256 + (abs(shock) - 797_885) * self.volatility // (24 * SIGMA)
+        self.volatility = min(max(self.volatility, 350_000), 3_500_000)
+        move = self.fine * self.daily_ppm // _PPM * shock // SIGMA // _TICKS_A_DAY_ROOT
+        self.fine += move * self.volatility // _PPM
+        if self.calm:
+            self.calm -= 1
+        elif rng.chance(120):
+            self.fine += self.fine * self.daily_ppm // _PPM * rng.normal() // SIGMA // 6
+            self.calm = 400
+        self.fine = max(self.fine, FINE)
+        return self.fine // FINE
+
+
+@lru_cache(maxsize=64)
+def _ends(seed: int, shape: Shape) -> tuple[int, ...]:
+    rng = Rng(mix(seed, shape.code, 0xDA7))
+    anchor = shape.start * FINE
+    ends = [anchor]
+    for _ in range(PAST_CHUNKS):
+        price = ends[-1]
+        step = price * shape.daily_ppm // _PPM * rng.normal() // SIGMA
+        ends.append(max(price + step + (anchor - price) // 220, anchor // 20, FINE))
+    return tuple(ends)
+
+
+@lru_cache(maxsize=512)
+def past_chunk(seed: int, shape: Shape, genesis: int, chunk: int) -> tuple[Bar, ...]:
+    """Return the 1,440 minute bars of day `chunk` before genesis (0 is the last one), oldest first.
+
+    `genesis` is in ms; the past ends at the start of its minute, where the price is `shape.start`.
+    """
+    if not 0 <= chunk < PAST_CHUNKS:
+        return ()
+    ends = _ends(seed, shape)
+    first, last = ends[chunk + 1], ends[chunk]
+    rng = Rng(mix(seed, shape.code, 0xC4, chunk))
+    sigma = first * shape.daily_ppm // _PPM // _CHUNK_ROOT
+    walk, volatility, level = [], _PPM, 0
+    for _ in range(CHUNK):
+        shock = rng.normal()
+        volatility += (_PPM - volatility) // 64 + (abs(shock) - 797_885) * volatility // (12 * SIGMA)
+        volatility = min(max(volatility, 400_000), 3_000_000)
+        level += sigma * shock // SIGMA * volatility // _PPM
+        walk.append(level)
+    origin = genesis // MINUTE_MS * MINUTE_MS - (chunk + 1) * CHUNK * MINUTE_MS
+    drift = last - first - level
+    bars, before = [], first
+    for i, moved in enumerate(walk):
+        after = max(first + moved + drift * (i + 1) // CHUNK, FINE)
+        bars.append(_bar(rng, shape, origin + i * MINUTE_MS, before, after, sigma))
+        before = after
+    return tuple(bars)
+
+
+def _bar(rng: Rng, shape: Shape, start: int, before: int, after: int, sigma: int) -> Bar:
+    spice = rng.bits()
+    up, down = (spice & 0xFFFF) * sigma >> 17, (spice >> 16 & 0xFFFF) * sigma >> 17
+    opened, closed = max(before // FINE, 1), max(after // FINE, 1)
+    high = max((max(before, after) + up) // FINE, 1)
+    low = max((min(before, after) - down) // FINE, 1)
+    heat = 0x6000 + (spice >> 32 & 0xFFFF) + min(abs(after - before) * 0x8000 // max(sigma, 1), 0x40000)
+    volume = max(shape.minute_steps * heat >> 16, 1)
+    turnover = volume * (opened + high + low + closed) * shape.unit // 4
+    return Bar(start, opened, high, low, closed, volume, turnover, 4 + (heat >> 13) + (spice >> 48 & 7))
+
+
+def past(seed: int, shape: Shape, genesis: int, start: int, end: int) -> list[Bar]:
+    """Return the minute bars that begin in [start, end), both in ms, before genesis; oldest first."""
+    edge = genesis // MINUTE_MS * MINUTE_MS
+    end = min(end, edge)
+    if start >= end:
+        return []
+    span = CHUNK * MINUTE_MS
+    newest, oldest = (edge - end) // span, (edge - start - 1) // span
+    bars: list[Bar] = []
+    for chunk in range(min(oldest, PAST_CHUNKS - 1), newest - 1, -1):
+        bars.extend(bar for bar in past_chunk(seed, shape, genesis, chunk) if start <= bar.start < end)
+    return bars
