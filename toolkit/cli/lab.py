@@ -1,0 +1,36 @@
+"""`toolkit lab`: open JupyterLab at the walkthroughs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+from .. import walkthroughs
+from ..errors import InputError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `toolkit lab`."""
+    parser.add_argument("folder", nargs="?", default="walkthroughs", help="your copy (default: ./walkthroughs)")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Copy the walkthroughs if they are not there yet and start JupyterLab on their index."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        name = Path(sys.executable).name
+        print(
+            f'toolkit lab: JupyterLab is not installed; run: {name} -m pip install "jupyterlab>=4.2"', file=sys.stderr
+        )
+        return 1
+    target = Path(args.folder)
+    try:
+        walkthroughs.copy(target)
+    except (InputError, OSError) as error:
+        print(f"toolkit lab: {error}", file=sys.stderr)
+        return 1
+    command = [sys.executable, "-m", "jupyterlab", str(target / "index.ipynb"), f"--notebook-dir={target}"]
+    return subprocess.call([*command, "--no-browser"] if args.no_browser else command)

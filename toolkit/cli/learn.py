@@ -1,0 +1,31 @@
+"""`toolkit learn`: copy the walkthroughs to a folder of the user's."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from .. import walkthroughs
+from ..errors import InputError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `toolkit learn`."""
+    parser.add_argument("folder", nargs="?", default="walkthroughs", help="where to put them (default: ./walkthroughs)")
+    parser.add_argument("--overwrite", action="store_true", help="replace files that are there already")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Copy, and say what was copied and what was kept."""
+    target = Path(args.folder)
+    try:
+        copied = walkthroughs.copy(target, overwrite=args.overwrite)
+    except (InputError, OSError) as error:
+        print(f"toolkit learn: {error}", file=sys.stderr)
+        return 1
+    if copied:
+        print(f"{len(copied)} files are in {target}. Open them with: toolkit lab {target}")
+    else:
+        print(f"{target} has them all already; --overwrite replaces them.")
+    return 0

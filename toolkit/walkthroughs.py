@@ -1,0 +1,41 @@
+"""Where the walkthrough notebooks are: in the source tree, or inside the installed package."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from .errors import InputError
+
+
+def folder() -> Path:
+    """Return the folder that holds the walkthroughs of this installation."""
+    here = Path(__file__).resolve().parent
+    for place in (here.parent / "notebooks", here / "notebooks"):
+        if any(place.glob("*.ipynb")):
+            return place
+    raise InputError(
+        "the walkthroughs are not part of this installation; install the package from its wheel or source tree",
+        field="walkthroughs",
+        rule="installed",
+    )
+
+
+def copy(target: Path, *, overwrite: bool = False) -> list[Path]:
+    """Copy every walkthrough into `target` (made if missing) and return the new files.
+
+    A file that exists there already is kept unless `overwrite`: it may hold somebody's work.
+    """
+    source = folder()
+    copied = []
+    for path in sorted(source.rglob("*")):
+        part = path.relative_to(source)
+        if path.is_dir() or any(name.startswith((".", "__")) for name in part.parts):
+            continue
+        goal = target / part
+        if goal.exists() and not overwrite:
+            continue
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, goal)
+        copied.append(goal)
+    return copied
