@@ -1,0 +1,42 @@
+"""The state as bytes: dump, load, hash.
+
+MessagePack of the typed state, with dictionaries in the order they grew, because that order is part of how the venue
+goes on. Nothing in it depends on the hash seed of the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from ..errors import VenueError
+from .core import Core
+from .state import State
+
+MAGIC = b"toolkit venue state 1\n"
+"""First bytes of a dump; the number changes with the shape of the state."""
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(State)
+
+
+def dump(core: Core) -> bytes:
+    """Return the whole state of a core as bytes."""
+    return MAGIC + _encoder.encode(core.state)
+
+
+def load(data: bytes) -> Core:
+    """Return a core that goes on where the dumped one stood. Raises VenueError for other bytes."""
+    if not data.startswith(MAGIC):
+        raise VenueError(f"these bytes are no dump of this version: they begin with {data[:24]!r}, not {MAGIC!r}")
+    try:
+        state = _decoder.decode(data[len(MAGIC) :])
+    except msgspec.DecodeError as error:
+        raise VenueError(f"the dump is damaged: {error}") from error
+    return Core(state=state)
+
+
+def state_hash(core: Core) -> str:
+    """Return the SHA-256 of the dump, as 64 hex digits."""
+    return hashlib.sha256(dump(core)).hexdigest()

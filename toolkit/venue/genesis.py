@@ -1,0 +1,82 @@
+"""How a venue begins: its products, margin tables, fee tiers, seed and time (venue-facts, "Trading rules")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+GENESIS_TIME = 1_767_225_600_000
+"""2026-01-01T00:00:00Z, where manual clocks begin."""
+
+
+def _product(
+    code: int, base: str, tick: str, step: str, leverage: int, table: int, limits: tuple[str, str]
+) -> dict[str, Any]:
+    places = [len(text.partition(".")[2]) for text in (tick, step)]
+    return {
+        "name": f"{base} perpetual",
+        "symbol": f"{base}USDC",
+        "code": str(code),
+        "currencyCode": 1,
+        "maxLeverage": str(leverage),
+        "pricePrecision": places[0],
+        "qtyPrecision": places[1],
+        "tickSize": tick,
+        "stepSize": step,
+        "maxOrderQty": limits[0],
+        "maxSlippagePct": "0.05",
+        "maxPositionNtnl": limits[1],
+        "fundingInterval": 14_400,
+        "productType": "perpetual",
+        "listStatus": "listed",
+        "onlyIsolated": False,
+        "baseCurrency": base,
+        "quoteCurrency": "USDC",
+        "settleCurrency": "USDC",
+        "minOrderValue": "10",
+        "defaultMakerFeeRate": "0.0001",
+        "defaultTakerFeeRate": "0.0006",
+        "marginTableId": table,
+    }
+
+
+def _tier(floor: str, rate: str, leverage: str) -> dict[str, str]:
+    return {"minimumValue": floor, "maintainMarginRatio": rate, "maxLeverage": leverage}
+
+
+def default_products() -> list[dict[str, Any]]:
+    """Return the ProductMeta rows the local venue begins with."""
+    return [
+        _product(1, "BTC", "0.1", "0.001", 40, 1, ("1000", "100000000")),
+        _product(2, "ETH", "0.01", "0.001", 40, 1, ("20000", "100000000")),
+        _product(3, "SOL", "0.001", "0.01", 25, 2, ("200000", "20000000")),
+        _product(4, "XRP", "0.0001", "1", 25, 2, ("10000000", "20000000")),
+    ]
+
+
+def default_margin_tables() -> dict[int, list[dict[str, str]]]:
+    """Return the riskLimitVo rows by table id; the maintenance rate of a tier is half of 1 / its leverage limit."""
+    return {
+        1: [_tier("0", "0.0125", "40"), _tier("20000000", "0.025", "20")],
+        2: [_tier("0", "0.02", "25"), _tier("2000000", "0.025", "20"), _tier("5000000", "0.05", "10")],
+        3: [_tier("0", "0.025", "20"), _tier("1000000", "0.05", "10")],
+    }
+
+
+def default_prices() -> dict[int, str]:
+    """Return the index price each product begins at."""
+    return {1: "60000.0", 2: "3000.00", 3: "150.000", 4: "0.5000"}
+
+
+class Genesis(msgspec.Struct, frozen=True):
+    """The first state of a venue; the same genesis and commands give the same bytes."""
+
+    seed: int = 7
+    time: int = GENESIS_TIME
+    products: list[dict[str, Any]] = msgspec.field(default_factory=default_products)
+    margin_tables: dict[int, list[dict[str, str]]] = msgspec.field(default_factory=default_margin_tables)
+    prices: dict[int, str] = msgspec.field(default_factory=default_prices)
+    """First index, mark and last price by product code, decimal text."""
+    block_ms: int = 1000
+    settings: dict[str, Any] = msgspec.field(default_factory=dict)

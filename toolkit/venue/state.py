@@ -1,0 +1,454 @@
+"""Everything the venue remembers: the state that is hashed, dumped, replayed.
+
+Only ints, strings, bools, None and containers of them. Units: prices in ticks, quantities in steps, money in
+micro-USDC (1e-6), times in int milliseconds, rates in parts of `RATE` (1e-8), leverage in hundredths; addresses are
+lower-case 0x text. What can be rebuilt from here (books, trigger queues, Product objects) is kept by the Core instead.
+
+A room of the venue that remembers something adds its own Struct here, and a field with a default to `State`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+RATE = 100_000_000
+"""Rates (fees, slippage, funding) are whole numbers of 1/RATE: 1 % is 1_000_000."""
+
+# Order statuses; names on the wire are in STATUS_NAMES.
+NEW, PARTIALLY_FILLED, FILLED, CANCELED, UNTRIGGERED, REJECTED = 1, 2, 3, 4, 5, 6
+STATUS_NAMES = ("", "NEW", "PARTIALLY_FILLED", "FILLED", "CANCELED", "ORDER_STATUS_UNTRIGGERED", "REJECTED")
+
+# Numbers of the wire's enums (venue-facts, "Protobuf").
+LIMIT, MARKET = 1, 2
+STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT, TAKE_PROFIT_MARKET = 5, 6, 7, 8
+ADL, LIQUIDATION = 50, 51
+GTC, IOC, FOK, POST_ONLY = 1, 2, 3, 4
+REDUCE_ONLY, TP_FROM_POSITION, SL_FROM_POSITION = 1, 2, 3
+LAST_PRICE, MARK_PRICE, INDEX_PRICE = 1, 2, 3
+CROSS, ISOLATED = 1, 2
+ONE_WAY, HEDGE = 1, 2
+MAKER, TAKER = 1, 2
+NORMAL, LIQUIDATING = 1, 2
+"""Account statuses."""
+
+T = TypeVar("T")
+
+
+class Order(msgspec.Struct):
+    """One order, from acceptance to its end; live ones are in `Account.orders`, ended ones in `History.orders`."""
+
+    id: int
+    address: str
+    """Account it belongs to."""
+    product: int
+    side: int
+    """+1 buys, −1 sells."""
+    closing: bool
+    """True for the *_CLOSE_HEDGE sides: a buy that closes the short, a sell that closes the long."""
+    type: int
+    tif: int
+    reduce: int
+    """0, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION."""
+    price: int
+    """Limit in ticks; for a market order its slippage bound once it was matched, 0 before."""
+    quantity: int
+    """Ordered steps; 0 while a whole-position TP/SL waits."""
+    filled: int = 0
+    value: int = 0
+    """Sum of filled value, micro-USDC."""
+    fee: int = 0
+    """Sum of fees paid (negative = received), without builder fees."""
+    status: int = NEW
+    client_id: int = 0
+    """clOrdId, 0 = none."""
+    parent: int = 0
+    """parentOrdId: the bracket's main order (or what the user wrote), 0 = none."""
+    trigger: int = 0
+    """Trigger price in ticks, 0 = none."""
+    trigger_by: int = 0
+    """LAST_PRICE, MARK_PRICE or INDEX_PRICE; 0 = no trigger."""
+    trigger_up: bool = False
+    """True: triggers at price ≥ trigger; False: at ≤."""
+    armed: bool = True
+    """False while a bracket's child waits for its parent's first fill."""
+    triggered: bool = False
+    group: int = 0
+    """One-cancels-other group (id of the bracket's main order), 0 = none."""
+    slippage: int = 0
+    """Allowed slippage of a market order, parts of RATE; 0 = the default."""
+    priority: int = 0
+    """Place in time: smaller goes first within a price level."""
+    margin_value: int = 0
+    """What the rest counts for in `Position.buy_value`/`sell_value`, micro-USDC; 0 when it does not rest or reduces."""
+    builder: str = ""
+    """Builder's master address for builder orders."""
+    builder_rate: int = 0
+    """Builder fee, parts of RATE."""
+    builder_fee: int = 0
+    """Sum of builder fees paid."""
+    created: int = 0
+    updated: int = 0
+    height: int = 0
+    """Block of the last change."""
+    reason: str = ""
+    """Why it was cancelled or rejected, in words."""
+
+    @property
+    def rest(self) -> int:
+        """Steps still open."""
+        return self.quantity - self.filled
+
+
+class Leg(msgspec.Struct):
+    """The long or the short half of a position, with the sums of its present life (from flat to flat)."""
+
+    size: int = 0
+    value: int = 0
+    """Entry value, micro-USDC (price is value / size)."""
+    term: int = 0
+    """Number of its life: grows by one each time it opens from flat."""
+    opened: int = 0
+    entered: int = 0
+    """Steps ever added in this life, and their value."""
+    entered_value: int = 0
+    closed: int = 0
+    """Steps ever closed in this life, and the value they were closed at."""
+    closed_value: int = 0
+    pnl: int = 0
+    """Realised in this life, before fees and funding."""
+    fees: int = 0
+    """Trading fees paid in this life."""
+    funding: int = 0
+    """Funding received (negative = paid) in this life."""
+
+
+class Position(msgspec.Struct):
+    """One account in one product: both legs, its settings, and what its resting orders could add."""
+
+    product: int
+    leverage: int
+    """Hundredths: 2000 is 20x."""
+    mode: int = CROSS
+    """CROSS or ISOLATED."""
+    long: Leg = msgspec.field(default_factory=Leg)
+    short: Leg = msgspec.field(default_factory=Leg)
+    assigned: int = 0
+    """Isolated margin assigned, micro-USDC."""
+    buy_quantity: int = 0
+    """Steps of resting orders that buy without reduce-only or hedge close, and their value at order price."""
+    buy_value: int = 0
+    sell_quantity: int = 0
+    sell_value: int = 0
+    reducing: int = 0
+    """Number of live (resting or waiting) orders that may only reduce: reduce-only, TP/SL, hedge closes."""
+    pnl: int = 0
+    """Realised since the account began."""
+    fees: int = 0
+    funding: int = 0
+    created: int = 0
+    updated: int = 0
+
+
+class Account(msgspec.Struct):
+    """One account: master wallets, vaults, simulated participants and the venue's own books."""
+
+    address: str
+    kind: str = "user"
+    """user, vault, market (simulated participant; keeps no order history) or venue (fees, rounding, insurance …)."""
+    balance: int = 0
+    """Cash, micro-USDC, without isolated margins (those are in `Position.assigned`)."""
+    position_mode: int = ONE_WAY
+    status: int = NORMAL
+    positions: dict[int, Position] = {}
+    """By product code."""
+    orders: dict[int, Order] = {}
+    """Live orders by id, in order of placement."""
+    client_ids: dict[int, int] = {}
+    """clOrdId → order id of live orders."""
+    waiting: int = 0
+    """Number of live orders that wait for a trigger."""
+    created: int = 0
+    updated: int = 0
+    volumes: dict[int, int] = {}
+    """UTC day number → traded notional, micro-USDC, for fee tiers."""
+    maker_rate: int | None = None
+    """Fee rates of its own, parts of RATE; None = by volume."""
+    taker_rate: int | None = None
+    faucet_time: int = 0
+    """Last faucet claim, 0 = never."""
+
+
+class Market(msgspec.Struct):
+    """What is known of one product besides its listing row. Prices in ticks, 0 = not known yet."""
+
+    product: int
+    oracle: int = 0
+    """Index price."""
+    mark: int = 0
+    last: int = 0
+    """Price of the last trade (before the first one: the oracle price)."""
+    open_interest: int = 0
+    """Steps of all longs (= of all shorts)."""
+    sequence: int = 0
+    """Changes of the book so far."""
+    trades: int = 0
+    paused: bool = False
+
+
+class NonceWindow(msgspec.Struct):
+    """Used nonces of one signer: the largest ones, ascending."""
+
+    used: list[int] = []
+
+
+class OrderEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One step in the life of an order; a fill is an event with an exec_id. Money in micro-USDC."""
+
+    id: int
+    time: int
+    height: int
+    tx_hash: str
+    address: str
+    product: int
+    order_id: int
+    client_id: int
+    side: int
+    closing: bool
+    type: int
+    tif: int
+    reduce: int
+    status: int
+    """Status after it."""
+    price: int
+    """Price of the order, ticks (0 for market)."""
+    quantity: int
+    leaves: int
+    """Steps still open after it."""
+    trigger: int
+    slippage: int
+    fill_price: int = 0
+    fill_quantity: int = 0
+    exec_id: int = 0
+    """Number of the trade; both sides carry the same one. 0 = not a fill."""
+    role: int = 0
+    """MAKER or TAKER."""
+    pnl: int = 0
+    open_fee: int = 0
+    """Fee on the part that opened (negative = received)."""
+    close_fee: int = 0
+    builder_fee: int = 0
+    long_term: int = 0
+    short_term: int = 0
+    reason: str = ""
+
+
+class Trade(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One public trade."""
+
+    id: int
+    time: int
+    product: int
+    side: int
+    """Of the taker."""
+    price: int
+    quantity: int
+    tx_hash: str
+
+
+class Candle(msgspec.Struct, array_like=True, gc=False):
+    """One minute of one product; other intervals are added up from these. Minutes without trades have none."""
+
+    start: int
+    """Milliseconds, a multiple of 60,000."""
+    open: int
+    high: int
+    low: int
+    close: int
+    volume: int
+    """Steps."""
+    turnover: int
+    """Micro-USDC."""
+    count: int
+
+
+class LedgerEntry(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One change of one balance."""
+
+    id: int
+    time: int
+    height: int
+    tx_hash: str
+    address: str
+    kind: str
+    """Business type, e.g. FEE, REALIZED_PNL, FUNDING, DEPOSIT."""
+    amount: int
+    balance: int
+    """Balance after it."""
+    product: int = 0
+    reference: str = ""
+    """What it belongs to: order id, counterpart, vault …"""
+
+
+class FundingRate(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """Funding settled for one product."""
+
+    time: int
+    product: int
+    rate: int
+    """Parts of RATE, for the interval."""
+    mark: int
+    oracle: int
+    premium: int
+    """Parts of RATE."""
+
+
+class FundingPayment(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """Funding paid or received by one leg of one account."""
+
+    id: int
+    time: int
+    address: str
+    product: int
+    side: int
+    size: int
+    rate: int
+    amount: int
+    """Negative = paid."""
+    tx_hash: str
+
+
+class ClosedPosition(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One leg's life from flat to flat."""
+
+    id: int
+    time: int
+    address: str
+    product: int
+    side: int
+    term: int
+    size: int
+    """Steps closed in its life."""
+    entry_value: int
+    close_value: int
+    pnl: int
+    fees: int
+    funding: int
+    leverage: int
+    opened: int
+
+
+class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One submitted action, accepted or refused by a business rule."""
+
+    number: int
+    height: int
+    time: int
+    hash: str
+    signer: str
+    address: str
+    """Account it acted for."""
+    action: str
+    """action.type"""
+    nonce: int
+    code: int
+    """txCode, 0 = success."""
+    message: str
+
+
+class Block(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One block that holds transactions; empty ones are not kept (see Core.block_hash)."""
+
+    height: int
+    time: int
+    hash: str
+    first: int
+    """Position of its first transaction in `History.transactions`."""
+    count: int
+
+
+class Log(msgspec.Struct, Generic[T]):
+    """An append-only list of records with the positions of each account's own."""
+
+    records: list[T] = []
+    by_account: dict[str, list[int]] = {}
+
+    def add(self, address: str, record: T) -> None:
+        """Append a record of this account."""
+        index = self.by_account.get(address)
+        if index is None:
+            index = self.by_account[address] = []
+        index.append(len(self.records))
+        self.records.append(record)
+
+    def of(self, address: str) -> list[T]:
+        """Return the records of one account, oldest first."""
+        records = self.records
+        return [records[at] for at in self.by_account.get(address, ())]
+
+    def truncate(self, length: int) -> None:
+        """Forget everything after the first `length` records."""
+        del self.records[length:]
+        for address in list(self.by_account):
+            index = self.by_account[address]
+            while index and index[-1] >= length:
+                index.pop()
+            if not index:
+                del self.by_account[address]
+
+
+class History(msgspec.Struct):
+    """What happened, in order; lists only grow."""
+
+    orders: Log[Order] = msgspec.field(default_factory=Log)
+    """Ended orders (FILLED, CANCELED, REJECTED), never touched again."""
+    order_events: Log[OrderEvent] = msgspec.field(default_factory=Log)
+    fills: dict[str, list[int]] = {}
+    """Account → positions in `order_events.records` of its fills."""
+    ledger: Log[LedgerEntry] = msgspec.field(default_factory=Log)
+    funding_rates: dict[int, list[FundingRate]] = {}
+    funding_payments: Log[FundingPayment] = msgspec.field(default_factory=Log)
+    closed_positions: Log[ClosedPosition] = msgspec.field(default_factory=Log)
+    trades: dict[int, list[Trade]] = {}
+    """By product code."""
+    candles: dict[int, list[Candle]] = {}
+    """One-minute candles by product code; only the last one still changes."""
+    transactions: Log[Transaction] = msgspec.field(default_factory=Log)
+    blocks: list[Block] = []
+
+    def fills_of(self, address: str) -> list[OrderEvent]:
+        """Return the fills of one account, oldest first."""
+        records = self.order_events.records
+        return [records[at] for at in self.fills.get(address, ())]
+
+
+class State(msgspec.Struct):
+    """The whole state of one venue."""
+
+    seed: int
+    genesis_time: int
+    time: int
+    block_ms: int
+    """Length of a block; height = 1 + (time − genesis_time) // block_ms."""
+    products: dict[int, dict[str, Any]]
+    """ProductMeta rows by code, in wire names; Core.products holds the Product objects made from them."""
+    margin_tables: dict[int, list[dict[str, str]]]
+    """riskLimitVo rows by table id."""
+    accounts: dict[str, Account] = {}
+    markets: dict[int, Market] = {}
+    history: History = msgspec.field(default_factory=History)
+    schedule: dict[str, int] = {}
+    """Process name → time it is due next; absent = dormant."""
+    nonces: dict[str, NonceWindow] = {}
+    random: int = 0
+    """State of the venue's generator (rng.Rng)."""
+    transactions: int = 0
+    """Transactions and system steps so far; part of every transaction hash."""
+    last_order: int = 0
+    last_priority: int = 0
+    last_exec: int = 0
+    block_first: int = 0
+    """Position in History.transactions where the open block begins."""
+    settings: dict[str, Any] = {}
+    """Settings of the venue that rules may read, e.g. emergency switches."""
