@@ -1,0 +1,598 @@
+"""Formulas of margin, liquidation, bankruptcy, funding, mark price and auto-deleveraging; pure and exact.
+
+Every function takes and returns `Decimal`. Numbers may be given as `Decimal`, `int` or `str`; a `float` is taken as the
+text it prints as, and refused when that text has more than 15 digits, because then nobody wrote it (0.1 + 0.2).
+Sides are +1 (long) and −1 (short); sizes and prices are positive; results carry 28 significant digits and are
+not rounded to ticks or cents.
+
+Tiers are rows `(floor, mmr, max_leverage)` sorted by `floor`, the first one at 0: notional in USDC from which the row
+counts, maintenance margin ratio ("0.0125" is 1.25 %), highest leverage. Rows may also be mappings or objects with these
+names, or risk-limit rows as product-meta has them (minimumValue, maintainMarginRatio, maxLeverage). Where `mmr` is
+None it is half of the initial margin at the highest leverage, ½ / max_leverage.
+
+Wrong input raises `toolkit.errors.InputError`, which names the argument. Source: the venue's published margin,
+funding and mark price rules (docs/assumptions.md lists what is our own decision).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
+from fractions import Fraction
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+
+from .errors import InputError
+
+Number = Decimal | int | str | float
+"""What every argument may be; see the module's first lines for floats."""
+
+INTEREST = Decimal("0.0001")
+"""Interest rate of 8 hours, 0.01 %."""
+CLAMP = Decimal("0.0005")
+"""How far the rate may be drawn from the premium towards the interest, 0.05 %."""
+CAP = Decimal("0.02")
+"""Largest funding rate of one interval, 2 %."""
+IMPACT_MARGIN = Decimal(200)
+"""USDC of initial margin, at the highest leverage, whose notional measures the impact prices."""
+
+_CONTEXT = Context(prec=50)
+_ANSWER = Context(prec=28)
+_FLOAT_DIGITS = 15
+_ZERO = Decimal(0)
+_INFINITY = Decimal("Infinity")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class Tier(NamedTuple):
+    """One row of a margin table: notional it starts above (USDC), maintenance margin ratio, highest leverage."""
+
+    floor: Decimal
+    mmr: Decimal
+    max_leverage: Decimal | None
+
+
+class Deleveraging(NamedTuple):
+    """One step of auto-deleveraging: whose position, how much of it is closed, and the score that chose it."""
+
+    account: Any
+    quantity: Decimal
+    score: Decimal
+
+
+def _exact(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compute with 50 digits and answer with 28, whatever decimal context the caller uses."""
+
+    @functools.wraps(function)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with localcontext(_CONTEXT):
+            result = function(*args, **kwargs)
+        return cast(_R, _ANSWER.plus(result)) if isinstance(result, Decimal) else result
+
+    return wrapped
+
+
+# ------------------------------------------------------------------------------------------------ margin
+
+
+@_exact
+def initial_margin(notional: Number, leverage: Number) -> Decimal:
+    """Return the initial margin in USDC of a notional in USDC: notional / leverage.
+
+    >>> initial_margin(100_000, 20)
+    Decimal('5000')
+    """
+    return _amount(notional, "notional") / _positive(leverage, "leverage")
+
+
+@_exact
+def maintenance_margin(notional: Number, tiers: Iterable[Any]) -> Decimal:
+    """Return the maintenance margin in USDC of a notional in USDC: N·MMR_n − d_n.
+
+    >>> maintenance_margin(200_000_000, [(0, "0.0125", 40), (150_000_000, "0.025", 20)])
+    Decimal('3125000.0000')
+    """
+    rows = read_tiers(tiers)
+    value = _amount(notional, "notional")
+    index = _tier_index(value, rows)
+    return value * rows[index].mmr - _deductions(rows)[index]
+
+
+@_exact
+def deductions(tiers: Iterable[Any]) -> list[Decimal]:
+    """Return d_n in USDC of each tier: d_1 = 0 and d_n = d_(n−1) + floor_n·(MMR_n − MMR_(n−1)).
+
+    With them the maintenance margin has no jump where a tier begins.
+    """
+    return _deductions(read_tiers(tiers))
+
+
+@_exact
+def tier_of(notional: Number, tiers: Iterable[Any]) -> Tier:
+    """Return the tier of a notional in USDC. A notional exactly at a floor still belongs to the tier below."""
+    rows = read_tiers(tiers)
+    return rows[_tier_index(_amount(notional, "notional"), rows)]
+
+
+@_exact
+def unrealized_pnl(side: int, size: Number, entry_price: Number, mark_price: Number) -> Decimal:
+    """Return the profit (+) or loss (−) in USDC of a position at a mark price: s·q·(mark − entry)."""
+    sign = _side(side)
+    return sign * _amount(size, "size") * (_amount(mark_price, "mark_price") - _amount(entry_price, "entry_price"))
+
+
+@_exact
+def margin_ratio(maintenance: Number, equity: Number) -> Decimal:
+    """Return maintenance margin / equity, both in USDC; liquidation begins at 1.
+
+    Without maintenance margin (no position) the ratio is 0; with some and no equity left it is Infinity.
+    """
+    need, have = _amount(maintenance, "maintenance"), _decimal(equity, "equity")
+    if need == 0:
+        return _ZERO
+    return need / have if have > 0 else _INFINITY
+
+
+# ------------------------------------------------------------------------------- liquidation and bankruptcy
+
+
+@_exact
+def liquidation_price(
+    side: int, size: Number, entry_price: Number, margin: Number, tiers: Iterable[Any]
+) -> Decimal | None:
+    """Return the mark price at which equity equals maintenance margin: (s·q·P0 − m − d) / (q·(s − MMR)).
+
+    `margin` in USDC is what stands behind the position: for an isolated one its assigned margin, for a cross one
+    balance + unrealised PnL of the others − maintenance margin of the others (it may be negative). Maintenance is
+    taken at mark value, with the numbers of the tier in which the notional lies at that price, whatever tier the
+    entry lies in.
+
+    None where no positive mark price does it: size 0, a long whose margin covers its whole entry value, or a short
+    that is beyond help at any price.
+
+    >>> liquidation_price(+1, 1, 100_000, 5_000, [(0, "0.0125", 40)]).quantize(Decimal("0.01"))
+    Decimal('96202.53')
+    """
+    sign = _side(side)
+    legs = [_leg(sign, _amount(size, "size"), _amount(entry_price, "entry_price"))]
+    crossings = _crossings(legs, Fraction(_decimal(margin, "margin")), read_tiers(tiers))
+    return _from_fraction(crossings[0]) if crossings else None
+
+
+@_exact
+def liquidation_price_hedged(
+    long_size: Number,
+    long_entry: Number,
+    short_size: Number,
+    short_entry: Number,
+    margin: Number,
+    tiers: Iterable[Any],
+) -> Decimal | None:
+    """Return the one liquidation price that a long and a short of the same product share in hedge mode (cross margin).
+
+    Equity = margin + PnL of both legs; each leg needs the maintenance margin of its own tier at mark value. `margin`
+    in USDC as in `liquidation_price`. When both a falling and a rising price liquidate (legs of nearly equal size),
+    it is the lower price for a net long, the upper one otherwise. None where no positive mark price does it. An entry
+    price of a leg of size 0 is not looked at (it may be 0).
+    """
+    long_q, short_q = _amount(long_size, "long_size"), _amount(short_size, "short_size")
+    legs = [
+        _leg(1, long_q, _amount(long_entry, "long_entry")),
+        _leg(-1, short_q, _amount(short_entry, "short_entry")),
+    ]
+    crossings = _crossings(legs, Fraction(_decimal(margin, "margin")), read_tiers(tiers))
+    if not crossings:
+        return None
+    return _from_fraction(crossings[0] if long_q > short_q else crossings[-1])
+
+
+@_exact
+def bankruptcy_price(
+    side: int, size: Number, entry_price: Number, margin: Number, tick: Number | None = None
+) -> Decimal | None:
+    """Return the mark price at which equity is 0: P0 − s·m/q.
+
+    With `tick` it is rounded to a multiple of it, away from the trader: a long's up, a short's down. None where no
+    positive price does it (size 0, or a long whose margin covers its whole entry value).
+
+    >>> bankruptcy_price(+1, 1, 100_000, 5_000)
+    Decimal('95000')
+    """
+    sign = _side(side)
+    quantity, entry = _amount(size, "size"), _amount(entry_price, "entry_price")
+    if quantity == 0:
+        return None
+    price = entry - sign * _decimal(margin, "margin") / quantity
+    if tick is not None:
+        step = _positive(tick, "tick")
+        price = (price / step).to_integral_value(ROUND_CEILING if sign > 0 else ROUND_FLOOR) * step
+    return price if price > 0 else None
+
+
+# ------------------------------------------------------------------------------------- mark price and funding
+
+
+@_exact
+def mark_price(
+    oracle: Number | None,
+    basis_average: Number | None,
+    bid: Number | None,
+    ask: Number | None,
+    last: Number | None,
+    external: Number | None = None,
+    book_average: Number | None = None,
+) -> Decimal:
+    """Return the mark price: the median of those that exist of three prices.
+
+    P1 = oracle + `basis_average` (150 s average of mid − oracle; None counts as 0) · P2 = median of best bid, best
+    ask and last price · P3 = `external`, the mid price of other venues' perpetuals. If exactly two exist,
+    `book_average` (30 s average of P2) joins them; if only one exists it is the mark. The median of two is their
+    mean. None, or NaN as frames have it, means that a price does not exist; the result is never NaN: with no price at
+    all it raises InputError.
+    """
+    index = _price(oracle, "oracle")
+    first = None
+    if index is not None:
+        first = index + (_ZERO if _missing(basis_average) else _decimal(basis_average, "basis_average"))
+    book = [_price(bid, "bid"), _price(ask, "ask"), _price(last, "last")]
+    second = _median([price for price in book if price is not None])
+    found = [price for price in (first, second, _price(external, "external")) if price is not None]
+    average = _price(book_average, "book_average")
+    if len(found) == 2 and average is not None:
+        found.append(average)
+    middle = _median(found)
+    if middle is None:
+        raise InputError("the mark price needs at least one price: oracle, bid, ask, last or external", field="oracle")
+    return middle
+
+
+@_exact
+def impact_notional(max_leverage: Number, margin: Number = IMPACT_MARGIN) -> Decimal:
+    """Return the notional in USDC that measures impact prices: margin / (1 / maxLeverage)."""
+    return _positive(margin, "margin") * _positive(max_leverage, "max_leverage")
+
+
+@_exact
+def impact_price(levels: Iterable[Sequence[Any]], notional: Number) -> Decimal | None:
+    """Return the average execution price of a notional in USDC against book levels `(price, quantity)`, best first.
+
+    None if the levels do not hold so much.
+    """
+    left = target = _positive(notional, "notional")
+    quantity = _ZERO
+    for level in levels:
+        price, depth = _positive(level[0], "price"), _amount(level[1], "quantity")
+        if price * depth >= left:
+            return target / (quantity + left / price)
+        left -= price * depth
+        quantity += depth
+    return None
+
+
+@_exact
+def premium(oracle: Number, impact_bid: Number | None, impact_ask: Number | None) -> Decimal:
+    """Return the funding premium [max(0, impactBid − oracle) − max(0, oracle − impactAsk)] / oracle.
+
+    An impact price that does not exist (None or NaN: the book is too thin) adds nothing.
+    """
+    index = _positive(oracle, "oracle")
+    bid, ask = _price(impact_bid, "impact_bid"), _price(impact_ask, "impact_ask")
+    above = _ZERO if bid is None else max(_ZERO, bid - index)
+    below = _ZERO if ask is None else max(_ZERO, index - ask)
+    return (above - below) / index
+
+
+@_exact
+def interest_rate(quote_rate: Number, base_rate: Number, intervals: Number = 3) -> Decimal:
+    """Return the interest part of one interval from daily rates: (quote − base) / intervals a day."""
+    return (_decimal(quote_rate, "quote_rate") - _decimal(base_rate, "base_rate")) / _positive(intervals, "intervals")
+
+
+@_exact
+def funding_rate(
+    premium: Number,
+    interval_hours: Number = 8,
+    interest: Number = INTEREST,
+    clamp: Number = CLAMP,
+    cap: Number | None = CAP,
+) -> Decimal:
+    """Return the funding rate of one interval: {P + clamp(I − P, ±clamp)} / (8/N), held within ±cap.
+
+    `premium` is the time-weighted mean premium over the interval of N = `interval_hours` hours, `interest` the rate
+    of 8 hours; all are ratios ("0.0001" is 0.01 %). `cap=None` leaves the rate uncapped.
+
+    >>> funding_rate("0.0008")
+    Decimal('0.0003')
+    """
+    mean, hours = _decimal(premium, "premium"), _positive(interval_hours, "interval_hours")
+    reach = _amount(clamp, "clamp")
+    rate = (mean + _clamp(_decimal(interest, "interest") - mean, reach)) * hours / 8
+    return rate if cap is None else _clamp(rate, _amount(cap, "cap"))
+
+
+@_exact
+def funding_payment(size: Number, mark_price: Number, rate: Number) -> Decimal:
+    """Return what a position pays (+) or receives (−) in USDC at settlement: size·mark·rate.
+
+    `size` is signed: positive for a long, which pays a positive rate, negative for a short.
+    """
+    return _decimal(size, "size") * _amount(mark_price, "mark_price") * _decimal(rate, "rate")
+
+
+# ------------------------------------------------------------------------------------------ auto-deleveraging
+
+
+@_exact
+def effective_leverage(side: int, size: Number, mark_price: Number, bankruptcy_price: Number | None) -> Decimal:
+    """Return |mark value| / (mark value − bankruptcy value), values signed by side.
+
+    Infinity if the position is at or beyond its bankruptcy price. A long that can't go bankrupt (None) has bankruptcy
+    value 0.
+    """
+    sign, quantity = _side(side), _amount(size, "size")
+    mark = _positive(mark_price, "mark_price")
+    bankrupt = _ZERO if bankruptcy_price is None else _amount(bankruptcy_price, "bankruptcy_price")
+    cushion = sign * (mark - bankrupt)
+    if quantity == 0:
+        return _ZERO
+    return mark / cushion if cushion > 0 else _INFINITY
+
+
+@_exact
+def adl_score(
+    side: int, size: Number, entry_price: Number, mark_price: Number, bankruptcy_price: Number | None
+) -> Decimal:
+    """Return the auto-deleveraging score: PnL % × effective leverage for a profit, ÷ for a loss.
+
+    PnL % = (mark value − entry value) / |entry value|. The highest score is closed first.
+    """
+    sign, entry, mark = _side(side), _positive(entry_price, "entry_price"), _positive(mark_price, "mark_price")
+    gain = sign * (mark - entry) / entry
+    leverage = effective_leverage(side, size, mark, bankruptcy_price)
+    if gain >= 0:
+        return gain * leverage if gain else _ZERO
+    return gain / leverage if leverage else _ZERO
+
+
+@_exact
+def adl_order(
+    positions: Iterable[Any],
+    size: Number | None = None,
+    mark_price: Number | None = None,
+    side: int | None = None,
+) -> list[Deleveraging]:
+    """Return which positions are closed, and how much of each, in order of score, the highest first.
+
+    `positions` are those opposite to the liquidated one: mappings or objects with `size` and `score`, or, instead of
+    `score`, with what `adl_score` needs (`side`, `entry_price`, and `bankruptcy_price` or `margin`) and `mark_price`
+    given here. They may carry `account` (returned as it is; otherwise the 0-based place in `positions` is returned).
+    Tuples `(account, size, score)` do as well. Equal scores keep the order in which they were given.
+
+    `size` is how much of the liquidated position must be closed; None closes everything, which shows the whole order.
+    If the positions do not hold so much, the quantities add up to less than `size`. With `side` (of the liquidated
+    position) positions of the same side are left out. Positions of size 0 are left out always.
+
+    >>> [tuple(map(int, step)) for step in adl_order([(1, 10, 3), (2, 10, 6), (3, 20, 1), (5, 20, 5)], 20)]
+    [(2, 10, 6), (5, 10, 5)]
+    """
+    ranked = [_adl_candidate(place, row, mark_price, side) for place, row in enumerate(positions)]
+    queue = sorted((row for row in ranked if row is not None), key=lambda row: row.score, reverse=True)
+    if size is None:
+        return queue
+    left, steps = _amount(size, "size"), []
+    for account, available, score in queue:
+        if left <= 0:
+            break
+        steps.append(Deleveraging(account, min(left, available), score))
+        left -= available
+    return steps
+
+
+# ------------------------------------------------------------------------------------------------ reading input
+
+
+def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
+    """Return margin table rows as `Tier`s; raises InputError unless floors grow from 0 and ratios lie in [0, 1)."""
+    rows = [_tier(row, f"tiers[{index}]") for index, row in enumerate(tiers)]
+    if not rows:
+        raise InputError("tiers is empty; it needs at least one row (floor, mmr, max_leverage)", field="tiers")
+    if rows[0].floor != 0:
+        raise InputError(
+            f"the first tier starts at {rows[0].floor}; it must start at 0", field="tiers[0].floor", value=rows[0].floor
+        )
+    for index in range(1, len(rows)):
+        if rows[index].floor <= rows[index - 1].floor:
+            raise InputError(
+                f"tiers[{index}] starts at {rows[index].floor}, not above tiers[{index - 1}] ({rows[index - 1].floor})",
+                field=f"tiers[{index}].floor",
+                value=rows[index].floor,
+            )
+    return rows
+
+
+def _tier(row: Any, field: str) -> Tier:
+    if isinstance(row, Tier):
+        return row
+    floor, mmr, leverage = _tier_fields(row, field)
+    top = None if leverage is None else _positive(leverage, f"{field}.max_leverage")
+    if mmr is None and top is None:
+        raise InputError(f"{field} has neither mmr nor max_leverage", field=f"{field}.mmr")
+    ratio = 1 / (2 * top) if mmr is None and top is not None else _decimal(mmr, f"{field}.mmr")
+    if not 0 <= ratio < 1:
+        raise InputError(f"{field}.mmr is {ratio}; it must be at least 0 and below 1", field=f"{field}.mmr", value=mmr)
+    return Tier(_amount(floor, f"{field}.floor"), ratio, top)
+
+
+def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
+    if isinstance(row, Mapping):
+        if "minimumValue" in row:
+            return row["minimumValue"], row.get("maintainMarginRatio"), row.get("maxLeverage")
+        if "floor" in row:
+            return row["floor"], row.get("mmr"), row.get("max_leverage")
+    elif isinstance(row, tuple | list):
+        if len(row) in (2, 3):
+            return row[0], row[1], row[2] if len(row) == 3 else None
+    elif getattr(row, "floor", None) is not None:
+        return row.floor, getattr(row, "mmr", None), getattr(row, "max_leverage", None)
+    raise InputError(f"{field} is {row!r}; a tier is (floor, mmr, max_leverage)", field=field, value=row)
+
+
+def _tier_index(notional: Decimal, rows: Sequence[Tier]) -> int:
+    index = len(rows) - 1
+    while index and notional <= rows[index].floor:
+        index -= 1
+    return index
+
+
+def _deductions(rows: Sequence[Tier]) -> list[Decimal]:
+    found = [_ZERO]
+    for before, row in itertools.pairwise(rows):
+        found.append(found[-1] + row.floor * (row.mmr - before.mmr))
+    return found
+
+
+def _adl_candidate(place: int, row: Any, mark: Number | None, liquidated: int | None) -> Deleveraging | None:
+    get = _reader(row)
+    field = f"positions[{place}]"
+    quantity, own_side = _amount(get("size"), f"{field}.size"), get("side")
+    if quantity == 0 or (liquidated is not None and own_side is not None and _side(own_side) == _side(liquidated)):
+        return None
+    score = get("score")
+    if score is None:
+        if mark is None:
+            raise InputError(f"{field} has no score, so mark_price is needed to compute it", field="mark_price")
+        entry, bankrupt = get("entry_price"), get("bankruptcy_price")
+        if bankrupt is None and get("margin") is not None:
+            bankrupt = bankruptcy_price(own_side, quantity, entry, get("margin"))
+        score = adl_score(own_side, quantity, entry, mark, bankrupt)
+    account = get("account")
+    value = score if isinstance(score, Decimal) else _decimal(score, f"{field}.score")
+    return Deleveraging(place if account is None else account, quantity, value)
+
+
+def _reader(row: Any) -> Callable[[str], Any]:
+    if isinstance(row, Mapping):
+        return row.get
+    if isinstance(row, tuple | list) and not hasattr(row, "size"):
+        return dict(zip(("account", "size", "score"), row, strict=True)).get
+    return lambda name: getattr(row, name, None)
+
+
+# ------------------------------------------------------------------------------------------------ arithmetic
+
+
+def _leg(sign: int, size: Decimal, entry: Decimal) -> tuple[int, Fraction, Fraction]:
+    return sign, Fraction(size), Fraction(entry)
+
+
+def _crossings(
+    legs: Sequence[tuple[int, Fraction, Fraction]], margin: Fraction, tiers: Sequence[Tier]
+) -> list[Fraction]:
+    """Return every positive price at which margin + PnL − maintenance changes its sign, in growing order.
+
+    That difference is linear in the price between the prices at which a leg changes its tier, so it is solved exactly
+    between each two neighbours of those.
+    """
+    legs = [leg for leg in legs if leg[1]]
+    if not legs:
+        return []
+    cuts = _deductions(tiers)
+    table = [(Fraction(row.floor), Fraction(row.mmr), Fraction(cut)) for row, cut in zip(tiers, cuts, strict=True)]
+    edges: list[Fraction] = sorted({floor / size for _, size, _ in legs for floor, _, _ in table})
+    found: list[Fraction] = []
+    for index, low in enumerate(edges):
+        high = edges[index + 1] if index + 1 < len(edges) else None
+        constant, slope = margin, Fraction(0)
+        for sign, size, entry in legs:
+            _, mmr, deduction = next(row for row in reversed(table) if row[0] <= size * low)
+            constant += deduction - sign * size * entry
+            slope += size * (sign - mmr)
+        if slope:
+            price = -constant / slope
+            if low < price and (high is None or price <= high) and price not in found:
+                found.append(price)
+    return found
+
+
+def _from_fraction(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _median(values: Sequence[Decimal]) -> Decimal | None:
+    if not values:
+        return None
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _clamp(value: Decimal, reach: Decimal) -> Decimal:
+    return max(-reach, min(reach, value))
+
+
+def _side(value: Any) -> int:
+    if not isinstance(value, bool) and value in (1, -1):
+        return int(value)
+    raise InputError(f"side is {value!r}; it must be +1 (long) or -1 (short)", field="side", value=value)
+
+
+def _price(value: Number | None, field: str) -> Decimal | None:
+    return None if _missing(value) else _positive(value, field)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float | Decimal) and value != value)
+
+
+def _positive(value: Any, field: str) -> Decimal:
+    number = _decimal(value, field)
+    if number <= 0:
+        raise InputError(f"{field} is {number}; it must be above 0", field=field, value=value)
+    return number
+
+
+def _amount(value: Any, field: str) -> Decimal:
+    number = _decimal(value, field)
+    if number < 0:
+        raise InputError(f"{field} is {number}; it must not be negative", field=field, value=value)
+    return number
+
+
+def _decimal(value: Any, field: str) -> Decimal:
+    if isinstance(value, Decimal):
+        number = value
+    elif isinstance(value, bool) or value is None:
+        raise InputError(f"{field} is {value!r}; it must be a number", field=field, value=value)
+    elif isinstance(value, int):
+        return Decimal(value)
+    elif isinstance(value, float):
+        number = _from_float(value, field)
+    elif isinstance(value, str):
+        try:
+            number = Decimal(value)
+        except InvalidOperation:
+            raise InputError(f"{field} is {value!r}; it must be a number", field=field, value=value) from None
+    else:
+        try:
+            return Decimal(operator.index(value))
+        except TypeError:
+            raise InputError(f"{field} is {value!r}; it must be a number", field=field, value=value) from None
+    if not number.is_finite():
+        raise InputError(f"{field} is {value!r}; it must be a finite number", field=field, value=value)
+    return number
+
+
+def _from_float(value: float, field: str) -> Decimal:
+    text = float.__repr__(value)
+    number = Decimal(text)
+    if number.is_finite() and len(number.normalize().as_tuple().digits) > _FLOAT_DIGITS:
+        raise InputError(
+            f"{field} is the float {text}, which has more than {_FLOAT_DIGITS} digits; "
+            f"give a Decimal or a text such as {str(round(value, 6))!r}",
+            field=field,
+            value=value,
+            nearest=(str(round(value, 6)),),
+        )
+    return number
