@@ -66,7 +66,7 @@ def default_margin_tables() -> dict[int, list[dict[str, str]]]:
 
 def default_prices() -> dict[int, str]:
     """Return the index price each product begins at."""
-    return {1: "60000.0", 2: "3000.00", 3: "150.000", 4: "0.5000"}
+    return {1: "62500.0", 2: "2450.00", 3: "142.000", 4: "0.6200"}
 
 
 class Genesis(msgspec.Struct, frozen=True):

@@ -7,9 +7,10 @@ it is stored, and any day costs the same, however far back it lies.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
+
+import msgspec
 
 from .rng import SIGMA, Rng, mix
 
@@ -52,41 +53,37 @@ class Bar(NamedTuple):
     trades: int
 
 
-_STARTS = {
-    "BTCUSDC": ("62500", 24_000),
-    "ETHUSDC": ("2450", 32_000),
-    "SOLUSDC": ("142", 42_000),
-    "XRPUSDC": ("0.62", 40_000),
-}
-_MINUTE_VALUE = Decimal(180_000)
+_DAILY_PPM = {"BTCUSDC": 24_000, "ETHUSDC": 32_000, "SOLUSDC": 42_000}
+_MINUTE_MICRO = 180_000_000_000
 
 
-def default_shape(code: int, symbol: str, tick: Decimal, step: Decimal, unit: int) -> Shape:
-    """Return the shape of a listed product; one without a preset starts at 100 USDC with 4 % a day."""
-    price_text, daily = _STARTS.get(symbol, ("100", 40_000))
-    price = Decimal(price_text)
-    return Shape(code, max(1, int(price / tick)), daily, max(1, int(_MINUTE_VALUE / price / step)), unit)
+def shape_of(code: int, symbol: str, start: int, unit: int) -> Shape:
+    """Return the shape of a product that begins at `start` ticks: its volatility by symbol (else 4 % a day)."""
+    return Shape(code, start, _DAILY_PPM.get(symbol, 40_000), max(1, _MINUTE_MICRO // (start * unit)), unit)
 
 
-class IndexPath:
-    """The forward path of one index. All attributes are integers; together they are its state."""
+class IndexPath(msgspec.Struct, gc=False):
+    """The forward path of one index; its attributes are its whole state."""
 
-    __slots__ = ("calm", "code", "daily_ppm", "fine", "rng", "volatility")
+    code: int
+    daily_ppm: int
+    fine: int
+    """Index price in sub-ticks."""
+    random: int
+    """State of its random stream."""
+    volatility: int = _PPM
+    """Present volatility as millionths of the usual one; it clusters and reverts."""
+    calm: int = 0
+    """Ticks left in which no jump comes, after one came."""
 
-    def __init__(self, shape: Shape, seed: int) -> None:
-        self.code: int = shape.code
-        self.daily_ppm: int = shape.daily_ppm
-        self.fine: int = shape.start * FINE
-        """Index price in sub-ticks."""
-        self.volatility: int = _PPM
-        """Present volatility as millionths of the usual one; it clusters and reverts."""
-        self.calm: int = 0
-        """Ticks left in which no jump comes, after one came."""
-        self.rng: Rng = Rng(mix(seed, shape.code, 0x1D))
+    @classmethod
+    def begin(cls, shape: Shape, seed: int) -> IndexPath:
+        """Return the path of a product at genesis."""
+        return cls(shape.code, shape.daily_ppm, shape.start * FINE, mix(seed, shape.code, 0x1D))
 
     def advance(self) -> int:
         """Move by one tick of 3 s and return the index price in whole ticks (at least 1)."""
-        rng = self.rng
+        rng = Rng(self.random)
         shock = rng.normal()
         self.volatility += (_PPM - self.volatility) // 256 + (abs(shock) - 797_885) * self.volatility // (24 * SIGMA)
         self.volatility = min(max(self.volatility, 350_000), 3_500_000)
@@ -97,6 +94,7 @@ class IndexPath:
         elif rng.chance(120):
             self.fine += self.fine * self.daily_ppm // _PPM * rng.normal() // SIGMA // 6
             self.calm = 400
+        self.random = rng.state
         self.fine = max(self.fine, FINE)
         return self.fine // FINE
 

@@ -6,6 +6,8 @@ seed gives the same path on every platform and Python version.
 
 from __future__ import annotations
 
+import msgspec
+
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 SIGMA = 1_000_000
@@ -27,13 +29,10 @@ def _scramble(word: int) -> int:
     return word ^ (word >> 31)
 
 
-class Rng:
+class Rng(msgspec.Struct, gc=False):
     """A stream of random integers; `state` is everything there is to save."""
 
-    __slots__ = ("state",)
-
-    def __init__(self, state: int = 0) -> None:
-        self.state: int = state & _MASK
+    state: int = 0
 
     def bits(self) -> int:
         """Return 64 random bits."""
