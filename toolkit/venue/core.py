@@ -18,12 +18,17 @@ import msgspec
 from ..products import Product
 from . import events as ev
 from .genesis import Genesis
-from .state import Account, Block, Market, NonceWindow, State, Transaction
+from .state import Account, Block, Market, NonceWindow, State, Transaction, Unsettled
 
 NONCES_KEPT = 1_000
 """Largest used nonces kept per signer (venue-facts, "Request details")."""
 
 NONCE, EXPIRED, UNSUPPORTED, SIGNATURE, REFUSED = 40207, 40208, 40201, 40204, 40230
+NO_VAULT = 6001
+"""txCode of a vaultAddress that is no vault."""
+UNSIGNED_NONCE = frozenset({"faucetClaim"})
+"""Actions whose nonce is not part of what is signed: it only counts as used when the action succeeded, so that nobody
+can use up another's nonces by repeating such a request."""
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
@@ -88,7 +93,7 @@ class WireError(Exception):
 class Context:
     """Who acts, for whom, in which transaction."""
 
-    __slots__ = ("account", "builder", "nonce", "signer", "time", "tx_hash", "vault")
+    __slots__ = ("account", "builder", "nonce", "owner", "signer", "time", "tx_hash", "vault")
 
     def __init__(
         self,
@@ -102,6 +107,8 @@ class Context:
     ) -> None:
         self.account = account
         """The account that is acted for (the vault's account in a vault context)."""
+        self.owner = account
+        """The account whose wallet or agent signed; another one than `account` only in a vault context."""
         self.signer = signer
         self.nonce = nonce
         self.time = time
@@ -116,6 +123,7 @@ ControlRule = Callable[..., Any]
 Process = Callable[["Core", int], "int | None"]
 Followup = Callable[["Core"], None]
 Authorize = Callable[["Core", Submit], Context]
+Enter = Callable[["Core", Context, str], None]
 
 HANDLERS: dict[str, Handler] = {}
 """action.type → rule. It returns the answer's data (or an Outcome), or raises Refused before it changed anything."""
@@ -174,6 +182,11 @@ def authorize_owner(core: Core, submit: Submit) -> Context:
     return Context(account, submit.signer, submit.nonce, core.state.time, core.tx_hash(), submit.vault)
 
 
+def no_vaults(core: Core, context: Context, action: str) -> None:
+    """Refuse every vault: the rule of a core without vaults."""
+    raise Refused(NO_VAULT, f"there is no vault {context.vault}")
+
+
 class Core:
     """The state machine. `apply` is the only way in; `state` and `history` are read by everybody.
 
@@ -182,6 +195,7 @@ class Core:
         events: what happened since the shell last cleared it, in order.
         products: product code → Product, made from `state.products`.
         authorize: who may do what; `permissions` replaces the default, which knows no agents.
+        enter: puts the vault's account into the context of a request with a vaultAddress, or raises Refused.
     """
 
     def __init__(self, genesis: Genesis | None = None, *, state: State | None = None) -> None:
@@ -192,6 +206,7 @@ class Core:
         self.processes = wiring.ordered(PROCESSES)
         self.followups = wiring.ordered(FOLLOWUPS)
         self.authorize: Authorize = authorize_owner
+        self.enter: Enter = no_vaults
         self.events: list[ev.Event] = []
         self.emit: Callable[[ev.Event], None] = self.events.append
         self._tx_hash = ""
@@ -290,26 +305,32 @@ class Core:
         return outcome
 
     def _submit(self, submit: Submit) -> Outcome:
-        state = self.state
         action = str(submit.action.get("type", ""))
         self._open_step(submit.digest)
         try:
-            handler = self.handlers.get(action)
-            if handler is None:
+            if action not in self.handlers:
                 raise WireError(UNSUPPORTED, f"action type {action!r} is not supported here")
-            if submit.expiry_after and state.time > submit.expiry_after:
-                late = state.time - submit.expiry_after
-                raise WireError(
-                    EXPIRED,
-                    f"request expired: expiryAfter {submit.expiry_after} was {late} ms ago (venue time {state.time})",
-                )
             context = self.authorize(self, submit)
-            self._use_nonce(submit.signer, submit.nonce)
+            self._check_nonce(submit)
+            self._check_expiry(submit)
         except WireError as error:
             return Outcome(error.code, error.message, error.data, error.status)
+        if action not in UNSIGNED_NONCE:
+            self._use_nonce(submit)
+        delay = self.state.settings.get("settleDelay", 0)
+        if delay:
+            return self._postpone(context, submit, delay)
+        outcome = self._execute(context, submit, action)
+        if action in UNSIGNED_NONCE and outcome.code == 0:
+            self._use_nonce(submit)
+        return outcome
+
+    def _execute(self, context: Context, submit: Submit, action: str) -> Outcome:
         code, message = 0, ""
         try:
-            result = handler(self, context, submit.action)
+            if context.vault is not None:
+                self.enter(self, context, action)
+            result = self.handlers[action](self, context, submit.action)
         except Refused as refusal:
             code, message = refusal.code, refusal.reason
             outcome = Outcome(REFUSED, message, {})
@@ -323,6 +344,25 @@ class Core:
         self._record(submit, context, action, code, message)
         data = {"txHash": self.tx_hash(), "txCode": code, "txMsg": message, **(outcome.data or {})}
         return Outcome(outcome.code, outcome.message, data, outcome.status)
+
+    def _postpone(self, context: Context, submit: Submit, delay: int) -> Outcome:
+        state, tx_hash = self.state, self.tx_hash()
+        due = state.time + delay
+        account, builder = context.account.address, context.builder
+        state.unsettled.append(
+            Unsettled(due, tx_hash, submit.action, submit.signer, submit.nonce, account, submit.vault, builder)
+        )
+        self.wake("settle", due)
+        return Outcome(data={"txHash": tx_hash, "txCode": 0, "txMsg": ""})
+
+    def execute_unsettled(self, waiting: Unsettled) -> None:
+        """Execute an action that was answered before; a refusal shows in its transaction and order events."""
+        self._tx_hash, now = waiting.tx_hash, self.state.time
+        account = self.state.accounts[waiting.account]
+        context = Context(account, waiting.signer, waiting.nonce, now, waiting.tx_hash, waiting.vault, waiting.builder)
+        submit = Submit(now, waiting.action, waiting.signer, waiting.nonce, vault=waiting.vault)
+        self._execute(context, submit, str(waiting.action["type"]))
+        self._follow()
 
     def _control(self, control: Control) -> Outcome:
         rule = self.controls.get(control.name)
@@ -342,19 +382,40 @@ class Core:
         self._digest = digest
         self._tx_hash = ""
 
-    def _use_nonce(self, signer: str, nonce: int) -> None:
-        window = self.state.nonces.get(signer)
+    def _check_nonce(self, submit: Submit) -> None:
+        window = self.state.nonces.get(submit.signer)
         if window is None:
-            window = self.state.nonces[signer] = NonceWindow()
-        used = window.used
+            return
+        used, nonce = window.used, submit.nonce
+        if not used or nonce > used[-1]:
+            return
+        at = bisect_left(used, nonce)
+        if used[at] == nonce:
+            raise WireError(NONCE, f"nonce {nonce} was used before by {submit.signer}; take one that never was")
+        if at == 0 and len(used) >= NONCES_KEPT:
+            raise WireError(
+                NONCE,
+                f"nonce {nonce} is below {used[0]}, the smallest of the {NONCES_KEPT} largest nonces that "
+                f"{submit.signer} used; take the present time in milliseconds",
+            )
+
+    def _check_expiry(self, submit: Submit) -> None:
+        now, expiry = self.state.time, submit.expiry_after
+        if expiry and now > expiry:
+            raise WireError(
+                EXPIRED,
+                f"request expired: expiryAfter {expiry} was {now - expiry} ms ago (venue time {now}); "
+                "set it later, or compare your clock with the venue's",
+            )
+
+    def _use_nonce(self, submit: Submit) -> None:
+        window = self.state.nonces.get(submit.signer)
+        if window is None:
+            window = self.state.nonces[submit.signer] = NonceWindow()
+        used, nonce = window.used, submit.nonce
         if not used or nonce > used[-1]:
             used.append(nonce)
         else:
-            at = bisect_left(used, nonce)
-            if used[at] == nonce:
-                raise WireError(NONCE, f"nonce {nonce} was used before by {signer}")
-            if at == 0 and len(used) >= NONCES_KEPT:
-                raise WireError(NONCE, f"nonce {nonce} is below the smallest of the kept ones, {used[0]}")
             insort(used, nonce)
         if len(used) > NONCES_KEPT:
             del used[0]
@@ -410,6 +471,15 @@ class Core:
     def _follow(self) -> None:
         for _, rule in self.followups:
             rule(self)
+
+
+@process("settle")
+def settle(core: Core, time: int) -> int | None:
+    """Let answered actions take effect when the delay of settlement is over."""
+    waiting = core.state.unsettled
+    while waiting and waiting[0].due <= time:
+        core.execute_unsettled(waiting.pop(0))
+    return waiting[0].due if waiting else None
 
 
 @process("blocks")

@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from .grants import Permissions, Referrals, Vault
+
 RATE = 100_000_000
 """Rates (fees, slippage, funding) are whole numbers of 1/RATE: 1 % is 1_000_000."""
 
@@ -423,6 +425,19 @@ class History(msgspec.Struct):
         return [records[at] for at in self.fills.get(address, ())]
 
 
+class Unsettled(msgspec.Struct):
+    """An action that was let in and answered, and takes effect at `due`."""
+
+    due: int
+    tx_hash: str
+    action: dict[str, Any]
+    signer: str
+    nonce: int
+    account: str
+    vault: str | None
+    builder: str | None
+
+
 class State(msgspec.Struct):
     """The whole state of one venue."""
 
@@ -452,3 +467,10 @@ class State(msgspec.Struct):
     """Position in History.transactions where the open block begins."""
     settings: dict[str, Any] = {}
     """Settings of the venue that rules may read, e.g. emergency switches."""
+    permissions: Permissions = msgspec.field(default_factory=Permissions)
+    vaults: dict[str, Vault] = {}
+    lp_vault: str = ""
+    """Address of the vault that takes over liquidations."""
+    referrals: Referrals = msgspec.field(default_factory=Referrals)
+    unsettled: list[Unsettled] = []
+    """Answered actions that take effect later, when the venue settles with a delay."""

@@ -1,0 +1,70 @@
+"""Clocks of the venue."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from toolkit.errors import InputError
+from toolkit.venue.clocks import MANUAL_START, ManualClock, RealClock, clock_named, milliseconds, moment
+
+
+@pytest.mark.parametrize(
+    ("span", "expected"),
+    [
+        ("4h", 14_400_000),
+        ("1d 12h", 129_600_000),
+        ("90s", 90_000),
+        ("5m", 300_000),
+        ("250ms", 250),
+        ("1w", 604_800_000),
+        (1500, 1500),
+        (timedelta(minutes=2), 120_000),
+        (0, 0),
+    ],
+)
+def test_a_span_is_read_in_milliseconds(span: str | int | timedelta, expected: int) -> None:
+    assert milliseconds(span) == expected
+
+
+@pytest.mark.parametrize("span", ["", "4", "h", "4x", "-4h", "4 h", "1.5h", -1, None, 4.0, True, "٤h"])
+def test_what_is_no_span_is_refused_with_what_would_pass(span: object) -> None:
+    with pytest.raises(InputError, match="not a span of time; give ms, a timedelta"):
+        milliseconds(span)  # type: ignore[arg-type]
+
+
+def test_a_moment_is_read_in_unix_milliseconds() -> None:
+    assert moment(MANUAL_START) == MANUAL_START
+    assert moment("2026-01-01") == MANUAL_START
+    assert moment("2026-01-01T02:00:00+02:00") == MANUAL_START
+    assert moment(datetime(2026, 1, 1)) == MANUAL_START  # noqa: DTZ001
+    assert moment(datetime(2026, 1, 1, tzinfo=UTC)) == MANUAL_START
+    with pytest.raises(InputError, match="not a moment"):
+        moment("tomorrow")
+
+
+def test_a_manual_clock_stands_until_it_is_set() -> None:
+    clock = ManualClock()
+    assert clock.now_ms() == clock.now_ms() == MANUAL_START
+    clock.set(5)
+    assert clock.now_ms() == 5
+
+
+def test_a_real_clock_runs_from_where_it_was_set() -> None:
+    clock = RealClock(start=1_000)
+    assert 1_000 <= clock.now_ms() < 60_000
+    clock.set(10**9)
+    assert 10**9 <= clock.now_ms() < 10**9 + 60_000
+    with pytest.raises(InputError, match="speed must be above 0"):
+        RealClock(speed=0)
+
+
+def test_a_clock_is_named_or_an_object_of_ones_own() -> None:
+    own = ManualClock(start=3)
+    assert clock_named(own, None) is own
+    assert clock_named("manual", None).now_ms() == MANUAL_START
+    assert clock_named("manual", 9).now_ms() == 9
+    assert clock_named("real", None).runs
+    with pytest.raises(InputError, match='use "real", "manual"'):
+        clock_named("sundial", None)

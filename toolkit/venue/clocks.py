@@ -1,0 +1,144 @@
+"""Clocks of the venue: real time, time that only moves when told, or an object of one's own."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, runtime_checkable
+
+from ..errors import InputError
+
+MANUAL_START = 1_767_225_600_000
+"""2026-01-01T00:00:00Z in ms: where a manual clock starts."""
+
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+
+
+@runtime_checkable
+class Clock(Protocol):
+    """What the venue asks of a clock. `runs` tells whether time passes by itself."""
+
+    runs: bool
+
+    def now_ms(self) -> int:
+        """Return the time in Unix ms; it never goes back, except by `set`."""
+
+    def set(self, now: int) -> None:
+        """Make it `now` (ms): forwards when the venue is advanced, backwards when a snapshot is restored."""
+
+
+class RealClock:
+    """The time of this machine, `speed` times as fast from `start` (default: now). Shifted by `set`.
+
+    It follows the monotonic clock, so that a step of the machine's clock does not move the venue.
+    """
+
+    runs = True
+
+    def __init__(self, *, start: int | None = None, speed: float = 1.0) -> None:
+        if not speed > 0:
+            raise InputError(f"speed must be above 0, not {speed}", field="speed", rule="positive", value=speed)
+        self.speed = speed
+        self._origin = time.monotonic()
+        self._start = time.time_ns() // 1_000_000 if start is None else start
+
+    def now_ms(self) -> int:
+        """Return the time in Unix ms."""
+        return self._start + int((time.monotonic() - self._origin) * 1000 * self.speed)
+
+    def set(self, now: int) -> None:
+        """Make it `now` (ms); it runs on from there."""
+        self._start, self._origin = now, time.monotonic()
+
+
+class ManualClock:
+    """A clock that stands until it is told otherwise."""
+
+    runs = False
+
+    def __init__(self, *, start: int = MANUAL_START) -> None:
+        self._now = start
+
+    def now_ms(self) -> int:
+        """Return the time in Unix ms."""
+        return self._now
+
+    def set(self, now: int) -> None:
+        """Make it `now` (ms)."""
+        self._now = now
+
+
+def clock_named(clock: str | Clock, start: int | None) -> Clock:
+    """Return a clock for "real" or "manual", or the given object. `start` is in ms. Raises InputError otherwise."""
+    if clock == "real":
+        return RealClock(start=start)
+    if clock == "manual":
+        return ManualClock(start=MANUAL_START if start is None else start)
+    if isinstance(clock, Clock):
+        if start is not None:
+            clock.set(start)
+        return clock
+    raise InputError(
+        f'clock {clock!r} is not known; use "real", "manual", or an object with runs, now_ms() and set(ms)',
+        field="clock",
+        rule="known",
+        value=clock,
+        nearest=("real", "manual"),
+    )
+
+
+def milliseconds(span: str | int | timedelta) -> int:
+    """Return a span in ms: a number of ms, a timedelta, or text like "4h", "90s", "1d 12h".
+
+    Raises InputError for anything else, or a negative span.
+    """
+    if isinstance(span, timedelta):
+        total = span // timedelta(milliseconds=1)
+    elif isinstance(span, int) and not isinstance(span, bool):
+        total = span
+    else:
+        total = sum(_part(part, span) for part in _words(span))
+    if total < 0:
+        raise _not_a_span(span)
+    return total
+
+
+def _words(span: object) -> list[str]:
+    words = span.split() if isinstance(span, str) else []
+    if not words:
+        raise _not_a_span(span)
+    return words
+
+
+def _part(part: str, span: object) -> int:
+    digits = part.rstrip("smhdw")
+    unit = part[len(digits) :]
+    if unit not in _UNITS or not digits.isascii() or not digits.isdigit():
+        raise _not_a_span(span)
+    return int(digits) * _UNITS[unit]
+
+
+def _not_a_span(span: object) -> InputError:
+    return InputError(
+        f'{span!r} is not a span of time; give ms, a timedelta, or text like "4h", "90s" or "1d 12h"',
+        field="span",
+        rule="span",
+        value=span,
+    )
+
+
+def moment(when: str | int | datetime) -> int:
+    """Return a moment in Unix ms: ms, a datetime (naive is UTC), or ISO 8601 text. Raises InputError otherwise."""
+    if isinstance(when, int):
+        return when
+    try:
+        stamp = datetime.fromisoformat(when) if isinstance(when, str) else when
+        aware = stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)
+        return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    except (ValueError, TypeError, AttributeError):
+        raise InputError(
+            f"{when!r} is not a moment; give Unix ms, a datetime or ISO 8601 text",
+            field="until",
+            rule="moment",
+            value=when,
+        ) from None
