@@ -96,10 +96,12 @@ class WalletError(ToolkitError):
 class ExchangeError(ToolkitError):
     """The venue answered with a non-zero code.
 
-    Attributes: `code`, `message` (the venue's words), `data` (as answered), `action` (its type), `http_status`.
+    Attributes: `code`, `message` (the venue's words), `data` (as answered), `action` (its type), `http_status`,
+    `receipt` (of a write: with the results of each item of a batch).
     """
 
     code: int = 0
+    receipt: Any = None
 
     def __init__(
         self,
@@ -150,9 +152,10 @@ class InvalidNonce(ExchangeError):
 
 
 class RequestExpired(ExchangeError):
-    """expiryAfter had passed when the venue looked at it."""
+    """expiryAfter had passed when the venue looked at it. `clock_skew_ms`: local clock minus the venue's, if known."""
 
     code = 40208
+    clock_skew_ms: int | None = None
 
 
 class RateLimited(ExchangeError):
@@ -261,9 +264,10 @@ class BadAnswer(TransportError):
 class OutcomeUnknown(ToolkitError):
     """A write whose result is not known. `intent` names the recorded intent; `session.resolve()` settles it."""
 
-    def __init__(self, message: str, *, intent: Any = None) -> None:
+    def __init__(self, message: str, *, intent: Any = None, receipt: Any = None) -> None:
         super().__init__(message)
         self.intent = intent
+        self.receipt = receipt
 
 
 class FeedError(ToolkitError):

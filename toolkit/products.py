@@ -6,12 +6,23 @@ steps, money in micro-USDC. `unit` is the money of one tick times one step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Any
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
+from typing import Any, Literal
 
-from .errors import InputError
+from .errors import InputError, UnknownProduct
+
+Direction = Literal["down", "up", "nearest"]
+Amount = int | str | Decimal | float
+"""What users may write for a price or quantity; a float only when it is exact as written (see `exact`)."""
+
+_ROUNDING = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}
+_PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_EXACT_DIGITS = 15
+"""Every decimal of up to 15 digits survives a binary float unharmed; what has more was computed, not written."""
 
 MICRO = 1_000_000
 """Micro-USDC in one USDC."""
@@ -93,6 +104,17 @@ class Product:
         """Return a quantity in steps as decimal text, with the decimals of step_size."""
         return format(self.step_size * steps, "f")
 
+    def round_price(self, price: Amount, direction: Direction) -> Decimal:
+        """Return the multiple of tick_size at, below ("down"), above ("up") or nearest to a price.
+
+        Raises InputError for another direction, or an amount that is not exact.
+        """
+        return _rounded(price, self.tick_size, direction, "price")
+
+    def round_quantity(self, quantity: Amount, direction: Direction) -> Decimal:
+        """Return the multiple of step_size at, below ("down"), above ("up") or nearest to a quantity."""
+        return _rounded(quantity, self.step_size, direction, "quantity")
+
     @classmethod
     def from_row(cls, row: Mapping[str, Any], tiers: Sequence[Mapping[str, Any]]) -> Product:
         """Build a product from its ProductMeta row and the `riskLimitVo` rows of its margin table."""
@@ -129,3 +151,107 @@ class Product:
             settle_currency=str(row.get("settleCurrency", "USDC")),
             currency_code=int(row.get("currencyCode", 1)),
         )
+
+
+def exact(value: Amount, name: str) -> Decimal:
+    """Return an amount as Decimal, never rounded.
+
+    Takes whole numbers, decimal text, Decimal, and floats that are exact as written: 0.1 is, 0.1 + 0.2 is not (its
+    shortest form has more than 15 digits). Raises InputError that names the field otherwise.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str | Decimal | float):
+        raise _not_exact(value, name, "give text such as '0.01', a whole number or a Decimal")
+    try:
+        number = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
+    except (InvalidOperation, ValueError):
+        raise _not_exact(value, name, "give text such as '0.01'") from None
+    if not number.is_finite():
+        raise _not_exact(value, name, "give a finite number")
+    if isinstance(value, float) and len(number.normalize().as_tuple().digits) > _EXACT_DIGITS:
+        raise _not_exact(value, name, f"this float is not exact as written; give text, such as '{value:.12g}'")
+    return number
+
+
+def decimal_text(value: Amount, name: str) -> str:
+    """Return an amount as the decimal text that is signed: text as it was written, anything else in plain digits."""
+    number = exact(value, name)
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
+    return format(number, "f")
+
+
+def _not_exact(value: Any, name: str, advice: str) -> InputError:
+    return InputError(f"{name} {value!r} is no exact amount; {advice}", field=name, rule="exact", value=value)
+
+
+def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal:
+    if direction not in _ROUNDING:
+        raise InputError(
+            f"direction {direction!r} is not known; use down, up or nearest",
+            field="direction",
+            rule="known",
+            value=direction,
+            nearest=tuple(_ROUNDING),
+        )
+    count = (exact(value, name) / unit).to_integral_value(_ROUNDING[direction])
+    return (count * unit).quantize(unit)
+
+
+class ProductTable(Mapping[str, Product]):
+    """The listed products by symbol; `find` also takes codes. `checksum` is the venue's md5Checksum of the list."""
+
+    def __init__(self, products: Sequence[Product], checksum: str = "") -> None:
+        self._by_symbol = {product.symbol: product for product in products}
+        self._by_code = {product.code: product for product in products}
+        self.checksum = checksum
+
+    @classmethod
+    def from_meta(cls, meta: Mapping[str, Any]) -> ProductTable:
+        """Read the data of product-meta. A row that can't be read is left out with a warning; the others stay."""
+        rows = meta.get("perpProducts")
+        tables: dict[str, Sequence[Mapping[str, Any]]] = {}
+        for table in meta.get("marginTables") or ():
+            if isinstance(table, Mapping):
+                tables[str(table.get("tableId"))] = table.get("riskLimitVo") or ()
+        products = []
+        for row in rows if isinstance(rows, Sequence) else ():
+            try:
+                products.append(Product.from_row(row, tables.get(str(row.get("marginTableId")), ())))
+            except (InputError, ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+                name = row.get("symbol") or row.get("code") if isinstance(row, Mapping) else row
+                warnings.warn(
+                    f"product {name!r} is left out, its row can't be read: {type(error).__name__}: {error}",
+                    stacklevel=2,
+                )
+        return cls(products, str(meta.get("md5Checksum") or ""))
+
+    def find(self, symbol: str | int | Product) -> Product:
+        """Return a product by symbol or code. Raises UnknownProduct that names what there is."""
+        if isinstance(symbol, Product):
+            return symbol
+        found = self._by_code.get(symbol) if isinstance(symbol, int) else self._by_symbol.get(symbol)
+        if found is None and isinstance(symbol, str):
+            found = self._by_symbol.get(symbol.upper())
+        if found is None:
+            known = tuple(sorted(self._by_symbol))
+            listed = ", ".join(known[:12]) if known else "none at the moment"
+            raise UnknownProduct(
+                f"no product {symbol!r}; the venue lists {listed}",
+                field="symbol",
+                rule="listed",
+                value=symbol,
+                nearest=known,
+            )
+        return found
+
+    def __getitem__(self, symbol: str) -> Product:
+        return self._by_symbol[symbol]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_symbol)
+
+    def __len__(self) -> int:
+        return len(self._by_symbol)
+
+    def __repr__(self) -> str:
+        return f"<ProductTable: {', '.join(self._by_symbol) or 'empty'}>"

@@ -1,0 +1,399 @@
+"""Orders as people write them, before they are actions.
+
+    buy("BTCUSDC", "0.01", price="60000", tif="POST_ONLY")
+    bracket(buy("BTCUSDC", "0.01"), take_profit="66000", stop_loss="57000")
+    session.place([...])
+
+Amounts are exact: text, whole numbers, Decimal, or floats that are exact as written. Nothing is ever rounded; use
+`Product.round_price` and `round_quantity` where rounding is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+from .errors import CheckFailed, InputError
+from .products import Amount, Direction, Product, decimal_text, exact
+
+if TYPE_CHECKING:
+    from .checks import Failure
+
+Side = Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"]
+TimeInForce = Literal["GTC", "IOC", "FOK", "POST_ONLY"]
+ReduceOnly = Literal["REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION"]
+TriggerBy = Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"]
+
+SIDES = ("BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE")
+TIMES_IN_FORCE = ("GTC", "IOC", "FOK", "POST_ONLY")
+REDUCE_ONLY = ("REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION")
+TRIGGERS = ("LAST_PRICE", "MARK_PRICE", "INDEX_PRICE")
+BUILDER_TYPES = ("STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Order:
+    """One order; made with the functions below, or `dataclasses.replace` on another.
+
+    `symbol` is a product's symbol or code. Amounts are decimal text: `quantity` in base units ("0": the whole position,
+    for take-profits and stops), `price` and `trigger_price` in USDC (price None: a market order), `slippage` a ratio.
+    `take_profit` and `stop_loss` make it a bracket: they wait until this order fills, and one cancels the other.
+    """
+
+    symbol: str | int
+    side: Side
+    quantity: str
+    price: str | None = None
+    tif: TimeInForce = "GTC"
+    reduce_only: ReduceOnly | None = None
+    cl_ord_id: int | None = None
+    parent_ord_id: int | None = None
+    trigger_price: str | None = None
+    trigger_by: TriggerBy | None = None
+    slippage: str | None = None
+    take_profit: Order | None = None
+    stop_loss: Order | None = None
+
+    @property
+    def is_market(self) -> bool:
+        """True for an order without a price."""
+        return self.price is None
+
+    @property
+    def is_bracket(self) -> bool:
+        """True when a take-profit or a stop-loss hangs on it."""
+        return self.take_profit is not None or self.stop_loss is not None
+
+    @property
+    def legs(self) -> tuple[Order, ...]:
+        """The order itself and, of a bracket, its take-profit and stop-loss."""
+        return tuple(leg for leg in (self, self.take_profit, self.stop_loss) if leg is not None)
+
+    def to_item(self, product: Product, *, reduce_field: str = "reduceOnlyOption") -> dict[str, Any]:
+        """Return the order item of the specification. `reduce_field` is reduceOnly in brackets and replacements."""
+        item: dict[str, Any] = {
+            "symbolCode": product.code,
+            "ordPx": self.price if self.price is not None else "0",
+            "ordQty": self.quantity,
+            "ordType": "MARKET" if self.is_market else "LIMIT",
+            "ordSide": self.side,
+            "timeInForce": self.tif,
+        }
+        optional = {
+            "clOrdId": self.cl_ord_id,
+            "parentOrdId": self.parent_ord_id,
+            reduce_field: self.reduce_only,
+            "triggerPx": self.trigger_price,
+            "tpslTriggerType": self.trigger_by,
+            "slippagePct": self.slippage,
+        }
+        return item | {name: value for name, value in optional.items() if value is not None}
+
+    def to_items(self, product: Product) -> list[dict[str, Any]]:
+        """Return the items of a bracket, main order first."""
+        return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
+
+    def failures(self, product: Product) -> list[Failure]:
+        """Return every pre-trade rule that this order (and its bracket) breaks; empty when it is fine."""
+        from . import checks
+
+        return [failure for leg in self.legs for failure in checks.check_order(product, leg.to_item(product))]
+
+    def check(self, product: Product) -> Order:
+        """Return the order itself if it passes every pre-trade rule. Raises CheckFailed with all failures."""
+        failures = self.failures(product)
+        if failures:
+            raise CheckFailed(failures)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<Order {self.describe()}>"
+
+    def describe(self) -> str:
+        """Return the order in words, e.g. "BUY 0.01 BTCUSDC at 60000 POST_ONLY"."""
+        words = [self.side, "all of" if exact(self.quantity, "quantity") == 0 else self.quantity, str(self.symbol)]
+        words.append("at market" if self.price is None else f"at {self.price}")
+        if self.tif != ("IOC" if self.is_market else "GTC"):
+            words.append(self.tif)
+        if self.trigger_price is not None:
+            words.append(f"when {(self.trigger_by or 'LAST_PRICE').split('_')[0].lower()} reaches {self.trigger_price}")
+        if self.reduce_only is not None:
+            words.append(_REDUCE_WORDS[self.reduce_only])
+        if self.slippage is not None:
+            words.append(f"slippage {self.slippage}")
+        if self.cl_ord_id is not None:
+            words.append(f"clOrdId {self.cl_ord_id}")
+        for name, leg in (("take profit", self.take_profit), ("stop loss", self.stop_loss)):
+            if leg is not None:
+                words.append(f"| {name} {leg.trigger_price}" + (f" at {leg.price}" if leg.price else ""))
+        return " ".join(words)
+
+
+_REDUCE_WORDS = {
+    "REDUCE_ONLY": "reduce-only",
+    "TP_FROM_POSITION": "as take-profit of the position",
+    "SL_FROM_POSITION": "as stop-loss of the position",
+}
+
+
+def order(
+    symbol: str | int,
+    side: str,
+    quantity: Amount,
+    price: Amount | None = None,
+    *,
+    tif: str | None = None,
+    reduce_only: bool | str | None = None,
+    cl_ord_id: int | None = None,
+    parent_ord_id: int | None = None,
+    trigger_price: Amount | None = None,
+    trigger_by: str | None = None,
+    slippage: Amount | None = None,
+    take_profit: Amount | Order | None = None,
+    stop_loss: Amount | Order | None = None,
+) -> Order:
+    """Return an order from any amounts and spellings; the other functions of this module are shorter ways here.
+
+    `tif` defaults to GTC with a price and IOC without. `reduce_only` True is REDUCE_ONLY. Raises InputError that names
+    the field.
+    """
+    chosen = _one_of(side, SIDES, "side")
+    made = Order(
+        symbol=symbol,
+        side=chosen,
+        quantity=decimal_text(quantity, "quantity"),
+        price=None if price is None else decimal_text(price, "price"),
+        tif=_one_of(tif or ("IOC" if price is None else "GTC"), TIMES_IN_FORCE, "tif"),
+        reduce_only=_reduce_only(reduce_only),
+        cl_ord_id=_id(cl_ord_id, "cl_ord_id"),
+        parent_ord_id=_id(parent_ord_id, "parent_ord_id"),
+        trigger_price=None if trigger_price is None else decimal_text(trigger_price, "trigger_price"),
+        trigger_by=None if trigger_by is None else _one_of(trigger_by, TRIGGERS, "trigger_by"),
+        slippage=None if slippage is None else decimal_text(slippage, "slippage"),
+    )
+    if take_profit is None and stop_loss is None:
+        return made
+    return bracket(made, take_profit=take_profit, stop_loss=stop_loss)
+
+
+def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order:
+    """Return an order to buy: at `price`, or at market without one. Options as in `order`."""
+    return order(symbol, "BUY", quantity, price, **options)
+
+
+def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order:
+    """Return an order to sell: at `price`, or at market without one. Options as in `order`."""
+    return order(symbol, "SELL", quantity, price, **options)
+
+
+def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order:
+    """Return a limit order. Options as in `order`."""
+    return order(symbol, side, quantity, price, **options)
+
+
+def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order:
+    """Return a market order: IOC unless `tif="FOK"`; `slippage` bounds it (a ratio, 0.01 is 1 %)."""
+    return order(symbol, side, quantity, None, **options)
+
+
+def stop(
+    symbol: str | int,
+    side: str,
+    trigger: Amount,
+    quantity: Amount = 0,
+    price: Amount | None = None,
+    *,
+    trigger_by: str = "MARK_PRICE",
+    **options: Any,
+) -> Order:
+    """Return a stop-loss of a position: `side` SELL protects a long, BUY a short.
+
+    Quantity 0 closes the whole position as it is when the trigger is reached; at market, or at `price`.
+    """
+    return _from_position("SL_FROM_POSITION", symbol, side, trigger, quantity, price, trigger_by, options)
+
+
+def take_profit(
+    symbol: str | int,
+    side: str,
+    trigger: Amount,
+    quantity: Amount = 0,
+    price: Amount | None = None,
+    *,
+    trigger_by: str = "MARK_PRICE",
+    **options: Any,
+) -> Order:
+    """Return a take-profit of a position: `side` SELL for a long, BUY for a short. Otherwise as `stop`."""
+    return _from_position("TP_FROM_POSITION", symbol, side, trigger, quantity, price, trigger_by, options)
+
+
+def _from_position(
+    kind: str,
+    symbol: str | int,
+    side: str,
+    trigger: Amount,
+    quantity: Amount,
+    price: Amount | None,
+    trigger_by: str,
+    options: dict[str, Any],
+) -> Order:
+    return order(
+        symbol, side, quantity, price, reduce_only=kind, trigger_price=trigger, trigger_by=trigger_by, **options
+    )
+
+
+def bracket(
+    entry: Order, *, take_profit: Amount | Order | None = None, stop_loss: Amount | Order | None = None
+) -> Order:
+    """Return `entry` with a take-profit, a stop-loss, or both; each is a trigger price, or an order of one's own.
+
+    The children close what the entry opens; when one of them closes it, the other goes.
+    """
+    if take_profit is None and stop_loss is None:
+        raise InputError(
+            "a bracket needs a take_profit, a stop_loss, or both", field="take_profit", rule="required", value=None
+        )
+    return replace(
+        entry,
+        take_profit=_child(entry, take_profit, "TP_FROM_POSITION", "take_profit"),
+        stop_loss=_child(entry, stop_loss, "SL_FROM_POSITION", "stop_loss"),
+    )
+
+
+def _child(entry: Order, given: Amount | Order | None, kind: str, name: str) -> Order | None:
+    if given is None:
+        return None
+    closing = _closing(entry.side)
+    if not isinstance(given, Order):
+        return _from_position(kind, entry.symbol, closing, given, entry.quantity, None, "MARK_PRICE", {})
+    if given.side != closing:
+        raise InputError(
+            f"the {name} of a {entry.side} order must be {closing}, not {given.side}",
+            field=f"{name}.side",
+            rule="opposite",
+            value=given.side,
+            nearest=(closing,),
+        )
+    if given.reduce_only != kind:
+        raise InputError(
+            f"the {name} of a bracket must have reduce_only {kind}, not {given.reduce_only}",
+            field=f"{name}.reduce_only",
+            rule="kind",
+            value=given.reduce_only,
+            nearest=(kind,),
+        )
+    return given
+
+
+def _closing(side: str) -> Side:
+    return "SELL" if side.startswith("BUY") else "BUY"
+
+
+def close_position(
+    symbol: str | int, size: Amount, price: Amount | None = None, *, hedge: bool = False, **options: Any
+) -> Order:
+    """Return the reduce-only order that closes a position of `size` base units (below zero: short).
+
+    In hedge mode (`hedge=True`) the *_CLOSE_HEDGE sides close. `session.close_position` looks the size up.
+    """
+    held = exact(size, "size")
+    if held == 0:
+        raise InputError("there is no position to close: size is 0", field="size", rule="not zero", value=size)
+    side = ("SELL" if held > 0 else "BUY") + ("_CLOSE_HEDGE" if hedge else "")
+    text = decimal_text(size, "size").removeprefix("-")
+    return order(symbol, side, text, price, reduce_only=None if hedge else True, **options)
+
+
+def scale(
+    product: Product,
+    side: str,
+    quantity: Amount,
+    *,
+    first: Amount,
+    last: Amount,
+    count: int,
+    weights: Sequence[Amount] | None = None,
+    rounding: Direction | None = None,
+    **options: Any,
+) -> list[Order]:
+    """Return a ladder: `count` limit orders from price `first` to `last`, evenly spaced, `quantity` in all.
+
+    The quantity is shared evenly, or by `weights`, in whole steps, and adds up exactly. Prices that fall between ticks
+    are an error unless `rounding` says which way they go. Raises InputError that names the field.
+    """
+    if count < 2:
+        raise InputError(f"a ladder needs at least 2 orders, not {count}", field="count", rule="minimum", value=count)
+    prices = [_ladder_price(product, first, last, index, count, rounding) for index in range(count)]
+    sizes = _shares(product, quantity, weights, count)
+    return [
+        order(product.symbol, side, format(size, "f"), format(price, "f"), **options)
+        for price, size in zip(prices, sizes, strict=True)
+    ]
+
+
+def _ladder_price(
+    product: Product, first: Amount, last: Amount, index: int, count: int, rounding: Direction | None
+) -> Decimal:
+    low, high = exact(first, "first"), exact(last, "last")
+    price = low + (high - low) * index / (count - 1)
+    if rounding is not None:
+        return product.round_price(price, rounding)
+    if price % product.tick_size:
+        below, above = product.round_price(price, "down"), product.round_price(price, "up")
+        raise InputError(
+            f"price {price:.12g} of order {index + 1} is not a multiple of tickSize {product.tick_size}; "
+            'give rounding="down", "up" or "nearest", or prices that divide evenly',
+            field="rounding",
+            rule="tickSize",
+            value=str(price),
+            nearest=(str(below), str(above)),
+        )
+    return price.quantize(product.tick_size)
+
+
+def _shares(product: Product, quantity: Amount, weights: Sequence[Amount] | None, count: int) -> list[Decimal]:
+    """Share whole steps by weight; what is left over goes, a step each, to the largest remainders."""
+    total = exact(quantity, "quantity") / product.step_size
+    parts = [exact(weight, "weights") for weight in weights] if weights is not None else [Decimal(1)] * count
+    if total != int(total) or len(parts) != count or min(parts) <= 0 or total < count:
+        raise InputError(
+            f"quantity {quantity} can't be shared by {len(parts)} weights above 0 over {count} orders "
+            f"in whole steps of {product.step_size}",
+            field="quantity",
+            rule="stepSize",
+            value=str(quantity),
+            nearest=(str(product.round_quantity(quantity, "down")), str(product.round_quantity(quantity, "up"))),
+        )
+    exact_shares = [total * part / sum(parts) for part in parts]
+    steps = [int(share) for share in exact_shares]
+    by_remainder = sorted(range(count), key=lambda index: (steps[index] - exact_shares[index], index))
+    for index in by_remainder[: int(total) - sum(steps)]:
+        steps[index] += 1
+    return [product.step_size * step for step in steps]
+
+
+def _one_of(value: str, known: tuple[str, ...], name: str) -> Any:
+    if isinstance(value, str) and value.upper() in known:
+        return value.upper()
+    raise InputError(
+        f"{name} {value!r} is not known; use {', '.join(known)}", field=name, rule="known", value=value, nearest=known
+    )
+
+
+def _reduce_only(value: bool | str | None) -> ReduceOnly | None:
+    if isinstance(value, str):
+        kind: ReduceOnly = _one_of(value, REDUCE_ONLY, "reduce_only")
+        return kind
+    return "REDUCE_ONLY" if value else None
+
+
+def _id(value: int | None, name: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**63:
+        raise InputError(
+            f"{name} {value!r} must be a whole number from 1 to 2^63 - 1", field=name, rule="int64", value=value
+        )
+    return value

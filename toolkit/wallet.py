@@ -1,0 +1,294 @@
+"""Wallets: the keys a session signs with, read from environment variables, encrypted key files, or made fresh.
+
+A wallet holds up to two keys. The agent key trades and can't withdraw; the master key controls funds and permissions
+and is only needed to approve, claim and withdraw. Keys never show: not in reprs, errors, logs, pickles or `vars()`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from .errors import WalletError
+
+if TYPE_CHECKING:
+    from coincurve import PrivateKey
+
+    from .environments import Chain
+
+Role = Literal["agent", "master"]
+
+AGENT_VARIABLE = "TOOLKIT_AGENT_KEY"
+MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
+_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+
+
+class _NeverCopied:
+    """Refuses pickling and copying, with the reason."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise WalletError("keys are never pickled or copied; make the wallet where it is used: Wallet.from_env()")
+
+    def __copy__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+
+class Key(_NeverCopied):
+    """One private key that signs and never shows itself. Public: `address` (checksummed)."""
+
+    __slots__ = ("_secret", "address")
+
+    address: str
+
+    def __init__(self, secret: PrivateKey) -> None:
+        from .protocol.hexbytes import checksummed, keccak
+
+        self._secret = secret
+        self.address = checksummed(keccak(secret.public_key.format(compressed=False)[1:])[-20:])
+
+    def sign(
+        self,
+        payload: Mapping[str, Any],
+        chain: Chain,
+        nonce: int,
+        expiry_after: int | None = None,
+        vault_address: str | None = None,
+    ) -> dict[str, Any]:
+        """Return the signed envelope of an action. Raises MalformedRequest for an action that breaks its rules."""
+        from .protocol import signing
+
+        return signing.sign(
+            payload,
+            key=self._secret,
+            chain=chain,
+            nonce=nonce,
+            expiry_after=expiry_after,
+            vault_address=vault_address,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Key of {self.address}>"
+
+
+class Wallet(_NeverCopied):
+    """The keys of one account: `agent` trades, `master` approves and withdraws; either may be missing.
+
+    Keys are 32 bytes, or 64 hex digits with or without 0x. `account` is the master's address: taken from the master
+    key, else as given, else asked from the venue when it is needed.
+
+    Raises WalletError for a key that is no key; the error never repeats it.
+    """
+
+    __slots__ = ("_agent", "_master", "account")
+
+    account: str | None
+
+    def __init__(
+        self, agent: str | bytes | None = None, master: str | bytes | None = None, *, account: str | None = None
+    ) -> None:
+        # The arguments are forgotten before anything can raise, so that no traceback with locals shows them.
+        self._agent, agent_fault = _parse(agent)
+        self._master, master_fault = _parse(master)
+        del agent, master
+        for role, fault in (("agent", agent_fault), ("master", master_fault)):
+            if fault:
+                raise WalletError(f"the {role} key {fault}")
+        self.account = self._master.address if self._master else account
+        if self._master and account and account.lower() != self._master.address.lower():
+            raise WalletError(f"account {account} is not the address of the master key, {self._master.address}")
+
+    @classmethod
+    def from_env(
+        cls,
+        agent: str = AGENT_VARIABLE,
+        master: str = MASTER_VARIABLE,
+        *,
+        account: str | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> Wallet:
+        """Read keys from the environment variables of these names; the account also from TOOLKIT_ACCOUNT.
+
+        Raises WalletError when neither variable is set, or one holds no key.
+        """
+        agent_key, agent_fault = _parse(_variable(agent, variables))
+        master_key, master_fault = _parse(_variable(master, variables))
+        account = account or _variable("TOOLKIT_ACCOUNT", variables)
+        del variables  # it holds keys, and a traceback with locals would show them
+        for name, fault in ((agent, agent_fault), (master, master_fault)):
+            if fault:
+                raise WalletError(f"the key in {name} {fault}")
+        if agent_key is None and master_key is None:
+            raise WalletError(f"no key found; set the environment variable {agent} (and {master} to approve)")
+        return cls._of(agent_key, master_key, account)
+
+    @classmethod
+    def from_keyfile(
+        cls, path: str | os.PathLike[str], password: str, *, role: Role = "agent", account: str | None = None
+    ) -> Wallet:
+        """Read one key from an encrypted key file (Web3 Secret Storage, as every Ethereum wallet writes).
+
+        Raises WalletError for a file that is missing or no key file, or a wrong password.
+        """
+        _check_role(role)
+        key, fault = _parse_file(path, password)
+        del password
+        if fault:
+            raise WalletError(f"key file {os.fspath(path)}: {fault}")
+        return cls._of(key if role == "agent" else None, key if role == "master" else None, account)
+
+    @classmethod
+    def create(cls, role: Role = "agent", *, account: str | None = None) -> Wallet:
+        """Make a fresh key from the system's randomness. Save it with `save_keyfile` if it is to last."""
+        from coincurve import PrivateKey
+
+        _check_role(role)
+        key = Key(PrivateKey())
+        return cls._of(key if role == "agent" else None, key if role == "master" else None, account)
+
+    @classmethod
+    def _of(cls, agent: Key | None, master: Key | None, account: str | None) -> Wallet:
+        wallet = cls(account=account)
+        wallet._agent, wallet._master = agent, master
+        if master:
+            if account and account.lower() != master.address.lower():
+                raise WalletError(f"account {account} is not the address of the master key, {master.address}")
+            wallet.account = master.address
+        return wallet
+
+    def save_keyfile(self, path: str | os.PathLike[str], password: str, *, role: Role = "agent") -> None:
+        """Write one key to an encrypted key file, readable by its owner only. Never overwrites a file.
+
+        Raises WalletError without such a key, or when the file exists.
+        """
+        key = self.key(role)
+        _check_password(password)
+        text = _encrypted(key, password)
+        del password
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise WalletError(f"key file {os.fspath(path)} can't be written: {error.strerror}") from None
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    @property
+    def agent(self) -> str | None:
+        """Address of the agent key, None without one."""
+        return self._agent.address if self._agent else None
+
+    @property
+    def master(self) -> str | None:
+        """Address of the master key, None without one."""
+        return self._master.address if self._master else None
+
+    def key(self, role: Role, purpose: str = "this") -> Key:
+        """Return the key of a role. Raises WalletError that says which one is missing and how to give it."""
+        key = self._agent if role == "agent" else self._master
+        if key is None:
+            variable = AGENT_VARIABLE if role == "agent" else MASTER_VARIABLE
+            raise WalletError(
+                f"{purpose} is signed by the {role} key, and this wallet has none; "
+                f"set {variable} and use Wallet.from_env(), or give Wallet({role}=…)"
+            )
+        return key
+
+    def joined(self, other: Wallet) -> Wallet:
+        """Return a wallet with the keys of both; a role that both have is an error (WalletError)."""
+        for role, mine, theirs in (("agent", self._agent, other._agent), ("master", self._master, other._master)):
+            if mine and theirs and mine.address != theirs.address:
+                raise WalletError(f"both wallets have a {role} key, {mine.address} and {theirs.address}")
+        return Wallet._of(self._agent or other._agent, self._master or other._master, self.account or other.account)
+
+    def __repr__(self) -> str:
+        parts = [f"{role} {address}" for role, address in (("agent", self.agent), ("master", self.master)) if address]
+        if self.account and not self.master:
+            parts.append(f"account {self.account}")
+        return f"<Wallet: {', '.join(parts) or 'no keys'}>"
+
+
+def _check_role(role: str) -> None:
+    if role not in ("agent", "master"):
+        raise WalletError(f"role {role!r} is not known; it is agent or master")
+
+
+def _check_password(password: str) -> None:
+    if not password:
+        raise WalletError("a key file needs a password that is not empty")
+
+
+def _variable(name: str, variables: Mapping[str, str] | None) -> str | None:
+    return (os.environ if variables is None else variables).get(name) or None
+
+
+def _parse(text: object) -> tuple[Key | None, str]:
+    """Return the key and "", or None and what is wrong. Never raises, so that the key is in no traceback."""
+    if text is None:
+        return None, ""
+    if isinstance(text, str):
+        digits = text.strip().removeprefix("0x").removeprefix("0X")
+        if len(digits) != 64:
+            return None, f"has {len(digits)} characters; a private key has 64 hex digits, with or without 0x"
+        try:
+            secret = bytes.fromhex(digits)
+        except ValueError:
+            return None, "has characters that are no hex digits"
+    elif isinstance(text, bytes):
+        secret = text
+    else:
+        return None, f"is {type(text).__name__}; give 64 hex digits or 32 bytes"
+    if len(secret) != 32:
+        return None, f"has {len(secret)} bytes; a private key has 32"
+    if not 0 < int.from_bytes(secret, "big") < _ORDER:
+        return None, "is outside the range of secp256k1"
+    return _quiet(lambda: _key(secret))
+
+
+def _key(secret: bytes) -> Key:
+    from coincurve import PrivateKey
+
+    return Key(PrivateKey(secret))
+
+
+def _quiet(make: Callable[[], Key]) -> tuple[Key | None, str]:
+    try:
+        return make(), ""
+    except Exception as error:
+        return None, f"can't be used ({type(error).__name__})"
+
+
+def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[Key | None, str]:
+    """As `_parse`, for a key file."""
+    import json
+
+    from eth_account import Account
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            stored = json.load(file)
+    except OSError as error:
+        return None, f"can't be read ({error.strerror})"
+    except ValueError:
+        return None, "is not JSON, so it is no key file"
+    try:
+        return _parse(bytes(Account.decrypt(stored, password)))
+    except ValueError:
+        return None, "the password does not open it"
+    except Exception as error:
+        return None, f"is no key file that can be read ({type(error).__name__})"
+
+
+def _encrypted(key: Key, password: str) -> str:
+    import json
+
+    from eth_account import Account
+
+    return json.dumps(Account.encrypt(key._secret.secret, password))
