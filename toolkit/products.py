@@ -28,6 +28,37 @@ MICRO = 1_000_000
 """Micro-USDC in one USDC."""
 
 
+MAX_PRICE = Decimal(999_999)
+"""Highest price an order may have (venue-facts, "Trading rules")."""
+
+
+def whole_units(text: str, places: int, size: int) -> int:
+    """Return how many units of `size` × 10^−places a plain decimal text is; −1 when it is not exact or not plain.
+
+    Plain means ASCII digits with at most one point: no sign, exponent or blanks.
+    """
+    whole, _, part = text.partition(".")
+    missing = places - len(part)
+    if missing < 0:
+        if part[places:].strip("0"):
+            return -1
+        digits = whole + part[:places]
+    else:
+        digits = whole + part + "0" * missing
+    if not (digits.isdecimal() and digits.isascii() and whole) or len(digits) > 40:
+        return -1
+    count = int(digits)
+    if size == 1:
+        return count
+    count, rest = divmod(count, size)
+    return -1 if rest else count
+
+
+def _scale(size: Decimal) -> tuple[int, int]:
+    places = max(0, -int(size.as_tuple().exponent))
+    return places, int(size.scaleb(places))
+
+
 @dataclass(frozen=True, slots=True)
 class Tier:
     """One row of a margin table: from `floor` (USDC notional, included) on, this rate and leverage limit hold."""
@@ -75,6 +106,11 @@ class Product:
     """min_order_value in micro-USDC."""
     max_notional: int = field(init=False, repr=False)
     """max_position_notional in micro-USDC."""
+    max_price: int = field(init=False, repr=False)
+    """MAX_PRICE in ticks."""
+    tick_scale: tuple[int, int] = field(init=False, repr=False)
+    """tick_size as (decimals, whole number of them): 0.25 is (2, 25)."""
+    step_scale: tuple[int, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         unit = self.tick_size * self.step_size * MICRO
@@ -90,11 +126,30 @@ class Product:
         put(self, "max_steps", int(self.max_order_quantity / self.step_size))
         put(self, "min_value", int(self.min_order_value * MICRO))
         put(self, "max_notional", int(self.max_position_notional * MICRO))
+        put(self, "max_price", int(MAX_PRICE / self.tick_size))
+        put(self, "tick_scale", _scale(self.tick_size))
+        put(self, "step_scale", _scale(self.step_size))
 
     @property
     def listed(self) -> bool:
         """True while orders are taken."""
         return self.list_status == "listed"
+
+    def ticks(self, price: str | Decimal) -> int:
+        """Return a price in ticks. Raises InputError for text that is no plain decimal or no multiple of tick_size."""
+        return self._whole(price, self.tick_scale, "price", "tickSize", self.tick_size)
+
+    def steps(self, quantity: str | Decimal) -> int:
+        """Return a quantity in steps. Raises InputError for text that is no plain decimal or no multiple of step_size."""
+        return self._whole(quantity, self.step_scale, "quantity", "stepSize", self.step_size)
+
+    def _whole(self, value: str | Decimal, scale: tuple[int, int], what: str, rule: str, size: Decimal) -> int:
+        count = whole_units(value if isinstance(value, str) else format(value, "f"), *scale)
+        if count < 0:
+            raise InputError(
+                f"{what} {value} is not a multiple of {rule} {size}", field=what, rule=rule, value=str(value)
+            )
+        return count
 
     def price_text(self, ticks: int) -> str:
         """Return a price in ticks as decimal text, with the decimals of tick_size: 600000 → "60000.0"."""
