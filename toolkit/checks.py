@@ -135,7 +135,7 @@ def default_slippage(product: Product) -> int:
 
 
 def slippage_bound(product: Product, side: int, reference: int, slippage: int) -> int:
-    """Return the worst price in ticks a market order may trade at: reference × (1 ± slippage), rounded to the inside."""
+    """Return the worst price in ticks a market order may trade at: reference × (1 ± slippage), rounded inwards."""
     width = slippage or default_slippage(product)
     if side > 0:
         return reference * (SLIPPAGE_UNIT + width) // SLIPPAGE_UNIT
@@ -156,13 +156,15 @@ def check_order(
 ) -> list[Failure]:
     """Return every pre-trade rule that an order item (in wire names) breaks; an empty list means that it passes.
 
-    A rule that needs a reference price is left out when that price is not given. `entry` is the main order's limit price
-    for the TP/SL orders of a bracket; `builder` allows the types of builder orders.
+    A rule that needs a reference price is left out when that price is not given. `entry` is the main order's limit
+    price for the TP/SL orders of a bracket; `builder` allows the types of builder orders.
     """
-    prices = [
-        0 if price is None else round(price / product.tick_size) for price in (mark, last, index, bid, ask, entry)
-    ]
-    return read_order(product, item, *prices, builder=builder).failures or []
+
+    def ticks(price: Decimal | None) -> int:
+        return 0 if price is None else round(price / product.tick_size)
+
+    references = (ticks(mark), ticks(last), ticks(index), ticks(bid), ticks(ask), ticks(entry))
+    return read_order(product, item, *references, builder=builder).failures or []
 
 
 def read_order(
@@ -174,6 +176,7 @@ def read_order(
     bid: int = 0,
     ask: int = 0,
     entry: int = 0,
+    *,
     builder: bool = False,
 ) -> Spec:
     """Return the order item in integers, with the rules it breaks. Reference prices are in ticks, 0 = not known.
@@ -223,7 +226,8 @@ def read_order(
     text = get("ordQty")
     quantity = whole_units(text, *product.step_scale) if type(text) is str else -1
     if quantity <= 0 and not (quantity == 0 and reduce > 1):
-        quantity = _bad_quantity(spec, product, text, reduce > 1)
+        _off_grid(spec, "quantity", "ordQty", text, "stepSize", product.step_size)
+        quantity = 0
     spec.quantity = quantity
     if quantity > product.max_steps:
         _too_much(spec, product, str(text))
@@ -340,11 +344,6 @@ def _off_grid(spec: Spec, what: str, field: str, text: object, rule: str, size: 
         ends = {int(count.to_integral_value(way)) for way in (ROUND_FLOOR, ROUND_CEILING)} - {0}
         nearest = tuple(format(size * end, "f") for end in sorted(ends))
         _fail(spec, rule, field, str(text), step, f"{what} {text} is not a multiple of {rule} {step}", nearest)
-
-
-def _bad_quantity(spec: Spec, product: Product, text: object, whole_allowed: bool) -> int:
-    _off_grid(spec, "quantity", "ordQty", text, "stepSize", product.step_size)
-    return 0
 
 
 def _too_much(spec: Spec, product: Product, text: str) -> None:

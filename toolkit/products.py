@@ -140,7 +140,7 @@ class Product:
         return self._whole(price, self.tick_scale, "price", "tickSize", self.tick_size)
 
     def steps(self, quantity: str | Decimal) -> int:
-        """Return a quantity in steps. Raises InputError for text that is no plain decimal or no multiple of step_size."""
+        """Return a quantity in steps. Raises InputError for no plain decimal or no multiple of step_size."""
         return self._whole(quantity, self.step_scale, "quantity", "stepSize", self.step_size)
 
     def _whole(self, value: str | Decimal, scale: tuple[int, int], what: str, rule: str, size: Decimal) -> int:
