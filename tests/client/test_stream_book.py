@@ -1,0 +1,67 @@
+"""The local order book: exact order of prices, increments, crossed books."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.client.stream_book import LocalBook
+from toolkit.errors import FeedError
+
+price = st.integers(1, 40).map(lambda ticks: str(Decimal(ticks) / 4))
+quantity = st.sampled_from(["0", "0.000", "1", "2.5", "0.001"])
+changes = st.lists(st.tuples(price, quantity), max_size=8)
+
+
+@given(st.lists(changes, max_size=20))
+def test_increments_keep_the_book_a_sorted_map(steps: list[list[tuple[str, str]]]) -> None:
+    book, model = LocalBook(), dict[Decimal, tuple[str, str]]()
+    for step in steps:
+        book.bids.apply(step)
+        book.asks.apply(step)
+        for px, qty in step:
+            model.pop(Decimal(px), None)
+            if Decimal(qty):
+                model[Decimal(px)] = (px, qty)
+        assert book.asks.top() == [model[px] for px in sorted(model)]
+        assert book.bids.top(3) == [model[px] for px in sorted(model, reverse=True)[:3]]
+        assert len(book.bids) == len(model)
+
+
+def test_prices_are_ordered_as_numbers_not_as_text() -> None:
+    book = LocalBook()
+    book.snapshot([("9.9", "1"), ("10", "1"), ("9.95", "1")], [("100000.1", "1"), ("99999.9", "1")])
+    assert [px for px, _ in book.bids.top()] == ["10", "9.95", "9.9"]
+    assert book.asks.best() == ("99999.9", "1")
+    assert book.mid == (Decimal("10") + Decimal("99999.9")) / 2
+    assert book.spread == Decimal("99989.9")
+
+
+def test_one_price_written_in_two_ways_is_one_level() -> None:
+    book = LocalBook()
+    book.snapshot([("10.0", "1")], [])
+    book.apply([("10", "2")], [])
+    assert book.bids.top() == [("10", "2")]
+
+
+def test_removing_an_unknown_level_changes_nothing() -> None:
+    book = LocalBook()
+    book.snapshot([("10", "1")], [])
+    book.apply([("9", "0")], [("11", "0")])
+    assert (book.bids.top(), book.asks.best(), book.mid, book.spread) == ([("10", "1")], None, None, None)
+
+
+def test_a_crossed_book_is_an_error_that_shows_both_sides() -> None:
+    book = LocalBook()
+    book.snapshot([("10", "1")], [("11", "1")])
+    with pytest.raises(FeedError, match=r"crossed: bid \('11', '2'\) against ask \('11', '1'\)"):
+        book.apply([("11", "2")], [])
+
+
+@pytest.mark.parametrize("text", ["1e3", "-1", "", "1.2.3", "nan", "1." + "0" * 19])
+def test_a_price_that_is_no_plain_number_is_refused(text: str) -> None:
+    with pytest.raises(FeedError, match="not a plain decimal"):
+        LocalBook().apply([(text, "1")], [])
