@@ -3,6 +3,8 @@
 ToolkitError
 ├── InputError                  something a user wrote is wrong; nothing was signed or sent   (also a ValueError)
 │   ├── MalformedRequest        a field of an action, query or subscription breaks its rule    (code 40003)
+│   │   └── UnknownAction       no such action type                                            (code 40201)
+│   ├── BadSignature            a signature that can't name a signer, or a malleable one       (code 40204)
 │   ├── CheckFailed             an order breaks pre-trade rules; carries every failure
 │   └── UnknownProduct          no such symbol or code in the product list
 ├── WalletError                 a key is missing, unreadable or not of the role that is asked
@@ -67,6 +69,18 @@ class InputError(ToolkitError, ValueError):
 
 class MalformedRequest(InputError):
     """A field of an action, query or subscription breaks its rule (wire code 40003)."""
+
+
+class UnknownAction(MalformedRequest):
+    """No such action type (wire code 40201)."""
+
+    code = 40201
+
+
+class BadSignature(InputError):
+    """A signature that can't name a signer, or a malleable (high-s) one (wire code 40204)."""
+
+    code = 40204
 
 
 class CheckFailed(InputError):

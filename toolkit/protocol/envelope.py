@@ -1,0 +1,216 @@
+"""The request envelope: bytes of a POST body to a checked request, and back.
+
+Reading is strict: unknown fields, wrong types, fields an action does not carry, duplicate keys, and anything that
+is not JSON are a MalformedRequest that names the path (such as action.orders[0].ordPx). Nothing else is raised,
+whatever the bytes are. Source: specification, "Request envelope" and "Signature".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn
+
+import msgspec
+
+from ..errors import MalformedRequest
+from .actions import Action, declaration
+from .fields import INT64_MAX, key_text, shown
+from .hexbytes import address_bytes, hex_text, is_address, word_bytes
+
+
+class Signature(NamedTuple):
+    """A recoverable signature: 64 bytes (r and s) and v, 27 or 28."""
+
+    compact: bytes
+    v: int
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return {r, s, v} as the wire has it: 0x, 64 digits each."""
+        return {"r": hex_text(self.compact[:32]), "s": hex_text(self.compact[32:]), "v": self.v}
+
+
+class Unsigned(NamedTuple):
+    """What a signature is about. `action` is canonical; times are Unix milliseconds."""
+
+    declaration: Action
+    action: dict[str, Any]
+    nonce: int
+    expiry_after: int | None
+    vault_address: str | None
+
+
+class Request(NamedTuple):
+    """A well-formed signed request. `action` is canonical; times are Unix milliseconds.
+
+    An expiryAfter of 0 is read as none, because that is what 0 is signed as.
+    """
+
+    action: dict[str, Any]
+    type: str
+    signature: Signature
+    nonce: int
+    expiry_after: int | None
+    vault_address: str | None
+    declaration: Action
+
+
+_FIELDS = ("action", "signature", "nonce", "expiryAfter", "vaultAddress")
+_KNOWN = frozenset(_FIELDS)
+_UNSIGNED_KNOWN = _KNOWN - {"signature"}
+_SIGNATURE_FIELDS = frozenset(("r", "s", "v"))
+
+
+def parse(body: bytes | str) -> Request:
+    """Return the request in a POST body. Raises MalformedRequest (UnknownAction for an action nobody knows)."""
+    return read(decode(body))
+
+
+def read(document: Any) -> Request:
+    """Return the request in a decoded envelope. Raises as `parse` does."""
+    _known_fields(document, _KNOWN)
+    declared, action, nonce, expiry, vault = _content(document)
+    signature = _signature(document)
+    return Request(action, declared.type, signature, nonce, expiry, vault, declared)
+
+
+def read_unsigned(document: Any) -> Unsigned:
+    """Return the content of an envelope without signature, as `toolkit sign` takes it. Raises as `parse` does."""
+    _known_fields(document, _UNSIGNED_KNOWN)
+    return _content(document)
+
+
+def dump(envelope: Mapping[str, Any]) -> bytes:
+    """Return the request bytes of a signed envelope: compact JSON in UTF-8."""
+    return msgspec.json.encode(envelope)
+
+
+def decode(body: bytes | str) -> Any:
+    """Return the JSON document in `body`, refusing duplicate keys. Raises MalformedRequest."""
+    try:
+        document = msgspec.json.decode(body)
+        if body.count(b":" if isinstance(body, bytes) else ":") != _count_keys(document):  # type: ignore[arg-type]
+            json.loads(body, object_pairs_hook=_unique)
+    except MalformedRequest:
+        raise
+    except RecursionError:
+        raise MalformedRequest("the JSON is nested too deeply", rule="JSON") from None
+    except (ValueError, msgspec.MsgspecError) as error:
+        said = str(error).encode("ascii", "backslashreplace").decode()
+        raise MalformedRequest(f"the body is not valid JSON in UTF-8: {said}", rule="JSON") from None
+    return document
+
+
+def _count_keys(document: Any) -> int:
+    """Return the number of keys in all objects: with no colon inside texts, as many as the bytes have colons."""
+    if type(document) is dict:
+        inner = document.values()
+        total = len(document)
+    elif type(document) is list:
+        inner = document  # type: ignore[assignment]
+        total = 0
+    else:
+        return 0
+    for value in inner:
+        if type(value) in (dict, list):
+            total += _count_keys(value)
+    return total
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            name = key_text(key)
+            raise MalformedRequest(f"{name}: stands twice in one object", field=name, rule="unique keys")
+        found[key] = value
+    return found
+
+
+def _refuse(field: str, reason: str, value: Any = None, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:
+    raise MalformedRequest(f"{field}: {reason}", field=field, rule=rule or reason, value=value, nearest=nearest)
+
+
+def _known_fields(document: Any, known: frozenset[str]) -> None:
+    if not isinstance(document, Mapping):
+        raise MalformedRequest(f"the request must be a JSON object, got {shown(document)}", rule="an object")
+    for key in document:
+        if key not in known:
+            names = tuple(name for name in _FIELDS if name in known)
+            said = f"is not a field of the request; known are {', '.join(names)}"
+            _refuse(key_text(key), said, rule="known field", nearest=names)
+
+
+def _content(document: Mapping[str, Any]) -> Unsigned:
+    if "action" not in document:
+        _refuse("action", "is missing; it must be an object with a type", rule="required")
+    payload = document["action"]
+    declared = declaration(payload, "action")
+    action = declared.check(payload, "action")
+    nonce = document.get("nonce")
+    if type(nonce) is not int or not 0 <= nonce <= INT64_MAX:
+        said = "is missing; it" if "nonce" not in document else ""
+        wanted = f"{said} must be Unix milliseconds, a 64-bit whole number of 0 or more".strip()
+        _refuse("nonce", wanted if said else f"{wanted}, got {shown(nonce)}", nonce, "64-bit whole number")
+    return Unsigned(declared, action, nonce, _expiry(document, declared), _vault(document, declared))
+
+
+def _expiry(document: Mapping[str, Any], declared: Action) -> int | None:
+    expiry = document.get("expiryAfter")
+    if expiry is None:
+        return None
+    if not declared.expiry:
+        _refuse("expiryAfter", f"is not carried by {declared.type}; leave it out", expiry, "carried by the action")
+    if type(expiry) is not int or not 0 <= expiry <= INT64_MAX:
+        wanted = "must be Unix milliseconds, a 64-bit whole number of 0 or more, or null"
+        _refuse("expiryAfter", f"{wanted}, got {shown(expiry)}", expiry, "64-bit whole number or null")
+    return expiry or None
+
+
+def _vault(document: Mapping[str, Any], declared: Action) -> str | None:
+    vault = document.get("vaultAddress")
+    if vault is None:
+        if declared.vault_required:
+            _refuse("vaultAddress", f"is missing; {declared.type} acts on the vault named there", rule="required")
+        return None
+    if not declared.vault:
+        _refuse("vaultAddress", f"is not carried by {declared.type}; leave it out", vault, "carried by the action")
+    if not is_address(vault):
+        _refuse("vaultAddress", f"must be an address: 0x and 40 hex digits, got {shown(vault)}", vault, "an address")
+    return str(vault)
+
+
+def _signature(document: Mapping[str, Any]) -> Signature:
+    given = document.get("signature")
+    if not isinstance(given, Mapping):
+        said = "is missing; it" if "signature" not in document else ""
+        wanted = f"{said} must be an object with r, s and v".strip()
+        _refuse("signature", wanted if said else f"{wanted}, got {shown(given)}", None, "an object")
+    if given.keys() != _SIGNATURE_FIELDS:
+        for key in given:
+            if key not in _SIGNATURE_FIELDS:
+                said = "is not a field of a signature; known are r, s, v"
+                _refuse(f"signature.{key_text(key)}", said, rule="known field", nearest=("r", "s", "v"))
+    return Signature(_word(given, "r") + _word(given, "s"), _recovery_value(given))
+
+
+def _word(given: Mapping[str, Any], name: str) -> bytes:
+    text = given.get(name)
+    raw = word_bytes(text) if type(text) is str else None
+    if raw is None:
+        said = f"got {shown(text)}" if name in given else "it is missing"
+        _refuse(f"signature.{name}", f"must be 32 bytes as 0x and 64 hex digits; {said}", text, "32-byte hex")
+    return raw
+
+
+def _recovery_value(given: Mapping[str, Any]) -> int:
+    value = given.get("v")
+    if type(value) is not int or value not in (27, 28):
+        said = f"got {shown(value)}" if "v" in given else "it is missing"
+        _refuse("signature.v", f"must be 27 or 28; {said}", value, "27 or 28", ("27", "28"))
+    return value
+
+
+def vault_bytes(vault_address: str | None) -> bytes:
+    """Return the bytes of the vault address that are signed: 20, or none when there is no vault."""
+    return address_bytes(vault_address) if vault_address is not None else b""

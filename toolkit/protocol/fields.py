@@ -1,0 +1,370 @@
+"""Rules for fields: what may stand in a JSON field, and how a breach is told.
+
+A rule's `check` returns the canonical value or raises `Broken`; whoever knows more of the path adds it with
+`under`, and the border of the protocol turns it into a MalformedRequest. Canonical means: equal meaning, equal
+value (ids are integers, an alias has its first name); decimal text stays as written, because it is signed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, ClassVar, NoReturn
+
+from ..errors import MalformedRequest
+from .hexbytes import is_address
+
+INT64_MAX = 2**63 - 1
+INT64_MIN = -(2**63)
+MAX_DIGITS = 40
+"""Longest decimal text, in characters: wider than any price, quantity or amount, and cheap to compare."""
+
+_DECIMAL = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?")
+_WHOLE = re.compile(r"-?[0-9]{1,20}")
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+
+
+class Broken(Exception):
+    """A rule is broken; collects the path from the inside out. Never leaves the protocol."""
+
+    def __init__(
+        self, rule: str, reason: str, value: Any = None, nearest: tuple[str, ...] = (), path: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(reason)
+        self.rule = rule
+        self.reason = reason
+        self.value = value
+        self.nearest = nearest
+        self.path = list(path)
+
+    def under(self, *parents: str) -> Broken:
+        """Put parents in front of the path and return itself."""
+        self.path[:0] = parents
+        return self
+
+    @property
+    def where(self) -> str:
+        """Path such as orders[0].ordPx."""
+        text = ""
+        for step in self.path:
+            text += step if step.startswith("[") or not text else f".{step}"
+        return text
+
+    def error(self, kind: type[MalformedRequest] = MalformedRequest, prefix: str = "") -> MalformedRequest:
+        """Return the public error; `prefix` (such as "action") stands before the path."""
+        where = f"{prefix}.{self.where}" if prefix and self.path else prefix or self.where
+        said = f"{where}: {self.reason}" if where else self.reason
+        return kind(said, field=where, rule=self.rule, value=self.value, nearest=self.nearest)
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error may show it: its kind and at most 60 characters, always printable ASCII."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    if isinstance(value, int):
+        return f"the number {value}" if abs(value) < 10**40 else "a huge number"
+    if isinstance(value, str):
+        text = ascii(value if len(value) <= 60 else value[:57] + "...")
+        return f'the text "{text[1:-1]}"'
+    return f"the number {value!r}" if isinstance(value, float) else f"a {type(value).__name__}"
+
+
+def key_text(key: object) -> str:
+    """Return a field name as a path may show it."""
+    return key if isinstance(key, str) and _PLAIN_KEY.fullmatch(key) else shown(key)
+
+
+class Rule:
+    """What a field may hold. `kind` is its protobuf type, `accepts` says in words what passes."""
+
+    kind: ClassVar[str] = ""
+    accepts: str = ""
+
+    def check(self, value: Any) -> Any:
+        """Return the canonical value, or raise Broken."""
+        raise Broken("known rule", f"no rule accepts {shown(value)}", value)
+
+    def refuse(self, value: Any, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:
+        """Raise Broken in the words of this rule, saying what would pass."""
+        hint = f"; {' or '.join(nearest)} would pass" if nearest else ""
+        raise Broken(rule or self.accepts, f"must be {self.accepts}, got {shown(value)}{hint}", value, nearest)
+
+
+@dataclass(frozen=True, slots=True)
+class Int(Rule):
+    """A whole number within bounds; with `or_text` also as text, as the items of cancelOrder carry it."""
+
+    kind: ClassVar[str] = "int64"
+    minimum: int = INT64_MIN
+    maximum: int = INT64_MAX
+    or_text: bool = False
+    accepts: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        bounds = {
+            (INT64_MIN, INT64_MAX): "a 64-bit whole number",
+            (0, INT64_MAX): "a 64-bit whole number of 0 or more",
+            (1, INT64_MAX): "a 64-bit whole number of 1 or more",
+        }.get((self.minimum, self.maximum), f"a whole number from {self.minimum} to {self.maximum}")
+        object.__setattr__(self, "accepts", bounds + (" (as number or text)" if self.or_text else ""))
+
+    def check(self, value: Any) -> int:
+        if type(value) is int and self.minimum <= value <= self.maximum:
+            return value
+        if type(value) is str and _WHOLE.fullmatch(value):
+            number = int(value)
+            if self.minimum <= number <= self.maximum:
+                if self.or_text:
+                    return number
+                self.refuse(value, nearest=(str(number),))
+        if type(value) is float and value.is_integer() and self.minimum <= value <= self.maximum:
+            self.refuse(value, nearest=(str(int(value)),))
+        self.refuse(value)
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalText(Rule):
+    """A decimal as text: digits, one point, no exponent, no spaces, no plus sign. Kept as written."""
+
+    kind: ClassVar[str] = "string"
+    sign: str = "zero or more"
+    places: int | None = None
+    minimum: int | None = None
+    accepts: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        kinds = {
+            "zero or more": "decimal text, 0 or more",
+            "above zero": "decimal text above 0",
+            "not zero": "decimal text other than 0",
+        }
+        words = kinds[self.sign] if self.minimum is None else f"decimal text of at least {self.minimum}"
+        if self.places is not None:
+            words += f" with at most {self.places} decimal places"
+        object.__setattr__(self, "accepts", words)
+
+    def check(self, value: Any) -> str:
+        if type(value) is not str:
+            self.refuse(value, nearest=self._as_text(value))
+        found = _DECIMAL.fullmatch(value) if len(value) <= MAX_DIGITS else None
+        if found is None:
+            self.refuse(value)
+        minus, whole, fraction = found.groups()
+        if minus and self.sign != "not zero":
+            self.refuse(value)
+        if self.sign != "zero or more" and not (whole.strip("0") or (fraction or "").strip("0")):
+            self.refuse(value)
+        if self.minimum is not None and int(whole) < self.minimum:
+            self.refuse(value, nearest=(f'"{self.minimum}"',))
+        if self.places is not None and len(fraction or "") > self.places:
+            self.refuse(value, nearest=(f'"{whole}.{fraction[: self.places]}"',))
+        return value
+
+    def _as_text(self, value: Any) -> tuple[str, ...]:
+        """Return the text that a number was meant to be, if that text passes."""
+        if type(value) not in (int, float):
+            return ()
+        text = f"{Decimal(repr(value)):f}" if abs(value) < 10**MAX_DIGITS else ""
+        try:
+            return (f'"{self.check(text)}"',)
+        except Broken:
+            return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Enum(Rule):
+    """One of some names; in protobuf their numbers. `refused` names values that exist but must not be sent."""
+
+    kind: ClassVar[str] = "enum"
+    numbers: Mapping[str, int]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    accepts: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "accepts", f"one of {', '.join(self.numbers)}")
+
+    def check(self, value: Any) -> str:
+        if type(value) is str:
+            if value in self.numbers:
+                return value
+            if value in self.refused:
+                raise Broken(
+                    self.refused[value],
+                    f"{value} {self.refused[value]}; use {self.accepts}",
+                    value,
+                    tuple(self.numbers),
+                )
+            if value.upper() in self.numbers:
+                self.refuse(value, nearest=(value.upper(),))
+        raise Broken(self.accepts, f"must be {self.accepts}, got {shown(value)}", value, tuple(self.numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Rule):
+    """Text with a length between bounds (in characters) that UTF-8 can hold."""
+
+    kind: ClassVar[str] = "string"
+    minimum: int = 0
+    maximum: int = 256
+    accepts: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        least = f"{self.minimum} to" if self.minimum else "at most"
+        object.__setattr__(self, "accepts", f"text of {least} {self.maximum} characters")
+
+    def check(self, value: Any) -> str:
+        if type(value) is not str or not self.minimum <= len(value) <= self.maximum:
+            self.refuse(value)
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Broken("valid Unicode", f"must be valid Unicode, got {shown(value)}", value) from None
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Address(Rule):
+    """An address as text, 0x and 40 hex digits, kept as written."""
+
+    kind: ClassVar[str] = "string"
+    accepts: str = field(init=False, default="an address: 0x and 40 hex digits")
+
+    def check(self, value: Any) -> str:
+        if is_address(value):
+            return str(value)
+        self.refuse(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Bool(Rule):
+    """true or false."""
+
+    kind: ClassVar[str] = "bool"
+    accepts: str = field(init=False, default="true or false")
+
+    def check(self, value: Any) -> bool:
+        if value is True or value is False:
+            return bool(value)
+        self.refuse(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of an object: its JSON name, rule, whether it must be there, protobuf number and name, alias."""
+
+    name: str
+    rule: Rule
+    number: int = 0
+    required: bool = False
+    proto: str = ""
+    alias: str = ""
+    note: str = ""
+
+    @property
+    def proto_name(self) -> str:
+        """Its name in the protobuf message."""
+        return self.proto or re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape(Rule):
+    """An object with known fields. `checks` look at the whole canonical object after its fields passed."""
+
+    kind: ClassVar[str] = "message"
+    fields: tuple[Field, ...]
+    message: str = ""
+    checks: tuple[Callable[[dict[str, Any]], None], ...] = ()
+    advice: Mapping[str, str] = field(default_factory=dict)
+    accepts: str = field(init=False, default="an object")
+    _by_name: dict[str, tuple[str, Callable[[Any], Any]]] = field(init=False, repr=False, compare=False)
+    _required: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        named = {entry.name: (entry.name, entry.rule.check) for entry in self.fields}
+        named |= {entry.alias: (entry.name, entry.rule.check) for entry in self.fields if entry.alias}
+        object.__setattr__(self, "_by_name", named)
+        object.__setattr__(self, "_required", tuple(entry.name for entry in self.fields if entry.required))
+
+    def check(self, value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            self.refuse(value)
+        known = self._by_name
+        canonical: dict[str, Any] = {}
+        key: Any = ""
+        try:
+            for key, given in value.items():
+                entry = known.get(key)
+                if entry is None:
+                    break
+                name, check = entry
+                if name in canonical:
+                    self._same_value(name, canonical[name], check(given))
+                canonical[name] = check(given)
+            else:
+                entry = ("", self.check)
+        except Broken as broken:
+            raise broken.under(key) from None
+        if entry is None:
+            self._unknown(key)
+        for name in self._required:
+            if name not in canonical:
+                self._missing(name)
+        for check_whole in self.checks:
+            check_whole(canonical)
+        return canonical
+
+    def _unknown(self, key: Any) -> NoReturn:
+        names = tuple(entry.name for entry in self.fields)
+        told = self.advice.get(key, "") if isinstance(key, str) else ""
+        said = told or f"is not a field here; known are {', '.join(names) or 'none'}"
+        raise Broken("known field", said, key if isinstance(key, str) else None, names, (key_text(key),))
+
+    def _missing(self, name: str) -> NoReturn:
+        entry = next(entry for entry in self.fields if entry.name == name)
+        raise Broken("required", f"is missing; it must be {entry.rule.accepts}", None, (), (name,))
+
+    def _same_value(self, name: str, first: Any, second: Any) -> None:
+        if first != second:
+            alias = next(entry.alias for entry in self.fields if entry.name == name)
+            raise Broken(
+                "one value",
+                f"{name} and its alias {alias} differ ({shown(first)} and {shown(second)}); give one of them",
+                second,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Items(Rule):
+    """A list of objects of one shape, with a length between bounds."""
+
+    kind: ClassVar[str] = "repeated"
+    item: Shape
+    minimum: int = 1
+    maximum: int | None = None
+    accepts: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        count = f"at least {self.minimum}" if self.maximum is None else f"{self.minimum} to {self.maximum}"
+        object.__setattr__(self, "accepts", f"a list of {count} objects")
+
+    def check(self, value: Any) -> list[dict[str, Any]]:
+        if type(value) is not list and type(value) is not tuple:
+            self.refuse(value)
+        if len(value) < self.minimum or (self.maximum is not None and len(value) > self.maximum):
+            self.refuse(value)
+        check = self.item.check
+        checked: list[dict[str, Any]] = []
+        try:
+            for given in value:
+                checked.append(check(given))
+        except Broken as broken:
+            raise broken.under(f"[{len(checked)}]") from None
+        return checked

@@ -1,0 +1,80 @@
+"""Hashes, addresses and hex text: the only place that knows which Keccak implementation is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
+_WORD = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})")
+
+
+def _load_keccak() -> Callable[[bytes], bytes]:
+    """Return the quickest Keccak-256 at hand.
+
+    tiny-keccak has wheels for Linux, macOS and Windows and takes half the time of safe-pysha3, a tenth of
+    pycryptodome's. pycryptodome comes with eth-account anyway, and stands in where tiny-keccak has no wheel.
+    """
+    try:
+        from tiny_keccak import keccak256
+    except ImportError:  # a platform without a wheel
+        return _pycryptodome_keccak
+    quick: Callable[[bytes], bytes] = keccak256
+    return quick
+
+
+def _pycryptodome_keccak(data: bytes) -> bytes:
+    from Crypto.Hash import keccak as hashes
+
+    return bytes(hashes.new(digest_bits=256, data=data).digest())
+
+
+keccak: Callable[[bytes], bytes] = _load_keccak()
+"""Keccak-256 (Ethereum's, not SHA3-256): bytes to 32 bytes."""
+
+
+def is_address(value: object) -> bool:
+    """Tell whether `value` is text of the form 0x and 40 hex digits, in any case."""
+    return type(value) is str and _ADDRESS.fullmatch(value) is not None
+
+
+def address_bytes(address: str) -> bytes:
+    """Return the 20 bytes of an address. Raises ValueError for anything else."""
+    if not is_address(address):
+        raise ValueError("an address is 0x and 40 hex digits")
+    return bytes.fromhex(address[2:])
+
+
+@lru_cache(maxsize=4096)
+def checksummed(raw: bytes) -> str:
+    """Return the EIP-55 text of a 20-byte address."""
+    digits = raw.hex()
+    nibbles = keccak(digits.encode()).hex()
+    return "0x" + "".join(
+        digit.upper() if nibble >= "8" else digit for digit, nibble in zip(digits, nibbles, strict=False)
+    )
+
+
+def to_checksummed(address: str) -> str:
+    """Return an address in EIP-55 letters. Raises ValueError when it is none."""
+    return checksummed(address_bytes(address))
+
+
+def has_wrong_checksum(address: str) -> bool:
+    """Tell whether the letters of an address are mixed, but not as EIP-55 says: probably a mistyped address."""
+    digits = address[2:]
+    if digits in (digits.lower(), digits.upper()):
+        return False
+    return checksummed(bytes.fromhex(digits))[2:] != digits
+
+
+def word_bytes(text: str) -> bytes | None:
+    """Return the 32 bytes of 64 hex digits, with or without 0x; None for anything else."""
+    found = _WORD.fullmatch(text)
+    return bytes.fromhex(found.group(1)) if found else None
+
+
+def hex_text(raw: bytes) -> str:
+    """Return bytes as 0x and lower-case digits."""
+    return "0x" + raw.hex()

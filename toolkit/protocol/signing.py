@@ -1,0 +1,404 @@
+"""Signing and recovering, side by side, for both domains and both chains.
+
+Agents sign `Agent{source, connectionId}` in the domain Exchange, where connectionId is the Keccak of protobuf bytes,
+vault, nonce and expiry; masters sign their action's typed data in the domain SignTransaction. The hashes of types
+and domains are computed once; tests hold the result equal to eth-account's typed data on every golden request.
+Source: specification, "Authentication"; venue-facts, "Protobuf" and "Master-signed typed data".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+import coincurve
+
+from ..environments import Chain
+from ..errors import BadSignature, MalformedRequest, WalletError
+from . import envelope
+from .actions import Action, TypedData, declaration
+from .codec import WRITERS
+from .envelope import Request, Signature, Unsigned, vault_bytes
+from .fields import INT64_MAX, shown
+from .hexbytes import address_bytes, checksummed, has_wrong_checksum, hex_text, keccak
+
+VERIFYING_CONTRACT = "0x0100000000000000000000000000000000000001"
+AGENT_DOMAIN, MASTER_DOMAIN = "Exchange", "SignTransaction"
+HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+"""Largest s that is not malleable: half the order of secp256k1."""
+
+_HALF_ORDER_BYTES = HALF_ORDER.to_bytes(32, "big")
+_DOMAIN_FIELDS = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
+_AGENT_FIELDS = (("source", "string"), ("connectionId", "bytes32"))
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+class PrivateKey:
+    """A secp256k1 key that signs digests and never shows itself.
+
+    Its text form is its address; it can't be pickled, and a copy is the same object. Only `reveal` gives the secret,
+    for encrypting it into a key file.
+    """
+
+    __slots__ = ("__address", "__key", "__sign")
+
+    def __init__(self, secret: bytes) -> None:
+        try:
+            self.__key = coincurve.PrivateKey(secret)
+        except Exception:
+            del secret
+            raise WalletError("a private key is 32 bytes, and a number from 1 to the order of the curve") from None
+        self.__sign: Callable[..., bytes] = self.__key.sign_recoverable
+        self.__address = checksummed(keccak(self.__key.public_key.format(compressed=False)[1:])[12:])
+
+    @classmethod
+    def from_hex(cls, text: str) -> PrivateKey:
+        """Return the key written as 64 hex digits, with or without 0x. Raises WalletError, without the text."""
+        try:
+            secret = bytes.fromhex(text.strip().removeprefix("0x").removeprefix("0X"))
+        except (ValueError, AttributeError):
+            secret = b""
+        del text
+        if len(secret) != 32:
+            del secret
+            raise WalletError("a private key is 64 hex digits, with or without 0x") from None
+        return cls(secret)
+
+    @classmethod
+    def from_env(cls, name: str) -> PrivateKey:
+        """Return the key in the environment variable `name`. Raises WalletError that names the variable only."""
+        if not os.environ.get(name):
+            raise WalletError(f"the environment variable {name} is not set; put the private key there (64 hex digits)")
+        try:
+            return cls.from_hex(os.environ[name])
+        except WalletError as error:
+            raise WalletError(f"the environment variable {name} holds no usable key: {error}") from None
+
+    @property
+    def address(self) -> str:
+        """Its address, EIP-55."""
+        return self.__address
+
+    def sign(self, digest: bytes) -> Signature:
+        """Return the signature of a 32-byte digest: deterministic (RFC 6979), low s. Raises ValueError otherwise."""
+        raw = self.__sign(digest, None)
+        return Signature(raw[:64], 27 + raw[64])
+
+    def reveal(self) -> bytes:
+        """Return the 32 secret bytes. Only for encrypting them."""
+        return bytes(self.__key.secret)
+
+    def __repr__(self) -> str:
+        return f"PrivateKey(address={self.__address!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PrivateKey) and other.__address == self.__address
+
+    def __hash__(self) -> int:
+        return hash(self.__address)
+
+    def __copy__(self) -> PrivateKey:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> PrivateKey:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a private key is not pickled; pass the name of an environment variable or a key file instead")
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError("a private key has no state to save")
+
+
+# --- typed data -------------------------------------------------------------------------------------------------------
+
+
+def _type_text(name: str, fields: tuple[tuple[str, str], ...]) -> str:
+    return f"{name}({','.join(f'{kind} {field}' for field, kind in fields)})"
+
+
+def _encode_value(kind: str, value: Any) -> bytes:
+    """Return the 32 bytes of a value inside a struct hash."""
+    if kind == "string":
+        return keccak(value.encode())
+    if kind == "address":
+        return address_bytes(value).rjust(32, b"\0")
+    if kind == "bytes32":
+        return bytes(value)
+    return int(value).to_bytes(32, "big")
+
+
+def _struct_hash(name: str, fields: tuple[tuple[str, str], ...], values: Mapping[str, Any]) -> bytes:
+    return keccak(_type_hash(name, fields) + b"".join([_encode_value(kind, values[field]) for field, kind in fields]))
+
+
+@lru_cache(maxsize=64)
+def _type_hash(name: str, fields: tuple[tuple[str, str], ...]) -> bytes:
+    return keccak(_type_text(name, fields).encode())
+
+
+def _domain(name: str, chain: Chain) -> dict[str, Any]:
+    return {"name": name, "version": "1", "chainId": chain.chain_id, "verifyingContract": VERIFYING_CONTRACT}
+
+
+@lru_cache(maxsize=64)
+def _domain_separator(name: str, chain: Chain) -> bytes:
+    return _struct_hash("EIP712Domain", _DOMAIN_FIELDS, _domain(name, chain))
+
+
+class _ChainHashes(NamedTuple):
+    """What a chain's digests start with, computed once."""
+
+    agent: bytes
+    agent_struct: bytes
+    master: bytes
+
+
+@lru_cache(maxsize=16)
+def _chain_hashes(chain: Chain) -> _ChainHashes:
+    return _ChainHashes(
+        b"\x19\x01" + _domain_separator(AGENT_DOMAIN, chain),
+        _type_hash("Agent", _AGENT_FIELDS) + keccak(chain.source.encode()),
+        b"\x19\x01" + _domain_separator(MASTER_DOMAIN, chain),
+    )
+
+
+def _typed_fields(typed: TypedData, action: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of the type, without the optional ones that this action does not carry."""
+    if not typed.optional:
+        return typed.fields
+    return tuple(entry for entry in typed.fields if entry[0] not in typed.optional or entry[0] in action)
+
+
+def _typed_values(content: Unsigned | Request, chain: Chain, fields: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    whole = {
+        "dexChain": chain.dex_chain,
+        **content.action,
+        "nonce": content.nonce,
+        "expiryAfter": content.expiry_after or 0,
+    }
+    return {name: whole[name] for name, _ in fields}
+
+
+# --- digests ----------------------------------------------------------------------------------------------------------
+
+
+def _connection_id(content: Unsigned | Request, proto: bytes) -> bytes:
+    vault = vault_bytes(content.vault_address)
+    nonce = content.nonce.to_bytes(8, "little")
+    return keccak(proto + vault + nonce + (content.expiry_after or 0).to_bytes(8, "little"))
+
+
+def content_digest(content: Unsigned | Request, chain: Chain) -> bytes:
+    """Return the 32 bytes that are signed for a checked request."""
+    hashes = _chain_hashes(chain)
+    typed = content.declaration.typed
+    if typed is None:
+        connection = _connection_id(content, WRITERS[content.declaration.type](content.action))
+        return keccak(hashes.agent + keccak(hashes.agent_struct + connection))
+    fields = _typed_fields(typed, content.action)
+    struct = _struct_hash(typed.primary_type, fields, _typed_values(content, chain, fields))
+    return keccak(hashes.master + struct)
+
+
+def _checked(payload: Mapping[str, Any], nonce: int, expiry_after: int | None, vault_address: str | None) -> Unsigned:
+    """Return the checked content of a request; paths in errors start at the request."""
+    return envelope.read_unsigned(
+        {"action": payload, "nonce": nonce, "expiryAfter": expiry_after, "vaultAddress": vault_address}
+    )
+
+
+def digest(
+    chain: Chain,
+    payload: Mapping[str, Any],
+    nonce: int,
+    expiry_after: int | None = None,
+    vault: str | None = None,
+) -> bytes:
+    """Return the 32 bytes that are signed. Times are Unix milliseconds. Raises MalformedRequest."""
+    return content_digest(_checked(payload, nonce, expiry_after, vault), chain)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Every step from action to digest. `proto` and `connection_id` are None for actions that masters sign.
+
+    `typed_data` is a full EIP-712 document (types, primaryType, domain, message), as wallets take it.
+    """
+
+    proto: bytes | None
+    connection_id: bytes | None
+    typed_data: dict[str, Any]
+    domain_separator: bytes
+    struct_hash: bytes
+    digest: bytes
+
+
+def explain(
+    payload: Mapping[str, Any],
+    chain: Chain,
+    nonce: int,
+    expiry_after: int | None = None,
+    vault_address: str | None = None,
+) -> Explained:
+    """Return the steps of `digest`, written the plain way. Raises MalformedRequest."""
+    content = _checked(payload, nonce, expiry_after, vault_address)
+    typed = content.declaration.typed
+    proto = connection = None
+    fields: tuple[tuple[str, str], ...]
+    if typed is None:
+        proto = WRITERS[content.declaration.type](content.action)
+        connection = _connection_id(content, proto)
+        domain, primary, fields = AGENT_DOMAIN, "Agent", _AGENT_FIELDS
+        message: dict[str, Any] = {"source": chain.source, "connectionId": connection}
+    else:
+        domain, primary, fields = MASTER_DOMAIN, typed.primary_type, _typed_fields(typed, content.action)
+        message = _typed_values(content, chain, fields)
+    separator = _domain_separator(domain, chain)
+    struct = _struct_hash(primary, fields, message)
+    document = {
+        "types": {"EIP712Domain": _type_entries(_DOMAIN_FIELDS), primary: _type_entries(fields)},
+        "primaryType": primary,
+        "domain": _domain(domain, chain),
+        "message": message if connection is None else {**message, "connectionId": hex_text(connection)},
+    }
+    return Explained(proto, connection, document, separator, struct, keccak(b"\x19\x01" + separator + struct))
+
+
+def _type_entries(fields: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
+    return [{"name": name, "type": kind} for name, kind in fields]
+
+
+# --- sign and recover -------------------------------------------------------------------------------------------------
+
+
+def sign(
+    payload: Mapping[str, Any],
+    *,
+    key: PrivateKey,
+    chain: Chain,
+    nonce: int,
+    expiry_after: int | None = None,
+    vault_address: str | None = None,
+) -> dict[str, Any]:
+    """Return the signed envelope of an action, ready for `envelope.dump`; the action stays as written.
+
+    Times are Unix milliseconds. Raises MalformedRequest: for a broken rule, and for what can only be a slip of the
+    signer: a dexChain of another chain, a faucet claim on Mainnet, an address whose letters break EIP-55.
+    """
+    content = _checked(payload, nonce, expiry_after, vault_address)
+    if content.declaration.typed is not None:
+        _refuse_slips(content.declaration, content.action, chain)
+    signed: dict[str, Any] = {
+        "action": payload if type(payload) is dict else dict(payload),
+        "signature": key.sign(content_digest(content, chain)).to_wire(),
+        "nonce": nonce,
+    }
+    if content.expiry_after is not None:
+        signed["expiryAfter"] = expiry_after
+    if vault_address is not None:
+        signed["vaultAddress"] = vault_address
+    return signed
+
+
+def _refuse_slips(declared: Action, action: Mapping[str, Any], chain: Chain) -> None:
+    """Refuse what a master would never mean to sign."""
+    if declared.testnet_only and chain.dex_chain != "Testnet":
+        said = f"action.type: {declared.type} exists on Testnet only"
+        raise MalformedRequest(said, field="action.type", rule="Testnet only", value=declared.type)
+    if action.get("dexChain", chain.dex_chain) != chain.dex_chain:
+        said = f"must be {chain.dex_chain} for this environment, got {shown(action['dexChain'])}"
+        raise MalformedRequest(
+            f"action.dexChain: {said}",
+            field="action.dexChain",
+            rule="the environment's chain",
+            value=action["dexChain"],
+            nearest=(chain.dex_chain,),
+        )
+    for name in ("destination", "agentAddress", "builderAddress"):
+        address = action.get(name)
+        if address is not None and has_wrong_checksum(address):
+            said = "has letters that break the EIP-55 checksum; compare it with its source, or write it in lower case"
+            raise MalformedRequest(
+                f"action.{name}: {shown(address)} {said}",
+                field=f"action.{name}",
+                rule="EIP-55",
+                value=address,
+                nearest=(address.lower(),),
+            )
+
+
+def recover_bytes(digest: bytes, signature: Signature) -> bytes:
+    """Return the 20 bytes of the address that signed `digest`.
+
+    Raises BadSignature for a signature that names nobody (r or s out of range) or is malleable (high s).
+    """
+    compact = signature.compact
+    if compact[32:] > _HALF_ORDER_BYTES:
+        raise BadSignature(
+            "signature.s is in the upper half of the curve's order (malleable); sign with low s",
+            field="signature.s",
+            rule="low s",
+        )
+    try:
+        public = coincurve.PublicKey.from_signature_and_message(
+            compact + (b"\0" if signature.v == 27 else b"\1"), digest, hasher=None
+        )
+    except Exception:
+        raise BadSignature(
+            "signature: r, s and v belong to no key; r and s must be from 1 to the order of the curve",
+            field="signature",
+            rule="recoverable",
+        ) from None
+    return keccak(public.format(compressed=False)[1:])[12:]
+
+
+class Verified(NamedTuple):
+    """Who signed (lower-case address) and what (digest)."""
+
+    signer: str
+    digest: bytes
+
+
+def verify(request: Request, chain: Chain) -> Verified:
+    """Return the signer of a parsed request, in lower case, and its digest. Raises BadSignature."""
+    signed = content_digest(request, chain)
+    return Verified("0x" + recover_bytes(signed, request.signature).hex(), signed)
+
+
+Envelope: TypeAlias = Mapping[str, Any]
+
+
+def recover(request: Request | Envelope, chain: Chain) -> str:
+    """Return the checksummed address that signed a request, parsed or as a dict.
+
+    Any change of action, nonce, expiry, vault, chain or signature makes another address come out. Raises
+    MalformedRequest for a dict that is no request, BadSignature for a signature that names nobody.
+    """
+    parsed = request if isinstance(request, Request) else envelope.read(request)
+    return checksummed(recover_bytes(content_digest(parsed, chain), parsed.signature))
+
+
+__all__ = [
+    "AGENT_DOMAIN",
+    "HALF_ORDER",
+    "INT64_MAX",
+    "MASTER_DOMAIN",
+    "VERIFYING_CONTRACT",
+    "Explained",
+    "PrivateKey",
+    "Verified",
+    "content_digest",
+    "declaration",
+    "digest",
+    "explain",
+    "recover",
+    "recover_bytes",
+    "sign",
+    "verify",
+]
