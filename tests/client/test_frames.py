@@ -1,0 +1,248 @@
+"""Frames: the same columns and dtypes whatever the venue answers."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.client import frames
+from toolkit.errors import BadAnswer
+from toolkit.protocol.info import ENDPOINTS, Endpoint
+from toolkit.protocol.info_records import FUNDING_PAYMENT, KLINE, ORDER_STATE
+
+SYMBOLS = {1: "BTCUSDC", 2: "ETHUSDC"}
+ORDER = {
+    "ordId": "9007199254740993",
+    "clOrdId": 7,
+    "symbol": 1,
+    "side": 2,
+    "type": 1,
+    "status": "NEW",
+    "price": "60000.10",
+    "qty": "0.300",
+    "triggerPx": None,
+    "reduceOnly": 0,
+    "timeInForce": "GTC",
+    "blockTime": 1767225600123,
+    "userAddr": "0xab",
+}
+
+
+def envelope(data: Any) -> bytes:
+    return msgspec.json.encode({"code": 0, "message": "success", "data": data})
+
+
+def kline(at: int, **changed: Any) -> dict[str, Any]:
+    row = {
+        "symbolName": "BTCUSDC",
+        "timestamp": 1767225600 + 60 * at,
+        "intrvl": 60,
+        "open": f"{60000 + at}.1",
+        "high": "60010.5",
+        "low": "59990",
+        "close": "60001.25",
+        "volume": "1.234",
+        "turnover": "74000.123456",
+        "tradeCount": at,
+    }
+    return row | changed
+
+
+def label(value: object) -> str:
+    return getattr(value, "name", str(value))
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS.values(), ids=label)
+@pytest.mark.parametrize("exact", [False, True])
+def test_an_empty_answer_has_the_columns_and_dtypes_of_a_full_one(endpoint: Endpoint, exact: bool) -> None:
+    for data in (None, [], {"total": 0, "items": []}):
+        made = frames.frame(endpoint, envelope(data), exact=exact)
+        assert len(made) == 0
+        decimals = {"price", "quantity", "money", "ratio"}
+        assert {name: str(dtype) for name, dtype in made.dtypes.items()} == {
+            field.column: "object" if exact and field.kind in decimals else field.dtype
+            for field in endpoint.record.fields
+        }
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS.values(), ids=label)
+def test_nulls_missing_and_unknown_fields_keep_the_dtypes(endpoint: Endpoint) -> None:
+    wires = [field.wire for field in endpoint.record.fields]
+    rows = [dict.fromkeys(wires), {}, {"brandNew": {"deep": [1]}, "another": 5}]
+    made = frames.frame(endpoint, envelope(rows))
+    assert made.dtypes[: len(wires)].equals(frames.empty(endpoint.record).dtypes)
+    assert made[list(endpoint.record.columns)].isna().all(axis=None)
+    assert list(made.columns[len(wires) :]) == ["brandNew", "another"]
+    assert made["brandNew"][2] == {"deep": [1]}
+    assert made["another"].dtype == "Int64"
+
+
+def test_values_are_typed_named_and_in_utc() -> None:
+    made = frames.frame(ENDPOINTS["order_states"], envelope({"total": 1, "items": [ORDER]}), symbols=SYMBOLS)
+    row = made.iloc[0]
+    assert row["order_id"] == 9007199254740993
+    assert (row["symbol"], row["side"], row["type"], row["reduce_only"]) == ("BTCUSDC", "SELL", "LIMIT", "NONE")
+    assert row["price"] == 60000.1
+    assert row["time"] == pd.Timestamp("2026-01-01T00:00:00.123Z")
+    assert row["tif"] == "GTC"
+    assert pd.isna(row["trigger_price"])
+    assert pd.isna(row["parent_order_id"])
+
+
+def test_exact_amounts_are_decimals_as_written() -> None:
+    data = {"items": [ORDER | {"price": 0.1}]}
+    made = frames.frame(ENDPOINTS["order_states"], envelope(data), exact=True)
+    assert made["quantity"][0] == Decimal("0.300")
+    assert str(made["quantity"][0]) == "0.300"
+    assert made["price"][0] == Decimal("0.1")
+    assert made["trigger_price"][0] is pd.NA
+
+
+def test_reordered_fields_and_numbers_for_text_give_the_same_frame() -> None:
+    turned = {key: ORDER[key] for key in reversed(ORDER)} | {"symbol": "1", "side": "SELL", "clOrdId": "7"}
+    one, other = (frames.frame(ENDPOINTS["order_states"], envelope([row]), symbols=SYMBOLS) for row in (ORDER, turned))
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_an_unknown_code_or_enum_number_stays_readable() -> None:
+    made = frames.frame(ENDPOINTS["order_states"], envelope([ORDER | {"symbol": 99, "type": 77}]), symbols=SYMBOLS)
+    assert made["symbol"][0] == "99"
+    assert made["type"][0] == "77"
+
+
+def test_a_value_that_does_not_fit_is_na_and_kept_as_answered() -> None:
+    with pytest.warns(frames.DataWarning, match=r"OrderState\.ordId: 1 values such as 'abc' are not id"):
+        made = frames.frame(ENDPOINTS["order_states"], envelope([ORDER, ORDER | {"ordId": "abc"}]))
+    assert made["order_id"].isna().tolist() == [False, True]
+    assert made["ordId"].tolist() == ["9007199254740993", "abc"]
+
+
+def test_rows_that_are_no_objects_are_left_out_with_a_warning() -> None:
+    with pytest.warns(frames.DataWarning, match="1 rows are not objects"):
+        made = frames.frame(ENDPOINTS["order_states"], envelope([ORDER, 5]))
+    assert len(made) == 1
+
+
+def test_an_answer_that_is_not_the_envelope_is_named() -> None:
+    with pytest.raises(BadAnswer, match="not JSON"):
+        frames.frame(ENDPOINTS["wallet"], b"<html>")
+    with pytest.raises(BadAnswer, match="not the venue's envelope"):
+        frames.frame(ENDPOINTS["wallet"], b"[1]")
+
+
+def test_zero_times_are_missing_times() -> None:
+    made = frames.frame(ENDPOINTS["agents"], envelope([{"revokedAt": 0, "approvedAt": 1767225600000}]))
+    assert pd.isna(made["revoked_at"][0])
+    assert made["approved_at"][0] == pd.Timestamp("2026-01-01T00:00Z")
+
+
+def test_seconds_and_milliseconds_give_the_same_dtype() -> None:
+    made = frames.frame(ENDPOINTS["builder_agents"], envelope({"agents": [{"expiresAt": 1767225600, "expired": 0}]}))
+    assert made["expires_at"][0] == pd.Timestamp("2026-01-01T00:00Z")
+    assert made["expires_at"].dtype == "datetime64[ms, UTC]"
+    assert made["expired"][0] is False or not made["expired"][0]
+
+
+def test_uniform_candles_read_fast_equal_the_general_way() -> None:
+    rows = [kline(at) for at in range(5000)]
+    fast = frames.frame(ENDPOINTS["klines"], envelope(rows))
+    assert frames._klines(envelope(rows)) is not None
+    pd.testing.assert_frame_equal(fast, frames.from_rows(KLINE, rows))
+    assert fast["open"].tolist()[-1] == 64999.1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"open": None},
+        {"symbolName": "ETHUSDC"},
+        {"brandNew": 1},
+        {"intrvl": "60"},
+        {"timestamp": 0},
+        {"open": "},{"},
+        {"note": "a } b"},
+    ],
+    ids=str,
+)
+def test_candles_that_are_not_uniform_still_give_the_frame(changed: dict[str, Any]) -> None:
+    rows = [kline(at) for at in range(3000)]
+    rows[2500] = kline(2500, **changed)
+    body = envelope(rows)
+    if changed == {"open": "},{"}:
+        with pytest.warns(frames.DataWarning, match=r"Kline\.open"):
+            made = frames.frame(ENDPOINTS["klines"], body)
+        assert pd.isna(made["open"][2500])
+    else:
+        made = frames.frame(ENDPOINTS["klines"], body)
+        pd.testing.assert_frame_equal(made, frames.from_rows(KLINE, rows))
+    assert len(made) == 3000
+
+
+def test_reordered_candles_read_the_same() -> None:
+    rows = [kline(at) for at in range(100)]
+    turned = [{key: row[key] for key in reversed(row)} for row in rows]
+    one, other = (frames.frame(ENDPOINTS["klines"], envelope(r)) for r in (rows, turned))
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_several_pages_make_one_frame() -> None:
+    rows = [kline(at) for at in range(100)]
+    pages = [envelope(rows[:60]), envelope(rows[60:])]
+    made = frames.frame(ENDPOINTS["klines"], pages)
+    pd.testing.assert_frame_equal(made, frames.frame(ENDPOINTS["klines"], envelope(rows)))
+    assert made.attrs["raw"].pages == tuple(pages)
+
+
+@given(st.lists(st.decimals(min_value=0, max_value=10**9, places=6), min_size=1, max_size=20))
+def test_the_fast_way_reads_every_decimal_as_python_does(numbers: list[Decimal]) -> None:
+    rows = [kline(at, open=str(number)) for at, number in enumerate(numbers)]
+    assert frames.frame(ENDPOINTS["klines"], envelope(rows))["open"].tolist() == [float(str(n)) for n in numbers]
+
+
+def test_the_raw_answer_survives_copies_and_gets_in_no_ones_way(tmp_path: Path) -> None:
+    made = frames.frame(ENDPOINTS["klines"], envelope([kline(0), kline(1)]))
+    raw = made.attrs["raw"]
+    assert raw.json()[0]["data"][1]["tradeCount"] == 1
+    assert made.copy().attrs["raw"] is raw
+    assert made[made["trades"] > 0].attrs["raw"] is raw
+    assert copy.deepcopy(raw) is raw
+    assert pickle.loads(pickle.dumps(raw)).pages == raw.pages
+    assert "1 answers" in repr(raw)
+    other = frames.frame(ENDPOINTS["klines"], envelope([kline(2)]))
+    assert len(pd.concat([made, other])) == 3
+    assert "raw" not in pd.concat([made, other]).attrs
+    assert repr(made)
+    assert made._repr_html_()
+    made.to_parquet(tmp_path / "klines.parquet")
+    assert len(made.merge(other, on="symbol")) == 2
+
+
+def test_decoded_data_gives_the_same_frame_as_text() -> None:
+    payment = {"id": 1, "posSide": 2, "fundingFee": "-0.5", "fundingTime": 1767225600000, "symbol": 2}
+    one = frames.frame(ENDPOINTS["funding_payments"], {"total": 1, "items": [payment]}, symbols=SYMBOLS)
+    other = frames.frame(ENDPOINTS["funding_payments"], envelope([payment]), symbols=SYMBOLS)
+    pd.testing.assert_frame_equal(one, other)
+    assert one["side"][0] == "SHORT"
+    assert one.dtypes.equals(frames.empty(FUNDING_PAYMENT).dtypes)
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=5)
+)
+
+
+@pytest.mark.filterwarnings("ignore::toolkit.client.frames.DataWarning")
+@given(st.lists(st.dictionaries(st.sampled_from([*ORDER, "x"]), st.one_of(SCALARS, st.lists(SCALARS)), max_size=8)))
+def test_whatever_is_answered_gives_a_frame_with_the_pinned_dtypes(rows: list[dict[str, Any]]) -> None:
+    made = frames.from_rows(ORDER_STATE, rows)
+    assert len(made) == len(rows)
+    assert made.dtypes[: len(ORDER_STATE.fields)].equals(frames.empty(ORDER_STATE).dtypes)
