@@ -7,8 +7,8 @@ not rounded to ticks or cents.
 
 Tiers are rows `(floor, mmr, max_leverage)` sorted by `floor`, the first one at 0: notional in USDC from which the row
 counts, maintenance margin ratio ("0.0125" is 1.25 %), highest leverage. Rows may also be mappings or objects with these
-names, or risk-limit rows as product-meta has them (minimumValue, maintainMarginRatio, maxLeverage). Where `mmr` is
-None it is half of the initial margin at the highest leverage, ½ / max_leverage.
+names, the `tiers` of a Product, or rows of product-meta (minimumValue, maintainMarginRatio, maxLeverage). Where `mmr`
+is None it is half of the initial margin at the highest leverage, ½ / max_leverage.
 
 Wrong input raises `toolkit.errors.InputError`, which names the argument. Source: the venue's published margin,
 funding and mark price rules (docs/assumptions.md lists what is our own decision).
@@ -436,7 +436,10 @@ def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
         if len(row) in (2, 3):
             return row[0], row[1], row[2] if len(row) == 3 else None
     elif getattr(row, "floor", None) is not None:
-        return row.floor, getattr(row, "mmr", None), getattr(row, "max_leverage", None)
+        ratio = getattr(row, "mmr", None)
+        if ratio is None:
+            ratio = getattr(row, "maintenance_rate", None)
+        return row.floor, ratio, getattr(row, "max_leverage", None)
     raise InputError(f"{field} is {row!r}; a tier is (floor, mmr, max_leverage)", field=field, value=row)
 
 

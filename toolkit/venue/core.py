@@ -17,6 +17,7 @@ import msgspec
 
 from ..products import Product
 from . import events as ev
+from .desk import Desk
 from .genesis import Genesis
 from .state import Account, Block, Market, NonceWindow, State, Transaction, Unsettled
 
@@ -194,6 +195,7 @@ class Core:
         state: everything that is remembered; see `state`.
         events: what happened since the shell last cleared it, in order.
         products: product code → Product, made from `state.products`.
+        desk: tables and indexes of the money rules.
         authorize: who may do what; `permissions` replaces the default, which knows no agents.
         enter: puts the vault's account into the context of a request with a vaultAddress, or raises Refused.
     """
@@ -214,6 +216,7 @@ class Core:
         fresh = state is None
         self.state = begin(genesis or Genesis()) if state is None else state
         self.products: dict[int, Product] = {}
+        self.desk = Desk()
         self.relist()
         wiring.attach(self)
         if fresh:
@@ -509,6 +512,7 @@ def begin(genesis: Genesis) -> State:
         products={int(row["code"]): dict(row) for row in genesis.products},
         margin_tables={table: [dict(row) for row in rows] for table, rows in genesis.margin_tables.items()},
         random=genesis.seed & 0xFFFF_FFFF_FFFF_FFFF,
+        config=genesis.config,
         settings=dict(genesis.settings),
     )
     for code, row in state.products.items():

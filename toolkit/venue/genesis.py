@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from .config import Config
+
 GENESIS_TIME = 1_767_225_600_000
 """2026-01-01T00:00:00Z, where manual clocks begin."""
 
@@ -79,4 +81,5 @@ class Genesis(msgspec.Struct, frozen=True):
     prices: dict[int, str] = msgspec.field(default_factory=default_prices)
     """First index, mark and last price by product code, decimal text."""
     block_ms: int = 1000
+    config: Config = msgspec.field(default_factory=Config)
     settings: dict[str, Any] = msgspec.field(default_factory=dict)

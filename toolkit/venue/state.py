@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from .config import Config
 from .grants import Permissions, Referrals, Vault
 
 RATE = 100_000_000
@@ -180,6 +181,8 @@ class Account(msgspec.Struct):
     taker_rate: int | None = None
     faucet_time: int = 0
     """Last faucet claim, 0 = never."""
+    totals: dict[str, int] = {}
+    """Business type → sum of the balance changes that have no ledger entry (simulated participants only)."""
 
 
 class Market(msgspec.Struct):
@@ -197,6 +200,30 @@ class Market(msgspec.Struct):
     """Changes of the book so far."""
     trades: int = 0
     paused: bool = False
+    external: int = 0
+    """Mid price of other venues' perpetuals, 0 = none."""
+    pinned: bool = False
+    """True while the oracle price is held by hand and does not follow its source."""
+    basis: list[int | None] = []
+    """Latest samples of bid + ask − 2·oracle, oldest first; None where the book had an empty side."""
+    book: list[int | None] = []
+    """Latest medians of bid, ask and last."""
+    premium: int = 0
+    """Sum of the premium samples since the last settlement, parts of 1e-12, and their number."""
+    samples: int = 0
+    funding_rate: int = 0
+    """Rate of the last settlement, parts of RATE."""
+
+
+class Liquidation(msgspec.Struct):
+    """A liquidation under way: of an isolated position, or of all cross positions of an account."""
+
+    address: str
+    product: int
+    """0 = the cross positions."""
+    started: int
+    next: int
+    """When the next slice is closed."""
 
 
 class NonceWindow(msgspec.Struct):
@@ -465,6 +492,12 @@ class State(msgspec.Struct):
     last_exec: int = 0
     block_first: int = 0
     """Position in History.transactions where the open block begins."""
+    config: Config = msgspec.field(default_factory=Config)
+    deposits: int = 0
+    """Money that came in from outside, ever; and that left."""
+    withdrawals: int = 0
+    liquidations: dict[str, Liquidation] = {}
+    """Those under way, by "address:product"."""
     settings: dict[str, Any] = {}
     """Settings of the venue that rules may read, e.g. emergency switches."""
     permissions: Permissions = msgspec.field(default_factory=Permissions)

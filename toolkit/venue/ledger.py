@@ -1,0 +1,159 @@
+"""The books: every change of every balance, with its business type, amount, balance after it and transaction.
+
+Cash only moves between accounts here, or enters and leaves by `deposit` and `withdraw`. So at any time
+
+    sum of balances + sum of isolated margins = deposits − withdrawals,
+
+where the balances include the venue's own accounts: FEES, ROUNDING (what is left when the payer is rounded up and
+the receiver down), CLEARING (pays and takes realised PnL; its balance is the entry value of all shorts less that of
+all longs, so it is 0 when nobody holds a position) and INSURANCE (pays what nobody else could). The LP vault is an
+account like others. Simulated participants keep totals by business type instead of entries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .events import AccountChanged
+from .state import RATE, Account, LedgerEntry, Position
+
+if TYPE_CHECKING:
+    from .core import Core
+    from .genesis import Genesis
+
+FEES = "0x00000000000000000000000000000000000000fe"
+ROUNDING = "0x00000000000000000000000000000000000000ad"
+CLEARING = "0x00000000000000000000000000000000000000c1"
+INSURANCE = "0x00000000000000000000000000000000000000a5"
+LP_VAULT = "0x000000000000000000000000000000000000001f"
+VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
+
+DEPOSIT = "DEPOSIT"
+WITHDRAW = "WITHDRAW"
+FAUCET = "FAUCET"
+TRADING_FEE = "TRADING_FEE"
+BUILDER_FEE = "BUILDER_FEE"
+REFERRAL_REBATE = "REFERRAL_REBATE"
+REALIZED_PNL = "REALIZED_PNL"
+FUNDING = "FUNDING"
+ISOLATED_MARGIN = "ISOLATED_MARGIN"
+"""Between the balance and a position's assigned margin; the sum of these is minus the sum of all assigned margins."""
+LIQUIDATION_FEE = "LIQUIDATION_FEE"
+BANKRUPTCY = "BANKRUPTCY"
+"""What the LP vault or the insurance account pays for an account that owes more than it has."""
+ROUND = "ROUNDING"
+
+
+def begin(core: Core, genesis: Genesis) -> None:
+    """Open the venue's own accounts and give the LP vault its capital."""
+    for address in VENUE_ACCOUNTS:
+        core.account(address).kind = "venue"
+    vault = core.account(LP_VAULT)
+    vault.kind = "vault"
+    if core.state.config.lp_capital:
+        deposit(core, vault, core.state.config.lp_capital)
+
+
+def attach(core: Core) -> None:
+    """Rebuild the indexes that the money rules keep beside the state."""
+    core.desk.rebuild(core)
+
+
+def post(core: Core, account: Account, amount: int, kind: str, product: int = 0, reference: str = "") -> None:
+    """Change a balance by an amount of micro-USDC and keep the entry. Use `move` where the other side is an account."""
+    if not amount:
+        return
+    state = core.state
+    account.balance = balance = account.balance + amount
+    account.updated = state.time
+    address = account.address
+    core.desk.touched[address] = account
+    if account.kind == "market":
+        account.totals[kind] = account.totals.get(kind, 0) + amount
+        return
+    log = state.history.ledger
+    log.add(
+        address,
+        LedgerEntry(
+            len(log.records) + 1,
+            state.time,
+            core.height,
+            core.tx_hash(),
+            address,
+            kind,
+            amount,
+            balance,
+            product,
+            reference,
+        ),
+    )
+    if account.kind != "venue":
+        core.emit(AccountChanged(address))
+
+
+def move(
+    core: Core,
+    source: Account,
+    target: Account,
+    amount: int,
+    kind: str,
+    product: int = 0,
+    reference: str = "",
+) -> None:
+    """Move an amount from one balance to another; a negative amount goes the other way."""
+    post(core, source, -amount, kind, product, reference)
+    post(core, target, amount, kind, product, reference)
+
+
+def transfer(
+    core: Core,
+    source: Account,
+    target: Account,
+    numerator: int,
+    kind: str,
+    product: int = 0,
+    reference: str = "",
+) -> int:
+    """Move numerator / RATE micro-USDC; the payer is rounded up, the receiver down, the rest goes to ROUNDING.
+
+    A negative numerator goes the other way. Returns what `source` paid (negative: received).
+    """
+    down = numerator // RATE
+    up = -(-numerator // RATE)
+    post(core, source, -up, kind, product, reference)
+    post(core, target, down, kind, product, reference)
+    if up != down:
+        post(core, core.state.accounts[ROUNDING], up - down, ROUND, product, reference)
+    return up
+
+
+def realize(core: Core, account: Account, pnl: int, product: int, reference: str = "") -> None:
+    """Book realised PnL: the clearing account pays a profit and takes a loss."""
+    if pnl:
+        move(core, core.state.accounts[CLEARING], account, pnl, REALIZED_PNL, product, reference)
+
+
+def assign(core: Core, account: Account, position: Position, amount: int) -> None:
+    """Move an amount from the balance to the position's isolated margin; a negative amount takes it back."""
+    if amount:
+        position.assigned += amount
+        post(core, account, -amount, ISOLATED_MARGIN, position.product)
+
+
+def deposit(core: Core, account: Account, amount: int, kind: str = DEPOSIT, reference: str = "") -> None:
+    """Bring money in from outside."""
+    core.state.deposits += amount
+    post(core, account, amount, kind, 0, reference)
+
+
+def withdraw(core: Core, account: Account, amount: int, reference: str = "") -> None:
+    """Let money leave; the caller has checked that it may."""
+    core.state.withdrawals += amount
+    post(core, account, -amount, WITHDRAW, 0, reference)
+
+
+def text(amount: int) -> str:
+    """Return micro-USDC as decimal text without trailing zeros: 1_500_000 → "1.5"."""
+    sign = "-" if amount < 0 else ""
+    units, part = divmod(abs(amount), 1_000_000)
+    return f"{sign}{units}.{part:06d}".rstrip("0").rstrip(".")
