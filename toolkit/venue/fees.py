@@ -1,0 +1,102 @@
+"""Trading fees: maker and taker rates by 30-day volume, builder fees on top, rebates out of what was paid.
+
+A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.transfer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from . import ledger
+from .config import DAY
+from .state import LIQUIDATION, MAKER, RATE, Account, Order
+
+if TYPE_CHECKING:
+    from .core import Core
+
+Rebate = Callable[["Core", Account, int, int], None]
+
+REBATES: list[Rebate] = []
+"""Rules called as rule(core, payer, fee, product) after a positive trading fee was booked to FEES; they may pay parts
+of it on with `ledger.move` (referrals)."""
+
+
+def volume(core: Core, account: Account) -> int:
+    """Return the traded notional in micro-USDC that counts for the fee tier today: that of the last complete days."""
+    today = core.state.time // DAY
+    first = today - core.state.config.volume_days
+    return sum(value for day, value in account.volumes.items() if first <= day < today)
+
+
+def rates(core: Core, account: Account, product: int) -> tuple[int, int]:
+    """Return (maker, taker) in parts of RATE: the account's own rates, those of its volume, or the product's.
+
+    A volume tier never costs more than the product's standard rates.
+    """
+    table = core.desk.table(core, product)
+    maker, taker = table.maker_rate, table.taker_rate
+    day = core.state.time // DAY
+    known = core.desk.rates.get(account.address)
+    if known is None or known[0] != day:
+        known = core.desk.rates[account.address] = (day, *_by_volume(core, account))
+    if known[1] >= 0:
+        maker, taker = min(maker, known[1]), min(taker, known[2])
+    if account.maker_rate is not None:
+        maker = account.maker_rate
+    if account.taker_rate is not None:
+        taker = account.taker_rate
+    return maker, taker
+
+
+def _by_volume(core: Core, account: Account) -> tuple[int, int]:
+    traded = volume(core, account) if account.volumes else 0
+    found = (-1, -1)
+    for tier in core.state.config.fee_tiers:
+        if traded >= tier.volume:
+            found = (tier.maker, tier.taker)
+    return found
+
+
+def charge(core: Core, account: Account, order: Order, value: int, role: int) -> tuple[int, int]:
+    """Book the fees of one fill of `value` micro-USDC; return (trading fee, builder fee) as the account paid them.
+
+    A negative trading fee was received (an own maker rate below 0). A liquidated position pays at most what is left
+    of its margin; see `liquidation`.
+    """
+    maker, taker = rates(core, account, order.product)
+    rate = maker if role == MAKER else taker
+    note_volume(core, account, value)
+    if order.type == LIQUIDATION:
+        rate = min(rate, 0)
+    fees_account = core.state.accounts[ledger.FEES]
+    fee = ledger.transfer(core, account, fees_account, value * rate, ledger.TRADING_FEE, order.product, str(order.id))
+    if fee > 0:
+        for rule in REBATES:
+            rule(core, account, fee, order.product)
+    if not order.builder_rate:
+        return fee, 0
+    builder = core.account(order.builder)
+    extra = ledger.transfer(
+        core, account, builder, value * order.builder_rate, ledger.BUILDER_FEE, order.product, str(order.id)
+    )
+    return fee, extra
+
+
+def note_volume(core: Core, account: Account, value: int) -> None:
+    """Add to today's traded notional; days that no longer count are forgotten."""
+    day = core.state.time // DAY
+    volumes = account.volumes
+    if day in volumes:
+        volumes[day] += value
+        return
+    first = day - core.state.config.volume_days
+    for old in [each for each in volumes if each < first]:
+        del volumes[old]
+    volumes[day] = value
+
+
+def worst_cost(core: Core, account: Account, product: int, value: int, quantity: int) -> int:
+    """Return the most that filling an order can cost in fees: taker rate, one micro-USDC of rounding a step."""
+    maker, taker = rates(core, account, product)
+    return -(-value * max(maker, taker, 0) // RATE) + quantity

@@ -1,0 +1,342 @@
+"""Margin of accounts: equity, initial and maintenance margin, what is available, and which orders may add risk.
+
+Cross equity = balance + unrealised PnL of the cross positions (isolated margins have left the balance). Isolated
+equity = assigned margin + unrealised PnL of that product's position, both legs together. Positions are valued at
+mark, orders at their price. Everything is integers (see `state`); requirements are rounded up. The formulas are those
+of `toolkit.margin`.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
+
+from .. import margin
+from . import fees
+from .core import Refused
+from .desk import MICRO, RiskTable
+from .ledger import assign, text
+from .state import HEDGE, ISOLATED, LIQUIDATING, ONE_WAY, RATE, Account, Position
+
+if TYPE_CHECKING:
+    from .core import Core
+
+INSUFFICIENT, LEVERAGE_TIER, POSITION_LIMIT, IN_LIQUIDATION = 2001, 2002, 2003, 2004
+"""txCodes of the refusals raised here."""
+
+
+class Figures(NamedTuple):
+    """Equity, initial and maintenance margin of the cross positions or of one isolated position, micro-USDC."""
+
+    equity: int
+    initial: int
+    maintenance: int
+
+    @property
+    def unhealthy(self) -> bool:
+        """True when liquidation begins: maintenance margin at or above equity, or nothing left."""
+        return self.maintenance > 0 and self.equity <= self.maintenance
+
+    @property
+    def ratio(self) -> int | None:
+        """Margin ratio in parts of RATE, rounded up; 0 without positions, None when no equity is left."""
+        if not self.maintenance:
+            return 0
+        return None if self.equity <= 0 else -(-self.maintenance * RATE // self.equity)
+
+
+class Wallet(NamedTuple):
+    """What an account has, micro-USDC."""
+
+    balance: int
+    """Cash, isolated margins included."""
+    equity: int
+    """Balance and the unrealised PnL of all positions."""
+    available: int
+    """For new positions and orders; negative when the margin is no longer covered."""
+    withdrawable: int
+    initial: int
+    """Margin held by positions (isolated: assigned) and orders."""
+    maintenance: int
+    unrealized: int
+    isolated: int
+    """Sum of the assigned margins."""
+
+
+def required(value: int, leverage: int) -> int:
+    """Return the initial margin of a notional at a leverage in hundredths, rounded up."""
+    return -(-value * 100 // leverage)
+
+
+def unrealized(position: Position, price: int) -> int:
+    """Return the unrealised PnL of both legs; `price` is the money of one step (mark × unit)."""
+    long, short = position.long, position.short
+    return (long.size - short.size) * price - long.value + short.value
+
+
+def exposure(position: Position, price: int, hedge: bool) -> int:
+    """Return the notional that needs margin: the position with whichever of its orders could fill.
+
+    One-way: the larger of what all buys or all sells would leave; hedge: both legs and all opening orders.
+    """
+    long, short = position.long.size * price, position.short.size * price
+    if hedge:
+        return long + short + position.buy_value + position.sell_value
+    net = long - short
+    return max(net + position.buy_value, position.sell_value - net, net, -net)
+
+
+def held(position: Position, price: int) -> int:
+    """Return the notional of the legs alone."""
+    return (position.long.size + position.short.size) * price
+
+
+def cross(core: Core, account: Account) -> Figures:
+    """Return the figures of the cross positions, and of all orders: those of isolated products are paid from here."""
+    equity = account.balance
+    initial = maintenance = 0
+    hedge = account.position_mode == HEDGE
+    markets, desk = core.state.markets, core.desk
+    for code, position in account.positions.items():
+        long, short = position.long.size, position.short.size
+        if not (long or short or position.buy_quantity or position.sell_quantity):
+            continue
+        table = desk.table(core, code)
+        price = markets[code].mark * table.unit
+        if position.mode == ISOLATED:
+            extra = exposure(position, price, hedge) - (long + short) * price
+            initial += required(extra, position.leverage)
+            continue
+        equity += (long - short) * price - position.long.value + position.short.value
+        if long:
+            maintenance += table.maintenance(long * price)
+        if short:
+            maintenance += table.maintenance(short * price)
+        initial += required(exposure(position, price, hedge), position.leverage)
+    return Figures(equity, initial, maintenance)
+
+
+def isolated(core: Core, position: Position) -> Figures:
+    """Return the figures of one isolated position (without its orders)."""
+    table = core.desk.table(core, position.product)
+    price = core.state.markets[position.product].mark * table.unit
+    long, short = position.long.size * price, position.short.size * price
+    equity = position.assigned + unrealized(position, price)
+    return Figures(
+        equity, required(long + short, position.leverage), table.maintenance(long) + table.maintenance(short)
+    )
+
+
+def group(core: Core, account: Account, product: int) -> Figures:
+    """Return the figures that decide over a product's position: its own if isolated, the cross ones otherwise."""
+    position = account.positions.get(product)
+    if position is not None and position.mode == ISOLATED:
+        return isolated(core, position)
+    return cross(core, account)
+
+
+def wallet(core: Core, account: Account) -> Wallet:
+    """Return what an account has, holds and may use."""
+    figures = cross(core, account)
+    apart = apart_pnl = positive = total = 0
+    maintenance, margin_held = figures.maintenance, figures.initial
+    for code, position in account.positions.items():
+        if not (position.long.size or position.short.size):
+            continue
+        pnl = unrealized(position, core.state.markets[code].mark * core.desk.table(core, code).unit)
+        total += pnl
+        if position.mode == ISOLATED:
+            apart += position.assigned
+            apart_pnl += pnl
+            maintenance += isolated(core, position).maintenance
+        else:
+            positive += max(0, pnl)
+    return Wallet(
+        balance=account.balance + apart,
+        equity=figures.equity + apart + apart_pnl,
+        available=figures.equity - figures.initial,
+        withdrawable=max(0, figures.equity - positive - figures.initial),
+        initial=margin_held + apart,
+        maintenance=maintenance,
+        unrealized=total,
+        isolated=apart,
+    )
+
+
+def available(core: Core, account: Account) -> int:
+    """Return what new positions and orders may use: balance + cross PnL − initial margin of positions and orders."""
+    figures = cross(core, account)
+    return figures.equity - figures.initial
+
+
+def withdrawable(core: Core, account: Account) -> int:
+    """Return what may leave the balance: as `available`, without the positive unrealised PnL of any product."""
+    free, positive = available(core, account), 0
+    for code, position in account.positions.items():
+        if position.mode != ISOLATED and (position.long.size or position.short.size):
+            price = core.state.markets[code].mark * core.desk.table(core, code).unit
+            positive += max(0, unrealized(position, price))
+    return max(0, free - positive)
+
+
+# --------------------------------------------------------------------------------------------------- orders
+
+
+def admit(
+    core: Core, account: Account, position: Position, side: int, quantity: int, price: int, order_value: int = 0
+) -> None:
+    """Refuse an order that may add risk and does not fit; `position` does not yet count it.
+
+    `price` in ticks is the limit, or a market order's slippage bound. An order that, with the resting ones of its
+    side, can only reduce passes always. Otherwise the notional it could lead to must lie under the product's limit,
+    the leverage under that of its tier, and equity must cover the initial margin after it, counting what a fill at
+    the limit loses against mark and the fees. `order_value` says what a replaced order already counted for in that
+    side.
+
+    Orders with reduce-only or a hedge close never come here.
+    """
+    code = position.product
+    table = core.desk.table(core, code)
+    unit = table.unit
+    hedge = account.position_mode == HEDGE
+    long, short = position.long.size, position.short.size
+    resting = position.buy_quantity if side > 0 else position.sell_quantity
+    if not hedge and resting + quantity <= (short if side > 0 else long):
+        return
+    if account.status == LIQUIDATING and core.state.liquidations:
+        _refuse_in_liquidation(core, account, position)
+    mark = core.state.markets[code].mark
+    value = price * quantity * unit
+    _check_notional(core, account, position, table, side, value, mark * unit)
+    loss = max(0, side * (price - mark)) * quantity * unit
+    counted = max(value, mark * quantity * unit) if side < 0 else value
+    figures = cross(core, account)
+    before = exposure(position, mark * unit, hedge)
+    if side > 0:
+        position.buy_value += counted
+        after = exposure(position, mark * unit, hedge)
+        position.buy_value -= counted
+    else:
+        position.sell_value += counted
+        after = exposure(position, mark * unit, hedge)
+        position.sell_value -= counted
+    if position.mode == ISOLATED:
+        base = held(position, mark * unit)
+        before, after = before - base, after - base
+    leverage = position.leverage
+    initial = figures.initial - required(before, leverage) + required(after, leverage)
+    if position.mode == ISOLATED:
+        initial += quantity
+    cost = fees.worst_cost(core, account, code, value, quantity)
+    if figures.equity - loss - cost < initial:
+        short_of = initial + loss + cost - figures.equity
+        raise Refused(
+            INSUFFICIENT,
+            f"margin: the order needs initial margin {text(initial)} USDC in all and {text(loss + cost)} for fees and "
+            f"the way to mark; equity {text(figures.equity)} is {text(short_of)} short",
+        )
+
+
+def _check_notional(
+    core: Core, account: Account, position: Position, table: RiskTable, side: int, value: int, price: int
+) -> None:
+    long, short = position.long.size * price, position.short.size * price
+    own, other = (long, short) if side > 0 else (short, long)
+    reach = own + (position.buy_value if side > 0 else position.sell_value) + value
+    if account.position_mode == ONE_WAY:
+        reach -= other
+    if reach > table.max_notional:
+        raise Refused(
+            POSITION_LIMIT,
+            f"position and orders would reach {text(reach)} USDC, above maxPositionNtnl "
+            f"{text(table.max_notional)} of {table.product.symbol}",
+        )
+    limit = table.leverage_limit(reach)
+    if position.leverage > limit:
+        raise Refused(
+            LEVERAGE_TIER,
+            f"at a notional of {text(reach)} USDC {table.product.symbol} allows leverage "
+            f"{leverage_text(limit)}, yours is {leverage_text(position.leverage)}",
+        )
+
+
+def _refuse_in_liquidation(core: Core, account: Account, position: Position) -> None:
+    product = position.product if position.mode == ISOLATED else 0
+    if f"{account.address}:{product}" in core.state.liquidations:
+        raise Refused(IN_LIQUIDATION, "the position is being liquidated; only orders that reduce are taken")
+
+
+def settle_isolated(
+    core: Core, account: Account, position: Position, *, opened: int, opened_value: int, closed_value: int, gained: int
+) -> None:
+    """Move margin between balance and an isolated position after a fill was booked.
+
+    `opened` steps worth `opened_value` were added; `closed_value` is the entry value that was closed; `gained` is what
+    the closing brought to the balance (realised PnL less fees). What opens takes its initial margin and its loss
+    against mark with it. What closes gives its share of the margin back, but a position that is left keeps its
+    initial margin as far as there is any; a loss is paid by the position's margin before the balance.
+    """
+    table = core.desk.table(core, position.product)
+    price = core.state.markets[position.product].mark * table.unit
+    if closed_value:
+        _release(core, account, position, table, closed_value, gained, price, opened)
+    if opened:
+        side = 1 if position.long.size and not position.short.size else -1
+        at_mark = opened * price
+        need = required(max(opened_value, at_mark), position.leverage) + max(0, side * (opened_value - at_mark))
+        assign(core, account, position, need)
+
+
+def _release(
+    core: Core,
+    account: Account,
+    position: Position,
+    table: RiskTable,
+    closed_value: int,
+    gained: int,
+    price: int,
+    opened: int,
+) -> None:
+    size = position.long.size + position.short.size
+    if size == 0 or (opened and size == opened):
+        assign(core, account, position, -position.assigned)
+        return
+    left_value = position.long.value + position.short.value
+    share = position.assigned * closed_value // (closed_value + left_value)
+    spare = position.assigned + unrealized(position, price) - required(size * price, position.leverage)
+    assign(core, account, position, -min(max(min(share, spare), -gained), position.assigned))
+
+
+# ---------------------------------------------------------------------------------------------- what is shown
+
+
+def liquidation_price(core: Core, account: Account, product: int) -> Decimal | None:
+    """Return the mark price in USDC at which a product's position would be liquidated, all other marks unchanged.
+
+    None without a position, or where no price does it. Exact formulas of `margin`, not rounded to ticks.
+    """
+    position = account.positions.get(product)
+    if position is None or not (position.long.size or position.short.size):
+        return None
+    listed = core.products[product]
+    table = core.desk.table(core, product)
+    if position.mode == ISOLATED:
+        stake = position.assigned
+    else:
+        figures = cross(core, account)
+        price = core.state.markets[product].mark * table.unit
+        own = table.maintenance(position.long.size * price) + table.maintenance(position.short.size * price)
+        stake = figures.equity - unrealized(position, price) - (figures.maintenance - own)
+    sizes = [listed.step_size * leg.size for leg in (position.long, position.short)]
+    entries = [
+        Decimal(leg.value) / MICRO / size if size else Decimal(0)
+        for leg, size in zip((position.long, position.short), sizes, strict=True)
+    ]
+    return margin.liquidation_price_hedged(
+        sizes[0], entries[0], sizes[1], entries[1], Decimal(stake) / MICRO, listed.tiers
+    )
+
+
+def leverage_text(leverage: int) -> str:
+    """Return a leverage in hundredths as people write it: 2050 → "20.5x"."""
+    return text(leverage * 10_000) + "x"
