@@ -1,0 +1,175 @@
+"""Bars: OHLCV input of any shape, checked and brought into one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PRICES = ("open", "high", "low", "close")
+TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars of one symbol: `opened` (ms since 1970, int64, increasing), `interval` (ms) and float64 columns.
+
+    A bar covers [opened, opened + interval) and is known at `closed` = opened + interval.
+    """
+
+    symbol: str
+    interval: int
+    opened: NDArray[np.int64]
+    open: NDArray[np.float64]
+    high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    close: NDArray[np.float64]
+    volume: NDArray[np.float64]
+
+    @property
+    def closed(self) -> NDArray[np.int64]:
+        """When each bar is complete, in ms."""
+        return self.opened + self.interval
+
+    def __len__(self) -> int:
+        return len(self.opened)
+
+
+def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timedelta | None = None) -> dict[str, Bars]:
+    """Return `data` as Bars by symbol.
+
+    `data` is one of: an OHLCV frame (columns open, high, low, close and perhaps volume in any case; times as index or
+    in a column time or timestamp; epoch seconds and milliseconds are told apart by size); the same in long form with
+    a column symbol; a mapping symbol → frame; a wide frame of closes with one column a symbol (each open is then the
+    close before). Naive times are taken as UTC. `symbol` names a frame that has no name of its own; `interval` is
+    the length of a bar (default: the commonest spacing).
+
+    Raises InputError for times that repeat or run backwards, and for prices that are missing, not positive, or outside
+    their own high and low.
+    """
+    found = {name: _one(name, part, interval) for name, part in _parts(data, symbol).items()}
+    if not found:
+        raise InputError("there are no bars in the data", field="data", rule="not empty")
+    return found
+
+
+def tick_of(bars: Bars, most: int = 8) -> Decimal:
+    """Return the finest power of ten that all prices of `bars` are multiples of (at most `most` decimals)."""
+    prices = np.concatenate([bars.open, bars.high, bars.low, bars.close])
+    for places in range(most):
+        scaled = prices * 10**places
+        if np.allclose(scaled, np.round(scaled), rtol=0, atol=1e-6):
+            return Decimal(1).scaleb(-places)
+    return Decimal(1).scaleb(-most)
+
+
+def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
+    if isinstance(data, Bars):
+        return {data.symbol: _frame_of(data)}
+    if isinstance(data, Mapping):
+        return {str(name): part if not isinstance(part, Bars) else _frame_of(part) for name, part in data.items()}
+    if isinstance(data, pd.Series):
+        data = data.to_frame("close")
+    if not isinstance(data, pd.DataFrame):
+        raise InputError(
+            f"data is {type(data).__name__}; pass an OHLCV frame or a mapping symbol → frame", field="data", rule="type"
+        )
+    lowered = {str(name).lower() for name in data.columns}
+    if "symbol" in lowered:
+        column = next(name for name in data.columns if str(name).lower() == "symbol")
+        return {str(name): part.drop(columns=column) for name, part in data.groupby(column, sort=False, observed=True)}
+    if "close" not in lowered:
+        return {str(name): data[[name]].set_axis(["close"], axis=1) for name in data.columns}
+    return {symbol or "ASSET": data}
+
+
+def _frame_of(bars: Bars) -> pd.DataFrame:
+    values = {name: getattr(bars, name) for name in (*PRICES, "volume")}
+    return pd.DataFrame(values, index=pd.to_datetime(bars.opened, unit="ms", utc=True))
+
+
+def _one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | None) -> Bars:
+    lowered = data.set_axis([str(name).lower() for name in data.columns], axis=1)
+    opened = _times(symbol, lowered)
+    if len(opened) == 0:
+        raise InputError(f"{symbol}: there are no bars in the data", field="data", rule="not empty")
+    close = lowered["close"].to_numpy(dtype="float64")
+    columns = {"close": close}
+    if {"open", "high", "low"} <= set(lowered.columns):
+        columns |= {name: lowered[name].to_numpy(dtype="float64") for name in ("open", "high", "low")}
+    else:
+        before = np.concatenate([close[:1], close[:-1]])
+        columns |= {"open": before, "high": np.maximum(before, close), "low": np.minimum(before, close)}
+    volume = lowered["volume"].to_numpy(dtype="float64") if "volume" in lowered else np.zeros(len(close))
+    _check_prices(symbol, opened, columns)
+    return Bars(symbol, _interval(symbol, opened, interval), opened, **columns, volume=np.nan_to_num(volume))
+
+
+def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
+    column = next((name for name in TIME_COLUMNS if name in data.columns), None)
+    times: Any = data[column] if column is not None else data.index
+    if pd.api.types.is_numeric_dtype(times.dtype):
+        if column is None:
+            raise InputError(
+                f"{symbol}: the index holds no times; use a DatetimeIndex or a column 'time'",
+                field="data",
+                rule="times",
+            )
+        numbers = np.asarray(times, dtype="int64")
+        opened = numbers * 1000 if len(numbers) and numbers.max() < 10**11 else numbers
+    else:
+        opened = pd.DatetimeIndex(pd.to_datetime(times, utc=True)).as_unit("ms").asi8
+    wrong = np.flatnonzero(np.diff(opened) <= 0)
+    if len(wrong):
+        at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
+        raise InputError(
+            f"{symbol}: the time {at} does not come after the one before it; sort the bars and drop repeats",
+            field="data",
+            rule="increasing times",
+            value=str(at),
+        )
+    return np.ascontiguousarray(opened, dtype="int64")
+
+
+def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, NDArray[np.float64]]) -> None:
+    high, low = columns["high"], columns["low"]
+    inside = np.ones(len(opened), dtype=bool)
+    for name in PRICES:
+        values = columns[name]
+        _refuse(
+            symbol, opened, ~(np.isfinite(values) & (values > 0)), name, values, "a positive number; drop or fill it"
+        )
+        inside &= (values <= high * (1 + 1e-12)) & (values >= low * (1 - 1e-12))
+    _refuse(symbol, opened, ~inside, "close", columns["close"], "within low and high, as open must be too")
+
+
+def _refuse(
+    symbol: str, opened: NDArray[np.int64], wrong: NDArray[np.bool_], name: str, values: NDArray[np.float64], must: str
+) -> None:
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        at = pd.Timestamp(int(opened[place]), unit="ms", tz="UTC")
+        raise InputError(
+            f"{symbol}: {name} at {at} is {values[place]}; it must be {must}",
+            field=f"data.{name}",
+            rule=must,
+            value=float(values[place]),
+        )
+
+
+def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedelta | None) -> int:
+    if interval is not None:
+        return int(pd.Timedelta(interval) / pd.Timedelta(milliseconds=1))
+    if len(opened) < 2:
+        raise InputError(f"{symbol}: one bar does not tell its length; pass interval=", field="interval", rule="needed")
+    gaps, counts = np.unique(np.diff(opened), return_counts=True)
+    return int(gaps[np.argmax(counts)])
