@@ -1,1 +1,44 @@
-"""Strategies on history, on the local venue and live: backtest, sweep, metrics, recorder."""
+"""Strategies on history, on the local venue and live: backtest, paper, live, sweep, measures, recording and replay.
+
+Names load on first use, because most of them need pandas.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_LAZY: dict[str, str] = {
+    "Results": "results",
+    "compare": "results",
+    "sweep": "sweeps",
+    "vectorised": "arrays",
+    "vectorised_many": "arrays",
+    "walk_forward": "splits",
+}
+"""Public name → module that holds it."""
+
+_MODULES = frozenset({"metrics"})
+
+__all__ = sorted([*_LAZY, *_MODULES])
+
+if TYPE_CHECKING:
+    from . import metrics
+    from .arrays import vectorised, vectorised_many
+    from .results import Results, compare
+    from .splits import walk_forward
+    from .sweeps import sweep
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'toolkit.research' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -59,7 +59,7 @@ def sampled_returns(equity: pd.Series[float], period: str | pd.Timedelta | None 
     """
     if len(equity) < 2:
         return pd.Series([], dtype="float64", index=equity.index[:0])
-    step = pd.Timedelta(period) if period is not None else sampling_period(equity)
+    step = _span(period) if period is not None else sampling_period(equity)
     edges = pd.date_range(equity.index[0], equity.index[-1], freq=step)
     values = equity.to_numpy(dtype="float64")[equity.index.searchsorted(edges, side="right") - 1]
     before = values[:-1]
@@ -300,5 +300,9 @@ def _elapsed(equity: pd.Series[float]) -> pd.Timedelta:
 
 
 def _per_year(equity: pd.Series[float], period: str | pd.Timedelta | None) -> float:
-    step = pd.Timedelta(period) if period is not None else sampling_period(equity)
+    step = _span(period) if period is not None else sampling_period(equity)
     return float(YEAR / step) if step > pd.Timedelta(0) else NAN
+
+
+def _span(period: str | pd.Timedelta) -> pd.Timedelta:
+    return pd.Timedelta(f"1{period}" if isinstance(period, str) and period[:1].isalpha() else period)

@@ -126,7 +126,7 @@ def _attribution(axes: Axes, results: Results, colours: Palette) -> None:
     _plain(axes, colours, "Where the profit came from, USDC")
     table = results.attribution
     labels = ["price", "funding", "fees", "net"]
-    values = [float(table.at["TOTAL", name]) for name in labels]
+    values = table.loc[["TOTAL"], labels].to_numpy(dtype="float64")[0].tolist()
     shades = [colours.gain if value >= 0 else colours.loss for value in values]
     places = np.arange(len(labels))[::-1]
     axes.barh(places, values, color=shades, height=0.55, alpha=0.9)

@@ -80,7 +80,7 @@ def walk_forward(
         begin = following
     if not splits:
         raise InputError(
-            f"{end} rows from {index[0] if end else 'nowhere'} do not hold one training part of {train} and one test of {test}",
+            f"{end} rows do not hold one training part of {train} and one test part of {test}",
             field="train",
             rule="fits",
             value=train,

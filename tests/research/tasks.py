@@ -1,0 +1,36 @@
+"""Tasks for sweeps, in a module that fresh worker processes can import quickly."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+
+def measure(a: int, b: float = 1.0, seed: int = 0) -> dict[str, Any]:
+    """Return values that depend on parameters and seed only."""
+    return {"sum": a + b, "noise": random.Random(f"{a}{b}{seed}").random(), "missing": float("nan")}
+
+
+def fragile(a: int) -> float:
+    """Fail for one value."""
+    if a == 2:
+        raise ZeroDivisionError("two is too much")
+    return a * 10.0
+
+
+def counted(folder: str, a: int) -> int:
+    """Leave a trace of each call, to count them across processes."""
+    path = Path(folder) / f"{a}.{len(os.listdir(folder))}.{os.getpid()}"
+    path.write_text("")
+    if a == 1 and not (Path(folder) / "mended").exists():
+        raise ValueError("not yet")
+    return a
+
+
+def deadly(a: int) -> int:
+    """Take the whole worker process down for one value."""
+    if a == 1:
+        os._exit(3)
+    return a

@@ -1,0 +1,85 @@
+"""Bars of any common shape come out the same, and broken ones are named."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from toolkit.errors import InputError
+from toolkit.research.bars import read_bars, tick_of
+
+INDEX = pd.date_range("2026-01-01", periods=4, freq="h", tz="UTC")
+FRAME = pd.DataFrame(
+    {"open": [1.0, 2, 3, 4], "high": [2.0, 3, 4, 5], "low": [0.5, 1, 2, 3], "close": [2.0, 3, 4, 5], "volume": 9.0},
+    index=INDEX,
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        FRAME,
+        FRAME.set_axis([name.upper() for name in FRAME], axis=1),
+        FRAME.tz_localize(None),
+        FRAME.tz_convert("Asia/Tokyo"),
+        FRAME.reset_index(names="time"),
+        FRAME.assign(timestamp=INDEX.as_unit("s").asi8).reset_index(drop=True),
+        FRAME.assign(timestamp=INDEX.as_unit("ms").asi8).reset_index(drop=True),
+        {"ASSET": FRAME},
+        FRAME.assign(symbol="ASSET"),
+    ],
+    ids=["plain", "upper case", "naive", "other zone", "column", "seconds", "milliseconds", "mapping", "long"],
+)
+def test_every_shape_gives_the_same_bars(data: Any) -> None:
+    bars = read_bars(data)["ASSET"]
+    assert bars.interval == 3_600_000
+    assert bars.opened.tolist() == INDEX.as_unit("ms").asi8.tolist()
+    assert bars.closed[0] == bars.opened[1]
+    for name in FRAME:
+        assert getattr(bars, name).tolist() == FRAME[name].tolist()
+
+
+def test_closes_alone_open_at_the_close_before() -> None:
+    bars = read_bars(pd.DataFrame({"A": [1.0, 3, 2], "B": [5.0, 5, 6]}, index=INDEX[:3]))
+    assert list(bars) == ["A", "B"]
+    assert bars["A"].open.tolist() == [1.0, 1.0, 3.0]
+    assert bars["A"].high.tolist() == [1.0, 3.0, 3.0]
+    assert bars["A"].low.tolist() == [1.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"close": np.nan}, "ASSET: close at 2026-01-01 02:00:00[+]00:00 is nan; it must be a positive number"),
+        ({"low": -1.0}, "low at 2026-01-01 02:00:00[+]00:00 is -1.0"),
+        ({"close": 50.0}, "close at 2026-01-01 02:00:00[+]00:00 is 50.0; it must be within low and high"),
+    ],
+)
+def test_broken_prices_are_named_with_their_time(change: dict[str, float], message: str) -> None:
+    broken = FRAME.copy()
+    broken.loc[INDEX[2], list(change)] = list(change.values())
+    with pytest.raises(InputError, match=message):
+        read_bars(broken)
+
+
+def test_times_must_run_forward() -> None:
+    with pytest.raises(InputError, match=r"2026-01-01 01:00:00.*does not come after"):
+        read_bars(FRAME.iloc[[0, 2, 1]])
+    with pytest.raises(InputError, match="pass interval="):
+        read_bars(FRAME.iloc[:1])
+    assert read_bars(FRAME.iloc[:1], interval="1h")["ASSET"].interval == 3_600_000
+    with pytest.raises(InputError, match="index holds no times"):
+        read_bars(FRAME.reset_index(drop=True))
+    with pytest.raises(InputError, match="data is int"):
+        read_bars(5)
+
+
+def test_the_tick_is_the_finest_decimal_that_occurs() -> None:
+    bars = read_bars(
+        pd.DataFrame({"A": [1.25, 3.5, 2.0], "B": [5.0, 50, 6], "C": [1.10001, 1.2, 1.3]}, index=INDEX[:3])
+    )
+    assert [tick_of(bars[name]) for name in "ABC"] == [Decimal("0.01"), Decimal("1"), Decimal("0.00001")]
