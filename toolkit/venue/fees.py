@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..products import Product
 from . import ledger
 from .config import DAY
 from .state import LIQUIDATION, MAKER, RATE, Account, Order
@@ -29,12 +30,12 @@ def volume(core: Core, account: Account) -> int:
     return sum(value for day, value in account.volumes.items() if first <= day < today)
 
 
-def rates(core: Core, account: Account, product: int) -> tuple[int, int]:
+def rates(core: Core, account: Account, product: Product) -> tuple[int, int]:
     """Return (maker, taker) in parts of RATE: the account's own rates, those of its volume, or the product's.
 
     A volume tier never costs more than the product's standard rates.
     """
-    table = core.desk.table(core, product)
+    table = core.desk.table(core, product.code)
     maker, taker = table.maker_rate, table.taker_rate
     day = core.state.time // DAY
     known = core.desk.rates.get(account.address)
@@ -58,13 +59,13 @@ def _by_volume(core: Core, account: Account) -> tuple[int, int]:
     return found
 
 
-def charge(core: Core, account: Account, order: Order, value: int, role: int) -> tuple[int, int]:
+def charge(core: Core, account: Account, product: Product, order: Order, value: int, role: int) -> tuple[int, int]:
     """Book the fees of one fill of `value` micro-USDC; return (trading fee, builder fee) as the account paid them.
 
     A negative trading fee was received (an own maker rate below 0). A liquidated position pays at most what is left
     of its margin; see `liquidation`.
     """
-    maker, taker = rates(core, account, order.product)
+    maker, taker = rates(core, account, product)
     rate = maker if role == MAKER else taker
     note_volume(core, account, value)
     if order.type == LIQUIDATION:
@@ -96,7 +97,7 @@ def note_volume(core: Core, account: Account, value: int) -> None:
     volumes[day] = value
 
 
-def worst_cost(core: Core, account: Account, product: int, value: int, quantity: int) -> int:
+def worst_cost(core: Core, account: Account, product: Product, value: int, quantity: int) -> int:
     """Return the most that filling an order can cost in fees: taker rate, one micro-USDC of rounding a step."""
     maker, taker = rates(core, account, product)
     return -(-value * max(maker, taker, 0) // RATE) + quantity

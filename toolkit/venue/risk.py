@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import margin
+from ..products import Product
 from . import fees
 from .core import Refused
 from .desk import MICRO, RiskTable
@@ -21,7 +22,7 @@ from .state import HEDGE, ISOLATED, LIQUIDATING, ONE_WAY, RATE, Account, Positio
 if TYPE_CHECKING:
     from .core import Core
 
-INSUFFICIENT, LEVERAGE_TIER, POSITION_LIMIT, IN_LIQUIDATION = 2001, 2002, 2003, 2004
+INSUFFICIENT, POSITION_LIMIT, LEVERAGE_TIER, IN_LIQUIDATION = 1010, 1011, 2001, 2002
 """txCodes of the refusals raised here."""
 
 
@@ -182,20 +183,19 @@ def withdrawable(core: Core, account: Account) -> int:
 # --------------------------------------------------------------------------------------------------- orders
 
 
-def admit(
-    core: Core, account: Account, position: Position, side: int, quantity: int, price: int, order_value: int = 0
+def check_increase(
+    core: Core, account: Account, product: Product, position: Position, side: int, quantity: int, price: int
 ) -> None:
     """Refuse an order that may add risk and does not fit; `position` does not yet count it.
 
     `price` in ticks is the limit, or a market order's slippage bound. An order that, with the resting ones of its
     side, can only reduce passes always. Otherwise the notional it could lead to must lie under the product's limit,
     the leverage under that of its tier, and equity must cover the initial margin after it, counting what a fill at
-    the limit loses against mark and the fees. `order_value` says what a replaced order already counted for in that
-    side.
+    the limit loses against mark and the fees.
 
     Orders with reduce-only or a hedge close never come here.
     """
-    code = position.product
+    code = product.code
     table = core.desk.table(core, code)
     unit = table.unit
     hedge = account.position_mode == HEDGE
@@ -227,7 +227,7 @@ def admit(
     initial = figures.initial - required(before, leverage) + required(after, leverage)
     if position.mode == ISOLATED:
         initial += quantity
-    cost = fees.worst_cost(core, account, code, value, quantity)
+    cost = fees.worst_cost(core, account, product, value, quantity)
     if figures.equity - loss - cost < initial:
         short_of = initial + loss + cost - figures.equity
         raise Refused(
