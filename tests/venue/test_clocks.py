@@ -1,4 +1,4 @@
-"""Clocks of the venue."""
+"""Clocks of the venue and the development accounts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from toolkit.errors import InputError
+from toolkit.venue import development
 from toolkit.venue.clocks import MANUAL_START, ManualClock, RealClock, clock_named, milliseconds, moment
 
 
@@ -68,3 +69,15 @@ def test_a_clock_is_named_or_an_object_of_ones_own() -> None:
     assert clock_named("real", None).runs
     with pytest.raises(InputError, match='use "real", "manual"'):
         clock_named("sundial", None)
+
+
+def test_development_accounts_are_those_of_the_mnemonic_and_their_keys_stay_out_of_reprs() -> None:
+    from eth_account import Account
+
+    Account.enable_unaudited_hdwallet_features()
+    for index in (0, 1, 9, 10, 19):
+        mine = development.account(index)
+        reference = Account.from_mnemonic(development.MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}")
+        assert (mine.address, mine.key) == (reference.address, bytes(reference.key))
+        assert mine.key.hex() not in repr(mine)
+    assert [len(development.masters()), len(development.agents())] == [10, 10]

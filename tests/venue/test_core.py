@@ -58,7 +58,7 @@ def test_a_nonce_counts_once_and_old_ones_are_refused(core: Core) -> None:
         assert submit(core, nonce).code == 0
     late = submit(core, 4)
     assert late.code == 40207
-    assert late.message == f"nonce 4 is below the smallest of the kept ones, {10}"
+    assert "nonce 4 is below 10, the smallest of the 1000 largest" in late.message
 
 
 def test_expired_requests_are_not_executed_and_say_by_how_much(core: Core) -> None:

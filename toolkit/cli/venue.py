@@ -1,0 +1,76 @@
+"""`toolkit venue`: serves the local venue on loopback until it is interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from types import FrameType
+
+from ..errors import ToolkitError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
+    parser.add_argument("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
+    parser.add_argument("--accounts", type=int, default=10, help="funded development accounts, 0 to 10 (default 10)")
+    parser.add_argument("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
+    parser.add_argument("--journal", metavar="FILE", help="keep every command in this file, and go on from it")
+    parser.add_argument("--control", action="store_true", help="open the control interface (for tests and teaching)")
+    parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
+    parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="let actions take effect later, e.g. 1s")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; other than loopback needs the next")
+    parser.add_argument("--allow-remote", action="store_true", help="really listen where others can reach it")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM; return 0 then, or 2 when it can't be started as asked."""
+    from ..venue.local import LocalVenue
+
+    stop = threading.Event()
+    previous = _stop_on_signals(stop)
+    try:
+        venue = LocalVenue(
+            seed=args.seed,
+            accounts=args.accounts,
+            clock=args.clock,
+            market=not args.no_market,
+            settle_delay=args.settle_delay,
+        )
+        with venue, venue.serve(args.port, host=args.host, allow_remote=args.allow_remote) as served:
+            _introduce(served.base_url, served.ws_url, args.accounts)
+            while not stop.wait(0.5):  # short waits, so that an interrupt gets through on every platform
+                pass
+    except ToolkitError as error:
+        print(f"toolkit venue: {error}", file=sys.stderr, flush=True)
+        return 2
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    print("stopped", flush=True)
+    return 0
+
+
+def _stop_on_signals(stop: threading.Event) -> dict[int, signal.Handlers]:
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    return {number: signal.signal(number, on_signal) for number in numbers}  # type: ignore[misc]
+
+
+def _introduce(base_url: str, ws_url: str, accounts: int) -> None:
+    from ..venue import development
+
+    print(f"Exchange and Info API  {base_url}")
+    print(f"WebSocket              {ws_url}/ws/dex")
+    print("chainId 421614, source b, dexChain Testnet")
+    print(f"\nDevelopment accounts (mnemonic: {development.MNEMONIC})")
+    print(f"{'':3}{'master, ' + development.FUNDING + ' USDC':45}agent (approve it first)")
+    for master, agent in zip(development.masters(accounts), development.agents(accounts), strict=True):
+        print(f"{master.index:2} {master.address:45}{agent.address}")
+    print("\nready", flush=True)

@@ -1,0 +1,324 @@
+"""The local venue as an object: one core behind one lock, with a clock, a gateway and a feed around it.
+
+The core only ever sees commands with a time on them; here is where that time comes from. With a real clock the core
+is brought up to date whenever somebody asks, and by a thread while the venue is served or its feed is read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..environments import LOCAL, Environment
+from ..errors import InputError, VenueError
+from . import development
+from .clocks import Clock, clock_named, milliseconds, moment
+from .core import Advance, Command, Control, Core, Outcome, Submit
+from .gateway import Answer, Gateway, Hooks, Query
+from .genesis import Genesis
+
+if TYPE_CHECKING:
+    from .feed import Hub
+    from .server import Served
+    from .transport import VenueTransport
+
+SLICE = 60_000
+"""Long advances go in slices of this many ms, so that events never pile up. The state does not depend on it."""
+TICK = 0.2
+"""Seconds between two looks at the clock while the venue runs by itself."""
+
+
+class Controls:
+    """Interventions by name: `venue.control.fund(address="0x…", amount="100")`. Never on the wire by default."""
+
+    def __init__(self, venue: LocalVenue) -> None:
+        self._venue = venue
+
+    def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
+        if name.startswith("_") or name not in self._venue.core.controls:
+            raise AttributeError(f"the venue has no control {name!r}; there are {', '.join(dir(self))}")
+
+        def intervene(**args: Any) -> dict[str, Any]:
+            return self._venue.intervene(name, **args)
+
+        return intervene
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._venue.core.controls)
+
+
+class LocalVenue(AbstractContextManager["LocalVenue"]):
+    """A whole exchange in this process.
+
+    `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves by `advance` only) or a clock object; `start` is
+    Unix ms, ISO text or a datetime. `accounts` development masters are funded with 10,000 USDC each. `market` turns
+    the simulated participants on. `settle_delay` (ms, or text like "1s") lets accepted actions take effect later.
+    `config` is a whole Genesis instead of the default one; its seed and time win over `seed` and `start`.
+
+    Safe for use from several threads: one lock lets one command in at a time.
+    """
+
+    environment: Environment = LOCAL
+
+    def __init__(
+        self,
+        *,
+        seed: int = 7,
+        clock: str | Clock = "real",
+        start: str | int | datetime | None = None,
+        accounts: int = 10,
+        market: bool = True,
+        settle_delay: int | str | timedelta = 0,
+        config: Genesis | None = None,
+    ) -> None:
+        if not 0 <= accounts <= len(development.MASTERS):
+            raise InputError(
+                f"accounts must be 0 to {len(development.MASTERS)}, not {accounts}", field="accounts", value=accounts
+            )
+        begin = config.time if config else None if start is None else moment(start)
+        self.clock = clock_named(clock, begin)
+        settings = {"permissions": True, "market": market, "settleDelay": milliseconds(settle_delay)}
+        genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
+        genesis = msgspec.structs.replace(genesis, settings={**settings, **genesis.settings})
+        self.lock = threading.RLock()
+        """Held while a command is applied or the state is read; take it to read several things at one instant."""
+        self.core = Core(genesis)
+        self.gateway = Gateway(self)
+        self.control = Controls(self)
+        self.record: Callable[[Command], None] | None = None
+        """Called with every command that is not mere time, under the lock, before it is applied (the journal)."""
+        self._hub: Hub | None = None
+        self._runners = 0
+        self._ticker: _Ticker | None = None
+        self._snapshots: dict[int, bytes] = {}
+        self._last_snapshot = 0
+        self._closed = False
+        for master in development.masters(accounts):
+            self.intervene("fund", address=master.address.lower(), amount=development.FUNDING)
+
+    # time
+
+    def now_ms(self) -> int:
+        """Return the venue's time in Unix ms."""
+        return max(self.core.state.time, self.clock.now_ms())
+
+    def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
+        """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
+
+        Every block, price, funding settlement, trigger and expiry on the way happens, in order. With a real clock
+        the clock is set forward. Raises InputError for a moment that is over, or neither or both arguments.
+        """
+        if (span is None) == (until is None):
+            raise InputError('give a span, such as advance("4h"), or until=…, one of them', field="span")
+        with self.lock:
+            now = self.now_ms()
+            target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
+            if target < now:
+                raise InputError(f"until {target} is over; it is {now} (Unix ms)", field="until", value=until)
+            self._advance_to(target)
+            self.clock.set(target)
+            return target
+
+    def catch_up(self) -> int:
+        """Bring the core to the clock's time, let the feed know, and return that time."""
+        with self.lock:
+            now = self.now_ms()
+            self._advance_to(now)
+            return now
+
+    def _advance_to(self, target: int) -> None:
+        core = self.core
+        while core.state.time < target:
+            core.apply(Advance(min(target, core.state.time + SLICE)))
+            self._publish()
+
+    def _publish(self) -> None:
+        events = self.core.events
+        if events:
+            if self._hub is not None:
+                self._hub.publish(events)
+            events.clear()
+
+    # commands
+
+    def submit(
+        self,
+        action: dict[str, Any],
+        signer: str,
+        nonce: int,
+        expiry_after: int | None = None,
+        vault: str | None = None,
+        digest: bytes = b"",
+        *,
+        admit: Callable[[int], None] | None = None,
+    ) -> Outcome:
+        """Apply an action whose signer was recovered. `admit(now)` may raise WireError before anything happens."""
+        with self.lock:
+            now = self.catch_up()
+            if admit is not None:
+                admit(now)
+            return self._apply(Submit(now, action, signer.lower(), nonce, expiry_after, vault, digest))
+
+    def intervene(self, name: str, /, **args: Any) -> dict[str, Any]:
+        """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused."""
+        with self.lock:
+            outcome = self._apply(Control(self.catch_up(), name, args))
+        if outcome.code:
+            raise VenueError(f"{name}: {outcome.message}")
+        return outcome.data or {}
+
+    def _apply(self, command: Command) -> Outcome:
+        if self.record is not None:
+            self.record(command)
+        try:
+            return self.core.apply(command)
+        finally:
+            self._publish()
+
+    # the ways in
+
+    def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
+        """Answer one HTTP request given as plain values; never raises. See `gateway.Gateway.handle`."""
+        return self.gateway.handle(method, path, query, body, peer)
+
+    def transport(self, *, peer: str = "in-process") -> VenueTransport:
+        """Return an httpx transport (synchronous and asynchronous) into this venue."""
+        from .transport import VenueTransport
+
+        return VenueTransport(self, peer=peer)
+
+    def serve(
+        self, port: int = 0, *, host: str = "127.0.0.1", allow_remote: bool = False
+    ) -> AbstractContextManager[Served]:
+        """Return a context manager that serves this venue in a thread; port 0 takes a free one."""
+        from .server import running
+
+        return running(self, port, host=host, allow_remote=allow_remote)
+
+    @property
+    def hooks(self) -> Hooks:
+        """Where faults, rate limits and emergency codes come in; assign a `gateway.Hooks` of your own."""
+        return self.gateway.hooks
+
+    @hooks.setter
+    def hooks(self, hooks: Hooks) -> None:
+        self.gateway.hooks = hooks
+
+    @property
+    def feed(self) -> Hub:
+        """The live feed, for connections in this process and for the server's WebSocket route."""
+        with self.lock:
+            if self._hub is None:
+                from .feed import Hub
+
+                self._hub = Hub(self)
+            return self._hub
+
+    # running by itself
+
+    def start_running(self) -> None:
+        """Let time pass by itself from now on (with a real clock); counted, ended by as many `stop_running`."""
+        with self.lock:
+            self._runners += 1
+            if self._ticker is None and self.clock.runs and not self._closed:
+                self._ticker = _Ticker(self)
+
+    def stop_running(self) -> None:
+        """End one `start_running`; the last one stops the thread, within a bounded time."""
+        with self.lock:
+            self._runners = max(0, self._runners - 1)
+            ticker = None
+            if not self._runners:
+                ticker, self._ticker = self._ticker, None
+        if ticker is not None:
+            ticker.stop()
+
+    def close(self) -> None:
+        """Stop what runs. The venue can still be asked; closing again does nothing."""
+        with self.lock:
+            self._closed, self._runners = True, 0
+            ticker, self._ticker = self._ticker, None
+        if ticker is not None:
+            ticker.stop()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # the whole state
+
+    def state_hash(self) -> str:
+        """Return the hash of the whole state, 64 hex digits. Same seed and commands, same hash."""
+        with self.lock:
+            return self.core.state_hash()
+
+    def snapshot(self) -> int:
+        """Remember the whole state, and return the number to `revert` to."""
+        with self.lock:
+            self.catch_up()
+            self._last_snapshot += 1
+            self._snapshots[self._last_snapshot] = self.core.dump()
+            return self._last_snapshot
+
+    def revert(self, snapshot: int) -> None:
+        """Put everything back as it was at the snapshot, clock included; later snapshots are forgotten.
+
+        Raises VenueError for a number that is none.
+        """
+        with self.lock:
+            data = self._snapshots.get(snapshot)
+            if data is None:
+                known = ", ".join(map(str, self._snapshots)) or "none"
+                raise VenueError(f"there is no snapshot {snapshot}; there are: {known}")
+            self._restore(data)
+            self._snapshots = {number: kept for number, kept in self._snapshots.items() if number <= snapshot}
+
+    def dump(self, path: str | Path) -> None:
+        """Write the whole state to a file."""
+        with self.lock:
+            self.catch_up()
+            Path(path).write_bytes(self.core.dump())
+
+    def load(self, path: str | Path) -> None:
+        """Go on from a dumped state, clock included. Raises VenueError for a file that is no dump."""
+        data = Path(path).read_bytes()
+        with self.lock:
+            self._restore(data)
+
+    def _restore(self, data: bytes) -> None:
+        self.core = Core.load(data)
+        self.clock.set(self.core.state.time)
+        if self._hub is not None:
+            self._hub.resync()
+
+    def __repr__(self) -> str:
+        kind = "real" if self.clock.runs else "manual"
+        return f"<LocalVenue seed={self.core.state.seed} time={self.now_ms()} clock={kind}>"
+
+
+class _Ticker:
+    """The thread that keeps a venue up to date with a running clock."""
+
+    def __init__(self, venue: LocalVenue) -> None:
+        self._venue = venue
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="toolkit-venue-ticker", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(TICK):
+            self._venue.catch_up()
+
+    def stop(self) -> None:
+        """Stop the thread, waiting a few seconds at most."""
+        self._stopped.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout=5)

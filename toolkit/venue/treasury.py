@@ -1,0 +1,77 @@
+"""Money that enters and leaves: the faucet, withdrawals, and funding by control."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from . import ledger
+from .core import Context, Core, Refused, controls, handles
+from .ledger import text
+from .state import Account
+
+MICRO = 1_000_000
+USDC = 1
+"""Currency code of USDC, the only one."""
+CLAIMED, TOO_SMALL, NOT_ENOUGH, CURRENCY, PRECISION = 5101, 5102, 5103, 5104, 5105
+"""txCodes of this module."""
+
+
+def micro(amount: str, name: str = "amount") -> int:
+    """Return decimal text of USDC as micro-USDC. Raises Refused for more than 6 decimals."""
+    exact = Decimal(amount) * MICRO
+    if exact != int(exact):
+        raise Refused(PRECISION, f"{name} {amount} is finer than 0.000001 USDC")
+    return int(exact)
+
+
+def check_currency(action: dict[str, Any]) -> None:
+    """Refuse every currency but USDC."""
+    if action["currencyCode"] != USDC:
+        raise Refused(CURRENCY, f"currencyCode {action['currencyCode']} is not known; 1 is USDC, the only currency")
+
+
+def withdrawable(core: Core, account: Account) -> int:
+    """Return what an account may take out now, in micro-USDC: without unrealised profit."""
+    return account.balance
+
+
+def check_covered(core: Core, account: Account, amount: int) -> None:
+    """Refuse an amount that the account can't take out."""
+    free = withdrawable(core, account)
+    if amount > free:
+        raise Refused(
+            NOT_ENOUGH, f"{text(amount)} USDC is more than the {text(max(0, free))} USDC available for withdrawal"
+        )
+
+
+@handles("faucetClaim")
+def claim_faucet(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """Give test funds, once per account and 24 hours; whoever signs gets an account."""
+    account, config, now = context.account, core.state.config, core.state.time
+    if account.faucet_time and now < account.faucet_time + config.faucet_pause:
+        again = account.faucet_time + config.faucet_pause
+        raise Refused(CLAIMED, f"the faucet was claimed at {account.faucet_time}; it can be claimed again at {again}")
+    account.faucet_time = now
+    ledger.deposit(core, account, config.faucet_amount, ledger.FAUCET)
+    return {}
+
+
+@handles("withdraw")
+def withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """Let free money leave to an address."""
+    amount = micro(action["amount"])
+    smallest = core.state.config.withdrawal_minimum
+    if amount < smallest:
+        raise Refused(TOO_SMALL, f"amount {action['amount']} is below the smallest withdrawal, {text(smallest)} USDC")
+    check_covered(core, context.account, amount)
+    ledger.withdraw(core, context.account, amount, str(action["destination"]).lower())
+    return {}
+
+
+@controls("fund")
+def fund(core: Core, address: str, amount: str) -> dict[str, Any]:
+    """Give an account (opened when it is new) `amount` USDC from outside."""
+    account = core.account(address)
+    ledger.deposit(core, account, micro(amount))
+    return {"address": account.address, "balance": text(account.balance)}
