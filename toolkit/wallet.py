@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from .errors import WalletError
 
 if TYPE_CHECKING:
-    from coincurve import PrivateKey
-
-    from .environments import Chain
+    from .protocol.signing import PrivateKey
 
 Role = Literal["agent", "master"]
 
@@ -24,62 +22,7 @@ MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
 _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
-class _NeverCopied:
-    """Refuses pickling and copying, with the reason."""
-
-    __slots__ = ()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise WalletError("keys are never pickled or copied; make the wallet where it is used: Wallet.from_env()")
-
-    def __copy__(self) -> NoReturn:
-        self.__reduce_ex__(2)
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        self.__reduce_ex__(2)
-
-    def __getstate__(self) -> NoReturn:
-        self.__reduce_ex__(2)
-
-
-class Key(_NeverCopied):
-    """One private key that signs and never shows itself. Public: `address` (checksummed)."""
-
-    __slots__ = ("_secret", "address")
-
-    address: str
-
-    def __init__(self, secret: PrivateKey) -> None:
-        from .protocol.hexbytes import checksummed, keccak
-
-        self._secret = secret
-        self.address = checksummed(keccak(secret.public_key.format(compressed=False)[1:])[-20:])
-
-    def sign(
-        self,
-        payload: Mapping[str, Any],
-        chain: Chain,
-        nonce: int,
-        expiry_after: int | None = None,
-        vault_address: str | None = None,
-    ) -> dict[str, Any]:
-        """Return the signed envelope of an action. Raises MalformedRequest for an action that breaks its rules."""
-        from .protocol import signing
-
-        return signing.sign(
-            payload,
-            key=self._secret,
-            chain=chain,
-            nonce=nonce,
-            expiry_after=expiry_after,
-            vault_address=vault_address,
-        )
-
-    def __repr__(self) -> str:
-        return f"<Key of {self.address}>"
-
-
-class Wallet(_NeverCopied):
+class Wallet:
     """The keys of one account: `agent` trades, `master` approves and withdraws; either may be missing.
 
     Keys are 32 bytes, or 64 hex digits with or without 0x. `account` is the master's address: taken from the master
@@ -148,14 +91,14 @@ class Wallet(_NeverCopied):
     @classmethod
     def create(cls, role: Role = "agent", *, account: str | None = None) -> Wallet:
         """Make a fresh key from the system's randomness. Save it with `save_keyfile` if it is to last."""
-        from coincurve import PrivateKey
+        from .protocol.signing import PrivateKey
 
         _check_role(role)
-        key = Key(PrivateKey())
+        key = PrivateKey(_random_secret())
         return cls._of(key if role == "agent" else None, key if role == "master" else None, account)
 
     @classmethod
-    def _of(cls, agent: Key | None, master: Key | None, account: str | None) -> Wallet:
+    def _of(cls, agent: PrivateKey | None, master: PrivateKey | None, account: str | None) -> Wallet:
         wallet = cls(account=account)
         wallet._agent, wallet._master = agent, master
         if master:
@@ -190,7 +133,7 @@ class Wallet(_NeverCopied):
         """Address of the master key, None without one."""
         return self._master.address if self._master else None
 
-    def key(self, role: Role, purpose: str = "this") -> Key:
+    def key(self, role: Role, purpose: str = "this") -> PrivateKey:
         """Return the key of a role. Raises WalletError that says which one is missing and how to give it."""
         key = self._agent if role == "agent" else self._master
         if key is None:
@@ -214,6 +157,18 @@ class Wallet(_NeverCopied):
             parts.append(f"account {self.account}")
         return f"<Wallet: {', '.join(parts) or 'no keys'}>"
 
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise WalletError("a wallet is never pickled or copied; make it where it is used, e.g. with Wallet.from_env()")
+
+    def __copy__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __getstate__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
 
 def _check_role(role: str) -> None:
     if role not in ("agent", "master"):
@@ -229,7 +184,7 @@ def _variable(name: str, variables: Mapping[str, str] | None) -> str | None:
     return (os.environ if variables is None else variables).get(name) or None
 
 
-def _parse(text: object) -> tuple[Key | None, str]:
+def _parse(text: object) -> tuple[PrivateKey | None, str]:
     """Return the key and "", or None and what is wrong. Never raises, so that the key is in no traceback."""
     if text is None:
         return None, ""
@@ -252,20 +207,26 @@ def _parse(text: object) -> tuple[Key | None, str]:
     return _quiet(lambda: _key(secret))
 
 
-def _key(secret: bytes) -> Key:
-    from coincurve import PrivateKey
+def _key(secret: bytes) -> PrivateKey:
+    from .protocol.signing import PrivateKey
 
-    return Key(PrivateKey(secret))
+    return PrivateKey(secret)
 
 
-def _quiet(make: Callable[[], Key]) -> tuple[Key | None, str]:
+def _random_secret() -> bytes:
+    import secrets
+
+    return (secrets.randbelow(_ORDER - 1) + 1).to_bytes(32, "big")
+
+
+def _quiet(make: Callable[[], PrivateKey]) -> tuple[PrivateKey | None, str]:
     try:
         return make(), ""
     except Exception as error:
         return None, f"can't be used ({type(error).__name__})"
 
 
-def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[Key | None, str]:
+def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[PrivateKey | None, str]:
     """As `_parse`, for a key file."""
     import json
 
@@ -286,9 +247,9 @@ def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[Key | None
         return None, f"is no key file that can be read ({type(error).__name__})"
 
 
-def _encrypted(key: Key, password: str) -> str:
+def _encrypted(key: PrivateKey, password: str) -> str:
     import json
 
     from eth_account import Account
 
-    return json.dumps(Account.encrypt(key._secret.secret, password))
+    return json.dumps(Account.encrypt(key.reveal(), password))

@@ -1,0 +1,396 @@
+"""How something gets to the venue once and only once: record, sign, send, and settle what stays in doubt.
+
+An intent is written down before it is signed, signed once, and sent again only as the identical bytes. A nonce is used
+once, so the venue takes such bytes at most once: 40207 after a re-send means that the first one counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..environments import Environment
+from ..errors import (
+    ExchangeError,
+    HttpStatus,
+    InvalidNonce,
+    LimitReached,
+    NotSent,
+    OutcomeUnknown,
+    RateLimited,
+    RequestExpired,
+    ToolkitError,
+    TransportError,
+    exchange_error,
+)
+from .ask import Found, ask, ask_until_found
+from .drive import Draw, Fetch, Flow, Now, Sleep
+from .intents import OPEN, Intent, Ledger, State, intent_id, payload_hash
+from .limits import RateLimiter
+from .receipts import Receipt, receipt
+from .transport import EXCHANGE_PATH, RETRY, Envelope, Retry, read_envelope, retry_after, venue_time
+
+if TYPE_CHECKING:
+    from ..protocol.actions import Action
+    from ..protocol.nonces import NonceSource
+    from ..protocol.signing import PrivateKey
+    from ..wallet import Role, Wallet
+
+DEFAULT_EXPIRY_MS = 60_000
+"""expiryAfter of actions that carry it, when the caller gives none: now plus this."""
+WITHDRAW_EXPIRY_MS = 3_600_000
+"""The same for withdrawals. Source: specification, "Request envelope"."""
+SAFE_RESEND_MS = 60_000
+"""An action without expiryAfter is sent again by `resolve` only this long after it was made."""
+IDS_PER_NONCE = 1_000
+
+Confirm = bool | Callable[[str], bool] | None
+
+
+class Unset:
+    """Says that an argument was not given, where None has a meaning of its own."""
+
+    def __repr__(self) -> str:
+        return "default"
+
+
+UNSET = Unset()
+
+
+@dataclass(slots=True)
+class Delivery:
+    """Sends the actions of one wallet to one environment. Everything it needs is given to it."""
+
+    environment: Environment
+    wallet: Wallet | None
+    account: Callable[[], Flow[str]]
+    ledger: Ledger
+    nonces: NonceSource
+    limiter: RateLimiter
+    confirm: Confirm = None
+    retry: Retry = RETRY
+    expiry_ms: int = DEFAULT_EXPIRY_MS
+    clock_skew_ms: int | None = None
+    _active: set[str] = field(default_factory=set)
+
+    def submit(
+        self,
+        declaration: Action,
+        payload: Mapping[str, Any],
+        *,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Record, sign and send an action, and return the receipt of what the venue accepted.
+
+        Raises WalletError or MalformedRequest before anything is recorded, NotSent when nothing left, ExchangeError
+        for the venue's refusal, and OutcomeUnknown when no answer came: then `resolve` settles it.
+        """
+        from ..protocol import envelope, signing
+
+        role: Role = "agent" if declaration.signed_by_agent else "master"
+        self._confirm(payload)
+        key = self._key(declaration.type, role)
+        account = yield from self.account()
+        yield from self._wait_for_turn(declaration.type)
+        now: int = yield Now()
+        nonce = self.nonces.next(now)
+        payload, client_ids = with_client_ids(payload, nonce)
+        if declaration.type == "withdraw" and "withdrawSequence" not in payload:
+            payload = {**payload, "withdrawSequence": nonce // 1000}
+        expiry = self._expiry(declaration, expiry_after, now)
+        envelope.read_unsigned(
+            {"action": payload, "nonce": nonce, "expiryAfter": expiry, "vaultAddress": vault_address}
+        )
+        intent = Intent(
+            id=intent_id(self.environment.name, key.address, nonce),
+            environment=self.environment.name,
+            account=account,
+            signer=key.address,
+            action=declaration.type,
+            nonce=nonce,
+            expiry_after=expiry,
+            vault_address=vault_address,
+            client_ids=client_ids,
+            payload=payload,
+            payload_hash=payload_hash(payload),
+            created=now,
+            updated=now,
+        )
+        self._active.add(intent.id)
+        try:
+            self.ledger.record(intent)
+            request = signing.sign(
+                payload,
+                key=key,
+                chain=self.environment.chain,
+                nonce=nonce,
+                expiry_after=expiry,
+                vault_address=vault_address,
+            )
+            body = envelope.dump(request)
+            intent = self.ledger.update(intent.id, now, body=body)
+            return (yield from self._deliver(intent, body))
+        finally:
+            self._active.discard(intent.id)
+
+    def resolve(self, ids: Iterable[str] | None = None, resend: bool | None = None) -> Flow[list[Receipt]]:
+        """Settle intents whose outcome is unknown, and return the receipt of each, oldest first.
+
+        The venue is asked for the orders' client ids (else for the nonce); what it does not know is sent again, as the
+        identical bytes. `resend` None does that while it is safe: the request expires by itself, or is under a minute
+        old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN.
+        """
+        wanted = None if ids is None else set(ids)
+        receipts = []
+        for intent in self.ledger.all(OPEN):
+            if intent.id in self._active or (wanted is not None and intent.id not in wanted):
+                continue
+            self._active.add(intent.id)
+            try:
+                receipts.append(receipt((yield from self._settle_open(intent, resend))))
+            finally:
+                self._active.discard(intent.id)
+        return receipts
+
+    # --- before sending ---
+
+    def _confirm(self, payload: Mapping[str, Any]) -> None:
+        if not self.environment.is_mainnet or self.confirm is True:
+            return
+        if callable(self.confirm):
+            if self.confirm(f"{self.environment.name}: {describe(payload)}"):
+                return
+            raise LimitReached(f"{payload['type']} was not confirmed; nothing was signed", limit="confirm")
+        raise LimitReached(
+            f"{payload['type']} on {self.environment.name} moves real money and needs a confirmation: "
+            "connect(…, confirm=True), or confirm=ask to be asked each time; nothing was signed",
+            limit="confirm",
+        )
+
+    def _key(self, action: str, role: Role) -> PrivateKey:
+        if self.wallet is not None:
+            return self.wallet.key(role, action)
+        from ..wallet import Wallet
+
+        return Wallet().key(role, f"this session is read-only: {action}")
+
+    def _wait_for_turn(self, action: str) -> Flow[None]:
+        now: int = yield Now()
+        wait = self.limiter.reserve(action, now)
+        if wait > 0:
+            yield Sleep(wait)
+
+    def _expiry(self, declaration: Action, given: int | Unset | None, now: int) -> int | None:
+        if not isinstance(given, Unset):
+            return given
+        if not declaration.expiry:
+            return None
+        return now + (WITHDRAW_EXPIRY_MS if declaration.type == "withdraw" else self.expiry_ms)
+
+    # --- sending ---
+
+    def _deliver(self, intent: Intent, body: bytes) -> Flow[Receipt]:
+        """Send the signed bytes until there is an answer. `doubt`: an earlier attempt may have reached the venue."""
+        doubt = intent.state is State.UNKNOWN
+        failure: ToolkitError | None = None
+        for attempt in range(self.retry.attempts):
+            now: int = yield Now()
+            if failure and intent.expiry_after is not None and now > intent.expiry_after:
+                break
+            state = State.UNKNOWN if doubt else State.SENT
+            intent = self.ledger.update(intent.id, now, state=state, attempts=intent.attempts + 1)
+            asked: float | None = None
+            try:
+                reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
+                asked = retry_after(reply.headers, now)
+                answer = read_envelope(reply, intent.action)
+            except TransportError as error:
+                failure = error
+                doubt = doubt or not certainly_not_taken(error)
+                if isinstance(error, HttpStatus) and certainly_not_taken(error) and error.status != 429:
+                    break
+            except BaseException:
+                self.ledger.update(intent.id, now, state=State.UNKNOWN, message="interrupted while it was being sent")
+                raise
+            else:
+                if not passing_trouble(answer):
+                    return (yield from self._judge(intent, answer, doubt))
+                failure = self._error(intent, answer)
+                doubt = doubt or not isinstance(failure, RateLimited)
+            if attempt + 1 < self.retry.attempts:
+                draw: float = yield Draw()
+                wait = self.retry.wait(attempt, draw, asked)
+                if isinstance(failure, RateLimited):
+                    self.limiter.penalise(intent.action, now, wait)
+                yield Sleep(wait)
+        assert failure is not None
+        return (yield from self._give_up(intent, failure, doubt))
+
+    def _give_up(self, intent: Intent, failure: ToolkitError, doubt: bool) -> Flow[Receipt]:
+        now: int = yield Now()
+        code = getattr(failure, "code", None)
+        if doubt:
+            intent = self.ledger.update(intent.id, now, state=State.UNKNOWN, message=str(failure))
+            raise unknown(intent, failure)
+        words = f"not sent: {failure}" if isinstance(failure, NotSent) else str(failure)
+        intent = self.ledger.update(intent.id, now, state=State.REJECTED, code=code, message=words)
+        if isinstance(failure, ExchangeError):
+            failure.receipt = receipt(intent)
+        raise failure
+
+    # --- judging an answer ---
+
+    def _judge(self, intent: Intent, answer: Envelope, doubt: bool) -> Flow[Receipt]:
+        now: int = yield Now()
+        self._measure_skew(answer, now)
+        if answer.code == 0:
+            return receipt(self._close(intent, now, State.ACCEPTED, answer))
+        error = self._error(intent, answer)
+        found: Found | None = None
+        if isinstance(error, InvalidNonce):
+            # Our bytes, or another request with this nonce, counted; the venue knows which.
+            found = yield from ask_until_found(intent, self.retry)
+        elif doubt:
+            found = yield from ask(intent)
+        if found is not None:
+            return self._found(intent, now, found)
+        if doubt and not never_counted(error):
+            words = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
+            intent = self.ledger.update(intent.id, now, state=State.UNKNOWN, code=answer.code, message=words)
+            raise unknown(intent, error)
+        partly = any(item.get("txCode") == 0 for item in _items(answer.data))
+        intent = self._close(intent, now, State.ACCEPTED if partly else State.REJECTED, answer)
+        error.receipt = receipt(intent)
+        raise error
+
+    def _found(self, intent: Intent, now: int, found: Found) -> Receipt:
+        state = State.ACCEPTED if found.accepted else State.REJECTED
+        code = 0 if found.code == 0 else 40230
+        intent = self.ledger.update(
+            intent.id, now, state=state, code=code, message=found.message, data=dict(found.data)
+        )
+        settled = receipt(intent)
+        if code:
+            error = exchange_error(code, found.message, data=found.data, action=intent.action)
+            error.receipt = settled
+            raise error
+        return settled
+
+    def _close(self, intent: Intent, now: int, state: State, answer: Envelope) -> Intent:
+        data = answer.data if isinstance(answer.data, dict) else None
+        return self.ledger.update(intent.id, now, state=state, code=answer.code, message=answer.message, data=data)
+
+    def _error(self, intent: Intent, answer: Envelope) -> ExchangeError:
+        data = answer.data if isinstance(answer.data, dict) else None
+        message = answer.message
+        if answer.code == RequestExpired.code and self.clock_skew_ms is not None:
+            message = f"{message}; {skew_words(self.clock_skew_ms)}"
+        error = exchange_error(answer.code, message, data=data, action=intent.action, http_status=answer.reply.status)
+        if isinstance(error, RequestExpired):
+            error.clock_skew_ms = self.clock_skew_ms
+        return error
+
+    def _measure_skew(self, answer: Envelope, now: int) -> None:
+        theirs = venue_time(answer.reply.headers)
+        if theirs is not None:
+            self.clock_skew_ms = now - theirs
+
+    # --- settling ---
+
+    def _settle_open(self, intent: Intent, resend: bool | None) -> Flow[Intent]:
+        now: int = yield Now()
+        if intent.state is State.PREPARED:
+            words = "interrupted before it was sent"
+            return self.ledger.update(intent.id, now, state=State.REJECTED, message=words)
+        if intent.state is State.SENT:
+            intent = self.ledger.update(intent.id, now, state=State.UNKNOWN, message="interrupted before an answer")
+        try:
+            found = yield from ask(intent)
+            if found is not None:
+                self._found(intent, now, found)
+            elif intent.body and (resend or (resend is None and safe_to_resend(intent, now))):
+                yield from self._deliver(intent, intent.body)
+        except (ExchangeError, TransportError, OutcomeUnknown) as error:
+            after = self.ledger.get(intent.id)
+            if not after.settled:
+                self.ledger.update(intent.id, now, message=str(error))
+        return self.ledger.get(intent.id)
+
+
+def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Return the payload with a clOrdId in every order it places, and those ids.
+
+    Missing ones are derived from the nonce (nonce · 1000 + position), so that each order can be asked for later. They
+    stay below 2^53, which every JSON reader keeps exactly.
+    """
+    made = dict(payload)
+    if payload.get("type") == "placeBuilderOrder" and isinstance(payload.get("order"), Mapping):
+        made["order"] = order = _with_id(payload["order"], nonce, 0)
+        return made, (order["clOrdId"],)
+    orders = payload.get("orders")
+    if not isinstance(orders, list | tuple) or not all(isinstance(item, Mapping) for item in orders):
+        return made, ()
+    made["orders"] = items = [_with_id(item, nonce, place) for place, item in enumerate(orders)]
+    return made, tuple(item["clOrdId"] for item in items)
+
+
+def _with_id(item: Mapping[str, Any], nonce: int, place: int) -> dict[str, Any]:
+    return dict(item) if item.get("clOrdId") else {**item, "clOrdId": nonce * IDS_PER_NONCE + place}
+
+
+def certainly_not_taken(error: TransportError) -> bool:
+    """Tell whether a failure proves that the venue did not take the request: it never left, or a 4xx came back."""
+    if isinstance(error, NotSent):
+        return True
+    return isinstance(error, HttpStatus) and 400 <= error.status < 500 and error.status != 408
+
+
+def passing_trouble(answer: Envelope) -> bool:
+    """Tell whether an answer says "not now": a rate limit, or an HTTP 5xx whose code no document names."""
+    if answer.code == RateLimited.code or answer.reply.status == 429:
+        return True
+    return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
+
+
+def never_counted(error: ExchangeError) -> bool:
+    """Tell whether a refusal proves, when the venue knows nothing of the request, that no copy of it ever counts.
+
+    A business refusal took the nonce just now, so no earlier copy had. After expiry no copy is taken any more.
+    Malformed bytes, and bytes of an unknown signer, are so for every copy.
+    """
+    return error.code in (40003, 40201, 40204, 40208, 40230)
+
+
+def safe_to_resend(intent: Intent, now: int) -> bool:
+    """Tell whether sending the identical bytes again can't surprise: they expire by themselves, or are fresh."""
+    return intent.expiry_after is not None or now - intent.created <= SAFE_RESEND_MS
+
+
+def unknown(intent: Intent, cause: Exception) -> OutcomeUnknown:
+    """Return the error for an intent without a known outcome."""
+    return OutcomeUnknown(
+        f"{intent.action}: whether it counted is unknown ({cause}); session.resolve() asks the venue and settles it",
+        intent=intent.id,
+        receipt=receipt(intent),
+    )
+
+
+def skew_words(skew_ms: int) -> str:
+    """Say how far this machine's clock is off."""
+    seconds = abs(skew_ms) / 1000
+    if seconds < 1.5:
+        return f"this machine's clock agrees with the venue's to {seconds:.1f} s"
+    return f"this machine's clock is {seconds:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} the venue's"
+
+
+def describe(payload: Mapping[str, Any]) -> str:
+    """Return an action in a line for a confirmation: its type and fields."""
+    fields = ", ".join(f"{name} {value}" for name, value in payload.items() if name not in ("type", "dexChain"))
+    return f"{payload.get('type')} {fields}".rstrip()
+
+
+def _items(data: Any) -> list[Mapping[str, Any]]:
+    results = data.get("results") if isinstance(data, dict) else None
+    return [item for item in results if isinstance(item, Mapping)] if isinstance(results, list) else []
