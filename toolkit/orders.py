@@ -151,15 +151,18 @@ def order(
     trigger_price: Amount | None = None,
     trigger_by: str | None = None,
     slippage: Amount | None = None,
-    take_profit: Amount | Order | None = None,
-    stop_loss: Amount | Order | None = None,
+    type: str | None = None,
+    tp: Amount | Order | None = None,
+    sl: Amount | Order | None = None,
 ) -> Order:
     """Return an order from any amounts and spellings; the other functions of this module are shorter ways here.
 
-    `tif` defaults to GTC with a price and IOC without. `reduce_only` True is REDUCE_ONLY. Raises InputError that names
-    the field.
+    Without a price it is a market order; `type` may say so (LIMIT or MARKET) and must agree. `tif` defaults to GTC with
+    a price and IOC without. `reduce_only` True is REDUCE_ONLY. `tp` and `sl` make a bracket: trigger prices, or orders.
+    Raises InputError that names the field.
     """
     chosen = _one_of(side, SIDES, "side")
+    _check_type(type, price)
     made = Order(
         symbol=symbol,
         side=chosen,
@@ -173,9 +176,18 @@ def order(
         trigger_by=None if trigger_by is None else _one_of(trigger_by, TRIGGERS, "trigger_by"),
         slippage=None if slippage is None else decimal_text(slippage, "slippage"),
     )
-    if take_profit is None and stop_loss is None:
+    if tp is None and sl is None:
         return made
-    return bracket(made, take_profit=take_profit, stop_loss=stop_loss)
+    return bracket(made, take_profit=tp, stop_loss=sl)
+
+
+def _check_type(kind: str | None, price: Amount | None) -> None:
+    if kind is None:
+        return
+    _one_of(kind, ("LIMIT", "MARKET"), "type")
+    if (kind.upper() == "MARKET") != (price is None):
+        advice = "leave price out" if price is not None else "give a price"
+        raise InputError(f"a {kind.upper()} order: {advice}", field="price", rule=kind.upper(), value=price)
 
 
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order:

@@ -66,7 +66,7 @@ class Delivery:
     wallet: Wallet | None
     account: Callable[[], Flow[str]]
     ledger: Ledger
-    nonces: NonceSource
+    nonces: Callable[[str], NonceSource]
     limiter: RateLimiter
     confirm: Confirm = None
     retry: Retry = RETRY
@@ -95,7 +95,7 @@ class Delivery:
         account = yield from self.account()
         yield from self._wait_for_turn(declaration.type)
         now: int = yield Now()
-        nonce = self.nonces.next(now)
+        nonce = self.nonces(key.address).next(now)
         payload, client_ids = with_client_ids(payload, nonce)
         if declaration.type == "withdraw" and "withdrawSequence" not in payload:
             payload = {**payload, "withdrawSequence": nonce // 1000}
