@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _LAZY: dict[str, str] = {
+    "connect": "session",
+    "Session": "session",
+    "AsyncSession": "session",
+    "ask": "session",
+    "Wallet": "wallet",
+    "Order": "orders",
+    "Product": "products",
+    "Receipt": "client.receipts",
     "Environment": "environments",
     "MAINNET": "environments",
     "TESTNET": "environments",
@@ -24,8 +32,13 @@ _MODULES = frozenset({"checks", "errors", "margin", "orders", "plots", "products
 __all__ = ["__version__", *_LAZY, *sorted(_MODULES)]
 
 if TYPE_CHECKING:
+    from .client.receipts import Receipt
     from .environments import LOCAL, MAINNET, TESTNET, Environment
     from .errors import ToolkitError
+    from .orders import Order
+    from .products import Product
+    from .session import AsyncSession, Session, ask, connect
+    from .wallet import Wallet
 
 
 def __getattr__(name: str) -> Any:

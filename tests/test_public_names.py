@@ -1,0 +1,44 @@
+"""The public names: adding one is a decision, losing one breaks people's programs."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolkit
+
+NAMES = {
+    "AsyncSession",
+    "Environment",
+    "LOCAL",
+    "MAINNET",
+    "Order",
+    "Product",
+    "Receipt",
+    "Session",
+    "TESTNET",
+    "ToolkitError",
+    "Wallet",
+    "__version__",
+    "ask",
+    "checks",
+    "connect",
+    "errors",
+    "margin",
+    "orders",
+    "plots",
+    "products",
+    "research",
+    "widgets",
+}
+
+
+def test_public_names_are_these() -> None:
+    assert set(toolkit.__all__) == NAMES
+    assert dir(toolkit) == sorted(toolkit.__all__)
+
+
+def test_lazy_names_resolve_and_unknown_ones_say_so() -> None:
+    for name in toolkit._LAZY:
+        assert getattr(toolkit, name) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        toolkit.__getattr__("nonsense")
