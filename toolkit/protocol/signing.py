@@ -48,26 +48,27 @@ class PrivateKey:
     __slots__ = ("__address", "__key", "__sign")
 
     def __init__(self, secret: bytes) -> None:
-        try:
-            self.__key = coincurve.PrivateKey(secret)
-        except Exception:
-            del secret
-            raise WalletError("a private key is 32 bytes, and a number from 1 to the order of the curve") from None
-        self.__sign: Callable[..., bytes] = self.__key.sign_recoverable
-        self.__address = checksummed(keccak(self.__key.public_key.format(compressed=False)[1:])[12:])
+        key = _curve_key(secret)
+        del secret  # whatever is raised below, a traceback that shows variables doesn't show this one
+        if key is None:
+            raise WalletError("a private key is 32 bytes, and a number from 1 to the order of the curve")
+        self._hold(key)
+
+    def _hold(self, key: coincurve.PrivateKey) -> None:
+        self.__key = key
+        self.__sign: Callable[..., bytes] = key.sign_recoverable
+        self.__address = checksummed(keccak(key.public_key.format(compressed=False)[1:])[12:])
 
     @classmethod
     def from_hex(cls, text: str) -> PrivateKey:
         """Return the key written as 64 hex digits, with or without 0x. Raises WalletError, without the text."""
-        try:
-            secret = bytes.fromhex(text.strip().removeprefix("0x").removeprefix("0X"))
-        except (ValueError, AttributeError):
-            secret = b""
+        key = _curve_key(_hex_bytes(text))
         del text
-        if len(secret) != 32:
-            del secret
-            raise WalletError("a private key is 64 hex digits, with or without 0x") from None
-        return cls(secret)
+        if key is None:
+            raise WalletError("a private key is 64 hex digits, with or without 0x, and below the order of the curve")
+        made = cls.__new__(cls)
+        made._hold(key)
+        return made
 
     @classmethod
     def from_env(cls, name: str) -> PrivateKey:
@@ -77,7 +78,8 @@ class PrivateKey:
         try:
             return cls.from_hex(os.environ[name])
         except WalletError as error:
-            raise WalletError(f"the environment variable {name} holds no usable key: {error}") from None
+            said = str(error)
+        raise WalletError(f"the environment variable {name} holds no usable key: {said}")
 
     @property
     def address(self) -> str:
@@ -113,6 +115,23 @@ class PrivateKey:
 
     def __getstate__(self) -> NoReturn:
         raise TypeError("a private key has no state to save")
+
+
+def _hex_bytes(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text.strip().removeprefix("0x").removeprefix("0X"))
+    except (ValueError, AttributeError):
+        return b""
+
+
+def _curve_key(secret: bytes) -> coincurve.PrivateKey | None:
+    """Return the key, None when it is none: nothing is raised while the secret is in sight."""
+    if type(secret) is not bytes or len(secret) != 32:
+        return None
+    try:
+        return coincurve.PrivateKey(secret)
+    except ValueError:
+        return None
 
 
 # --- typed data -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,50 @@
+"""`toolkit sign`: unsigned requests in, signed envelopes out, one JSON a line.
+
+A line is {"action": …, "nonce": …, "expiryAfter": …, "vaultAddress": …}, the last two optional. The key comes from
+an environment variable and signs every line, whether masters or agents sign that action.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ._lines import add_environment, answer_lines
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_environment(parser)
+    parser.add_argument(
+        "--key-env", required=True, metavar="NAME", help="environment variable that holds the private key"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Sign standard input. Returns 0, 1 when a line was bad, 2 when the key can't be used."""
+    from ..environments import PRESETS
+    from ..errors import WalletError
+    from ..protocol import envelope, signing
+
+    chain = PRESETS[args.env].chain
+    try:
+        key = signing.PrivateKey.from_env(args.key_env)
+    except WalletError as error:
+        print(f"toolkit sign: {error}", file=sys.stderr)
+        return 2
+
+    def answer(line: bytes) -> Mapping[str, Any]:
+        document = envelope.decode(line)
+        envelope.read_unsigned(document)
+        return signing.sign(
+            document["action"],
+            key=key,
+            chain=chain,
+            nonce=document["nonce"],
+            expiry_after=document.get("expiryAfter"),
+            vault_address=document.get("vaultAddress"),
+        )
+
+    return answer_lines(answer)

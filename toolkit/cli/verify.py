@@ -1,0 +1,27 @@
+"""`toolkit verify`: signed envelopes in, {"signer": "0x…"} out, one JSON a line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from ._lines import add_environment, answer_lines
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    add_environment(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Tell the signers of standard input. Returns 0, or 1 when a line was bad."""
+    from ..environments import PRESETS
+    from ..protocol import envelope, signing
+
+    chain = PRESETS[args.env].chain
+
+    def answer(line: bytes) -> Mapping[str, Any]:
+        return {"signer": signing.recover(envelope.parse(line), chain)}
+
+    return answer_lines(answer)
