@@ -30,7 +30,7 @@ PARAMS = [(endpoint, param) for endpoint in info.ENDPOINTS.values() for param in
 def good_value(param: Param) -> str:
     if param.kind == "enum":
         return ENUMS[param.enum].names[0]
-    return param.choices[0] if param.choices else GOOD[param.kind]
+    return param.choices[0] if param.choices else str(param.multiple) if param.multiple > 1 else GOOD[param.kind]
 
 
 def good_query(endpoint: info.Endpoint) -> dict[str, str]:
@@ -155,3 +155,10 @@ def test_the_reference_table_names_every_path_and_its_required_parameters() -> N
     table = info.reference_table()
     assert all(f"`{path}`" in table for path in info.BY_PATH)
     assert "**userAddr**, currency, includeZero" in table
+
+
+def test_an_interval_is_whole_minutes() -> None:
+    query = {"symbol_name": "BTCUSDC", "interval": "90"}
+    with pytest.raises(MalformedRequest, match="a multiple of 60 from 60 to 604800") as caught:
+        info.ENDPOINTS["klines_last"].parse(query)
+    assert caught.value.nearest == ("60", "120")

@@ -16,6 +16,7 @@ from .info_params import (
     CODE,
     CURRENCY,
     END,
+    INTERVAL,
     ORDER_SIDE_FILTER,
     PAGE,
     PAGE_SIZE,
@@ -312,7 +313,7 @@ _DECLARED = (
         KLINE,
         [
             SYMBOL_NAME,
-            integer("interval", "interval", "length of a candle in seconds", required=True, low=1),
+            INTERVAL,
             integer("limit", "limit", "most candles to return", low=1, high=1000, default=100),
         ],
         order=_NEWEST,
@@ -324,7 +325,7 @@ _DECLARED = (
         KLINE,
         [
             SYMBOL_NAME,
-            integer("interval", "interval", "length of a candle in seconds", required=True, low=1),
+            INTERVAL,
             time_ms("timestamp", "before", "candles that start before this time (default: now)"),
             integer("limit", "limit", "most candles to return", low=1, high=1000, default=100),
         ],
@@ -337,7 +338,7 @@ _DECLARED = (
         KLINE,
         [
             SYMBOL_NAME,
-            integer("interval", "interval", "length of a candle in seconds", required=True, low=1),
+            INTERVAL,
             START.needed(),
             END.needed(),
         ],

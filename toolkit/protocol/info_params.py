@@ -31,7 +31,8 @@ class Param:
     """One parameter of an Info query.
 
     Attributes: `wire` (name in the query), `name` (name in Python), `kind`, `about`, `required`, `default`, `low` and
-    `high` (of integers), `choices`, `enum` (name in ENUMS), `fill` ("account": a session fills in its own).
+    `high` (of integers), `choices`, `enum` (name in ENUMS), `fill` ("account": a session fills in its own),
+    `multiple` (of integers).
     """
 
     wire: str
@@ -45,6 +46,7 @@ class Param:
     choices: tuple[str, ...] = ()
     enum: str = ""
     fill: str = ""
+    multiple: int = 1
 
     def needed(self) -> Param:
         """Return the same parameter, required."""
@@ -59,6 +61,7 @@ class Param:
         """What passes, in words."""
         if self.kind in ("integer", "page", "code", "time"):
             noun = {"time": "milliseconds since 1970", "code": "a product code"}.get(self.kind, "a whole number")
+            noun = f"a multiple of {self.multiple}" if self.multiple > 1 else noun
             low = "" if self.low is None else f" from {self.low}"
             return noun + low + ("" if self.high is None or self.high > 10**9 else f" to {self.high}")
         if self.kind == "flag":
@@ -92,6 +95,9 @@ class Param:
         value = int(given)
         if self.low is not None and value < self.low:
             return (str(self.low),)
+        if value % self.multiple:
+            below = value // self.multiple * self.multiple
+            return (str(below), str(below + self.multiple))
         return (str(self.high),) if self.high is not None and value > self.high else ()
 
 
@@ -99,7 +105,8 @@ def _parse_integer(param: Param, given: str) -> int:
     if not _INTEGER.fullmatch(given):
         raise param.wrong(given)
     value = int(given)
-    if (param.low is not None and value < param.low) or (param.high is not None and value > param.high):
+    below = param.low is not None and value < param.low
+    if below or (param.high is not None and value > param.high) or value % param.multiple:
         raise param.wrong(given)
     return value
 
@@ -217,5 +224,15 @@ ORDER_SIDE_FILTER = named("side", "side", "order_side", "only this side")
 PAGE = Param("page", "page", "page", "page number, from 1", default=1, low=1, high=10**9)
 PAGE_SIZE = Param("pageSize", "page_size", "page", "rows on a page", default=20, low=1, high=500)
 SIZE = Param("size", "page_size", "page", "rows on a page", default=20, low=1, high=500)
+INTERVAL = Param(
+    "interval",
+    "interval",
+    "integer",
+    "length of a candle in seconds",
+    required=True,
+    low=60,
+    high=604_800,
+    multiple=60,
+)
 START = time_ms("startTime", "start", "from this time on")
 END = time_ms("endTime", "end", "up to this time, included")

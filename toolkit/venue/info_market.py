@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .core import Core
 
 MINUTE = 60_000
+PREMIUM_PLACES = 12
+"""Premiums are summed in parts of 1e-12."""
 MOST_CANDLES = 100_000
 """Candles in one answer of /info/kline/list; a wider window is refused [L]."""
 
@@ -101,8 +103,8 @@ def klines(core: Core, values: Values) -> list[dict[str, Any]]:
     last = min(values["endTime"], core.state.time) // span * span
     if (last - first) // span >= MOST_CANDLES:
         raise MalformedRequest(
-            f"startTime {values['startTime']} to endTime {values['endTime']} holds {(last - first) // span + 1} candles "
-            f"of {values['interval']} s; at most {MOST_CANDLES} are answered at once",
+            f"startTime {values['startTime']} is {(last - first) // span + 1} candles of {values['interval']} s before "
+            f"endTime; at most {MOST_CANDLES} are answered at once",
             field="startTime",
             rule="window",
             value=values["startTime"],
@@ -182,3 +184,30 @@ def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
     page = page_of(values, len(span), (settled[at] for at in reversed(span)))
     page["items"] = [records.funding_rate(core, point) for point in page["items"]]
     return page
+
+
+@answers("funding_rates")
+def funding_rates(core: Core, values: Values) -> list[dict[str, Any]]:
+    """The running rate of one product or of all, by code."""
+    wanted = product_of(core, values)
+    shown = core.products.values() if wanted is None else [wanted]
+    return [_running_rate(core, one) for one in sorted(shown, key=lambda one: one.code)]
+
+
+def _running_rate(core: Core, listed: Product) -> dict[str, Any]:
+    from . import funding
+
+    market = core.state.markets[listed.code]
+    settled = core.state.history.funding_rates.get(listed.code, [])
+    mean = market.premium // market.samples if market.samples else 0
+    return {
+        "symbol": listed.code,
+        "fundingRate": records.rate(funding.current_rate(core, listed.code)),
+        "lastFundingRate": records.rate(settled[-1].rate) if settled else "0",
+        "fundingInterval": listed.funding_interval,
+        "nextFundingTime": funding.next_settlement(core, listed.code),
+        "markPx": records.price(listed, market.mark),
+        "oraclePx": records.price(listed, market.oracle),
+        "premium": records.short(mean, PREMIUM_PLACES),
+        "blockTime": core.state.time,
+    }
