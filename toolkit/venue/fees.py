@@ -1,6 +1,6 @@
 """Trading fees: maker and taker rates by 30-day volume, builder fees on top, rebates out of what was paid.
 
-A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.transfer`).
+A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.split`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..products import Product
 from . import ledger
 from .config import DAY
-from .state import LIQUIDATION, MAKER, RATE, Account, Order
+from .state import ADL, LIQUIDATION, MAKER, RATE, Account, Order
 
 if TYPE_CHECKING:
     from .core import Core
@@ -33,8 +33,10 @@ def volume(core: Core, account: Account) -> int:
 def rates(core: Core, account: Account, product: Product) -> tuple[int, int]:
     """Return (maker, taker) in parts of RATE: the account's own rates, those of its volume, or the product's.
 
-    A volume tier never costs more than the product's standard rates.
+    A volume tier never costs more than the product's standard rates. Simulated participants pay nothing.
     """
+    if account.kind == "market":
+        return 0, 0
     table = core.desk.table(core, product.code)
     maker, taker = table.maker_rate, table.taker_rate
     day = core.state.time // DAY
@@ -59,33 +61,43 @@ def _by_volume(core: Core, account: Account) -> tuple[int, int]:
     return found
 
 
-def charge(core: Core, account: Account, product: Product, order: Order, value: int, role: int) -> tuple[int, int]:
-    """Book the fees of one fill of `value` micro-USDC; return (trading fee, builder fee) as the account paid them.
+def charge(
+    core: Core, account: Account, product: Product, order: Order, role: int, open_value: int, close_value: int
+) -> tuple[int, int, int]:
+    """Book the fees of one fill, whose value opens and closes in these parts; return what the account paid for either,
+    and the builder's fee.
 
-    A negative trading fee was received (an own maker rate below 0). A liquidated position pays at most what is left
-    of its margin; see `liquidation`.
+    Negative trading fees were received (an own maker rate below 0). Nobody pays fees for being liquidated or
+    deleveraged.
     """
+    value = open_value + close_value
+    note_volume(core, account, value)
     maker, taker = rates(core, account, product)
     rate = maker if role == MAKER else taker
-    note_volume(core, account, value)
-    if order.type == LIQUIDATION:
+    if order.type == LIQUIDATION or order.type == ADL:
         rate = min(rate, 0)
-    fees_account = core.state.accounts[ledger.FEES]
-    fee = ledger.transfer(core, account, fees_account, value * rate, ledger.TRADING_FEE, order.product, str(order.id))
-    if fee > 0:
-        for rule in REBATES:
-            rule(core, account, fee, order.product)
+    reference = str(order.id)
+    open_fee, close_fee = -(-open_value * rate // RATE), -(-close_value * rate // RATE)
+    paid = open_fee + close_fee
+    if paid:
+        due = value * rate // RATE
+        ledger.split(core, account, ledger.FEES, paid, due, ledger.TRADING_FEE, product.code, reference)
+        if paid > 0:
+            for rule in REBATES:
+                rule(core, account, paid, product.code)
     if not order.builder_rate:
-        return fee, 0
-    builder = core.account(order.builder)
-    extra = ledger.transfer(
-        core, account, builder, value * order.builder_rate, ledger.BUILDER_FEE, order.product, str(order.id)
-    )
-    return fee, extra
+        return open_fee, close_fee, 0
+    exact = value * order.builder_rate
+    extra = -(-exact // RATE)
+    core.account(order.builder)
+    ledger.split(core, account, order.builder, extra, exact // RATE, ledger.BUILDER_FEE, product.code, reference)
+    return open_fee, close_fee, extra
 
 
 def note_volume(core: Core, account: Account, value: int) -> None:
     """Add to today's traded notional; days that no longer count are forgotten."""
+    if account.kind == "market":
+        return
     day = core.state.time // DAY
     volumes = account.volumes
     if day in volumes:
@@ -98,6 +110,5 @@ def note_volume(core: Core, account: Account, value: int) -> None:
 
 
 def worst_cost(core: Core, account: Account, product: Product, value: int, quantity: int) -> int:
-    """Return the most that filling an order can cost in fees: taker rate, one micro-USDC of rounding a step."""
-    maker, taker = rates(core, account, product)
-    return -(-value * max(maker, taker, 0) // RATE) + quantity
+    """Return the most that filling an order can cost in trading fees, with one micro-USDC of rounding a fill."""
+    return -(-value * max(*rates(core, account, product), 0) // RATE) + quantity + 1

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .events import AccountChanged
-from .state import RATE, Account, LedgerEntry, Position
+from .state import Account, LedgerEntry, Position
 
 if TYPE_CHECKING:
     from .core import Core
@@ -105,26 +105,21 @@ def move(
     post(core, target, amount, kind, product, reference)
 
 
-def transfer(
+def split(
     core: Core,
-    source: Account,
-    target: Account,
-    numerator: int,
+    payer: Account,
+    receiver: str,
+    paid: int,
+    received: int,
     kind: str,
     product: int = 0,
     reference: str = "",
-) -> int:
-    """Move numerator / RATE micro-USDC; the payer is rounded up, the receiver down, the rest goes to ROUNDING.
-
-    A negative numerator goes the other way. Returns what `source` paid (negative: received).
-    """
-    down = numerator // RATE
-    up = -(-numerator // RATE)
-    post(core, source, -up, kind, product, reference)
-    post(core, target, down, kind, product, reference)
-    if up != down:
-        post(core, core.state.accounts[ROUNDING], up - down, ROUND, product, reference)
-    return up
+) -> None:
+    """Book a payment that was rounded up for the payer and down for the receiver; ROUNDING keeps what lies between."""
+    accounts = core.state.accounts
+    post(core, payer, -paid, kind, product, reference)
+    post(core, accounts[receiver], received, kind, product, reference)
+    post(core, accounts[ROUNDING], paid - received, ROUND, product, reference)
 
 
 def realize(core: Core, account: Account, pnl: int, product: int, reference: str = "") -> None:

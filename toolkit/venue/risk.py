@@ -193,8 +193,10 @@ def check_increase(
     the leverage under that of its tier, and equity must cover the initial margin after it, counting what a fill at
     the limit loses against mark and the fees.
 
-    Orders with reduce-only or a hedge close never come here.
+    Orders with reduce-only or a hedge close never come here. Simulated participants trade on the venue's credit.
     """
+    if account.kind == "market":
+        return
     code = product.code
     table = core.desk.table(core, code)
     unit = table.unit
