@@ -5,6 +5,7 @@ Nothing here is hashed or dumped, and nothing here may decide an order of events
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from .core import Core
 
 MICRO = 1_000_000
+
+PriceSource = Callable[["Core", int, int], tuple[int, int]]
 
 
 class RiskTable:
@@ -69,9 +72,10 @@ class Desk:
         touched: accounts whose balance or position changed since the last liquidation check.
         moved: products whose mark changed since then.
         rates: address → (UTC day, maker rate, taker rate) by volume; (−1 = the product's own).
+        source: where oracle prices come from: source(core, product code, time) → (oracle, external) in ticks, 0 = none.
     """
 
-    __slots__ = ("holders", "moved", "rates", "tables", "touched")
+    __slots__ = ("holders", "moved", "rates", "source", "tables", "touched")
 
     def __init__(self) -> None:
         self.tables: dict[int, RiskTable] = {}
@@ -79,6 +83,7 @@ class Desk:
         self.touched: dict[str, Account] = {}
         self.moved: set[int] = set()
         self.rates: dict[str, tuple[int, int, int]] = {}
+        self.source: PriceSource | None = None
 
     def rebuild(self, core: Core) -> None:
         """Make every index anew from the state of a core."""
