@@ -1,0 +1,112 @@
+"""Nonces are unique and increasing across threads and processes, and files never name a key."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.errors import InputError
+from toolkit.protocol import nonces
+from toolkit.protocol.nonces import NonceSource
+
+ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+NOW = 1_767_225_600_000
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1))
+def test_nonces_increase_whatever_the_clock_does(times: list[int]) -> None:
+    source = NonceSource(ADDRESS)
+    given_out = [source.next(now) for now in times]
+    assert all(later > earlier for earlier, later in itertools.pairwise(given_out))
+    assert all(nonce >= now for nonce, now in zip(given_out, times, strict=True))
+    assert given_out[0] == times[0]
+
+
+def test_threads_share_a_sequence(tmp_path: Path) -> None:
+    taken: list[list[int]] = [[] for _ in range(8)]
+
+    def take(mine: list[int]) -> None:
+        source = NonceSource(ADDRESS, tmp_path)
+        mine.extend(source.next(NOW) for _ in range(100))
+
+    threads = [threading.Thread(target=take, args=(mine,)) for mine in taken]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    everything = sorted(nonce for mine in taken for nonce in mine)
+    assert everything == list(range(NOW, NOW + 800))
+    assert all(mine == sorted(mine) for mine in taken)
+
+
+TAKE = f"""
+import sys
+from toolkit.protocol.nonces import NonceSource
+source = NonceSource({ADDRESS!r}, sys.argv[1])
+for _ in range(300):
+    print(source.next({NOW}))
+"""
+
+
+def test_processes_share_a_sequence(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    running = [
+        subprocess.Popen([sys.executable, "-c", TAKE, str(tmp_path)], stdout=subprocess.PIPE, env=environment)
+        for _ in range(3)
+    ]
+    taken = [[int(line) for line in process.communicate(timeout=60)[0].split()] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert sorted(nonce for mine in taken for nonce in mine) == list(range(NOW, NOW + 900))
+    assert all(mine == sorted(mine) for mine in taken)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_goes_on_in_the_same_sequence(tmp_path: Path) -> None:
+    source = NonceSource(ADDRESS, tmp_path)
+    assert source.next(NOW) == NOW
+    queue = multiprocessing.get_context("fork").SimpleQueue()
+    child = multiprocessing.get_context("fork").Process(target=lambda: queue.put(source.next(NOW)))
+    child.start()
+    child.join(30)
+    assert queue.get() == NOW + 1
+    assert source.next(NOW) == NOW + 2
+
+
+def test_a_new_start_goes_on_after_the_last_nonce(tmp_path: Path) -> None:
+    assert NonceSource(ADDRESS, tmp_path).next(NOW) == NOW
+    nonces._registry.clear()
+    assert NonceSource(ADDRESS.lower(), tmp_path).next(NOW - 5000) == NOW + 1
+
+
+def test_a_damaged_file_does_not_stop_anyone(tmp_path: Path) -> None:
+    path = tmp_path / f"nonce-{ADDRESS.lower()}"
+    for content in (b"", b"12", b"x" * 20):
+        nonces._registry.clear()
+        path.write_bytes(content)
+        assert NonceSource(ADDRESS, tmp_path).next(NOW) == NOW
+
+
+def test_files_carry_the_address_and_nothing_of_a_key(tmp_path: Path) -> None:
+    source = NonceSource(ADDRESS, tmp_path / "deep" / "er")
+    source.next(NOW)
+    assert [path.name for path in (tmp_path / "deep" / "er").iterdir()] == [f"nonce-{ADDRESS.lower()}"]
+    assert repr(source) == f"NonceSource('{ADDRESS.lower()}')"
+    secret = "5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"
+    with pytest.raises(InputError, match="never a key") as caught:
+        NonceSource(secret)
+    assert secret not in str(caught.value)
+
+
+@pytest.mark.parametrize("now", [-1, 2**63 - 1, 2**64, 1.5, "5", None, True])
+def test_a_time_that_is_none_is_refused(now: object) -> None:
+    with pytest.raises(InputError, match="now_ms must be Unix milliseconds"):
+        NonceSource(ADDRESS).next(now)  # type: ignore[arg-type]

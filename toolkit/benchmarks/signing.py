@@ -1,0 +1,76 @@
+"""One order from plain values to signed request bytes, and back to its signer, beside the bare curve operations."""
+
+from __future__ import annotations
+
+from . import Row, rival_seconds, seconds
+
+_NOW = 1_767_225_600_000
+_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
+"""A public development key."""
+
+
+def rows() -> list[Row]:
+    """Measure signing and verifying of one limit order."""
+    import coincurve
+
+    from ..environments import TESTNET_CHAIN
+    from ..protocol import envelope, signing
+    from ..protocol.nonces import NonceSource
+
+    key = signing.PrivateKey.from_hex(_KEY)
+    bare = coincurve.PrivateKey(key.reveal())
+    nonces = NonceSource(key.address)
+    digest = b"\x07" * 32
+
+    def order() -> bytes:
+        item = {
+            "symbolCode": 1,
+            "ordPx": "60000.5",
+            "ordQty": "0.01",
+            "ordType": "LIMIT",
+            "ordSide": "BUY",
+            "timeInForce": "GTC",
+            "clOrdId": 123456789,
+        }
+        signed = signing.sign(
+            {"type": "placeOrder", "orders": [item]}, key=key, chain=TESTNET_CHAIN, nonce=nonces.next(_NOW)
+        )
+        return envelope.dump(signed)
+
+    body = order()
+    signature = bare.sign_recoverable(digest, hasher=None)
+
+    def bare_sign() -> object:
+        return bare.sign_recoverable(digest, hasher=None)
+
+    def verify() -> object:
+        return signing.verify(envelope.parse(body), TESTNET_CHAIN)
+
+    def bare_recover() -> object:
+        return coincurve.PublicKey.from_signature_and_message(signature, digest, hasher=None)
+
+    ours, peer = rival_seconds(order, bare_sign, number=500)
+    back, back_peer = rival_seconds(verify, bare_recover, number=500)
+    parsing = seconds(lambda: envelope.parse(body), number=1000)
+    return [
+        Row(
+            "build, check and sign one order to request bytes",
+            ours * 1e6,
+            "µs",
+            target=2.0,
+            aim=1.0,
+            better="lower",
+            measure="ratio",
+            peer="one bare libsecp256k1 recoverable signature",
+            ratio=ours / peer,
+        ),
+        Row(
+            "parse a signed order and recover its signer",
+            back * 1e6,
+            "µs",
+            better="lower",
+            peer="one bare libsecp256k1 recovery",
+            ratio=back / back_peer,
+        ),
+        Row("parse and check a signed order", parsing * 1e6, "µs", better="lower"),
+    ]
