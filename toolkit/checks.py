@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from .errors import InputError
 from .products import MAX_PRICE, MICRO, Product, whole_units
 
 LIMIT, MARKET, STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT, TAKE_PROFIT_MARKET = 1, 2, 5, 6, 7, 8
@@ -103,30 +102,6 @@ class Spec:
     client_id: int
     parent: int
     failures: list[Failure] | None
-
-
-def exact_decimal(value: object, field: str = "value") -> Decimal:
-    """Return a number exactly as it was written: text, int, Decimal, or a float by its shortest text (repr).
-
-    Never rounds. Raises InputError for anything else, for NaN and for infinity.
-    """
-    try:
-        if isinstance(value, str | Decimal) or (isinstance(value, int) and not isinstance(value, bool)):
-            number = Decimal(value)
-        elif isinstance(value, float):
-            number = Decimal(repr(float(value)))
-        else:
-            raise InputError(
-                f"{field} must be a number or decimal text, got {type(value).__name__} {value!r}",
-                field=field,
-                rule="number",
-                value=value,
-            )
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite():
-        raise InputError(f"{field} {value!r} is not a finite number", field=field, rule="number", value=value)
-    return number
 
 
 def default_slippage(product: Product) -> int:

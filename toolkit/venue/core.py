@@ -17,9 +17,11 @@ import msgspec
 
 from ..products import Product
 from . import events as ev
+from .book import Book
 from .desk import Desk
 from .genesis import Genesis
 from .state import Account, Block, Market, NonceWindow, State, Transaction, Unsettled
+from .triggers import Triggers
 
 NONCES_KEPT = 1_000
 """Largest used nonces kept per signer (venue-facts, "Request details")."""
@@ -196,6 +198,8 @@ class Core:
         events: what happened since the shell last cleared it, in order.
         products: product code → Product, made from `state.products`.
         desk: tables and indexes of the money rules.
+        books: product code → order book, made from the accounts' resting orders.
+        triggers: product code → waiting triggers, made from the accounts' waiting orders.
         authorize: who may do what; `permissions` replaces the default, which knows no agents.
         enter: puts the vault's account into the context of a request with a vaultAddress, or raises Refused.
     """
@@ -217,6 +221,8 @@ class Core:
         self.state = begin(genesis or Genesis()) if state is None else state
         self.products: dict[int, Product] = {}
         self.desk = Desk()
+        self.books: dict[int, Book] = {}
+        self.triggers: dict[int, Triggers] = {}
         self.relist()
         wiring.attach(self)
         if fresh:

@@ -121,7 +121,7 @@ def order_state(core: Core, order: Order) -> dict[str, Any]:
         "price": price(product, order.price),
         "qty": quantity(product, order.quantity),
         "filledQty": quantity(product, order.filled),
-        "leaveQty": quantity(product, order.rest if order.status in OPEN_STATUSES else 0),
+        "leaveQty": quantity(product, order.leaves if order.status in OPEN_STATUSES else 0),
         "cumFilledValue": money(order.value),
         "cumFee": money(order.fee),
         "triggerPx": price(product, order.trigger),

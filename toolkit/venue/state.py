@@ -55,9 +55,11 @@ class Order(msgspec.Struct):
     reduce: int
     """0, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION."""
     price: int
-    """Limit in ticks; for a market order its slippage bound once it was matched, 0 before."""
+    """Limit in ticks, 0 for market orders."""
     quantity: int
     """Ordered steps; 0 while a whole-position TP/SL waits."""
+    leaves: int
+    """Steps still open. Always filled + cancelled + leaves = quantity."""
     filled: int = 0
     value: int = 0
     """Sum of filled value, micro-USDC."""
@@ -78,13 +80,13 @@ class Order(msgspec.Struct):
     """False while a bracket's child waits for its parent's first fill."""
     triggered: bool = False
     group: int = 0
-    """One-cancels-other group (id of the bracket's main order), 0 = none."""
+    """Bracket it belongs to (id of the main order, which has it too), 0 = none; its TP and SL cancel each other."""
+    cover: int = 0
+    """Steps that the main order has filled so far, for a TP/SL of a bracket."""
     slippage: int = 0
     """Allowed slippage of a market order, parts of RATE; 0 = the default."""
     priority: int = 0
     """Place in time: smaller goes first within a price level."""
-    margin_value: int = 0
-    """What the rest counts for in `Position.buy_value`/`sell_value`, micro-USDC; 0 when it does not rest or reduces."""
     builder: str = ""
     """Builder's master address for builder orders."""
     builder_rate: int = 0
@@ -99,9 +101,14 @@ class Order(msgspec.Struct):
     """Why it was cancelled or rejected, in words."""
 
     @property
-    def rest(self) -> int:
-        """Steps still open."""
-        return self.quantity - self.filled
+    def waiting(self) -> bool:
+        """True while it waits for its trigger (or, in a bracket, for its main order)."""
+        return self.status == UNTRIGGERED
+
+    @property
+    def reducing(self) -> bool:
+        """True when it may only shrink a position."""
+        return self.reduce > 0 or self.closing
 
 
 class Leg(msgspec.Struct):
@@ -140,12 +147,15 @@ class Position(msgspec.Struct):
     assigned: int = 0
     """Isolated margin assigned, micro-USDC."""
     buy_quantity: int = 0
-    """Steps of resting orders that buy without reduce-only or hedge close, and their value at order price."""
+    """Steps of resting buy orders that may open or grow a position, and their value at order price."""
     buy_value: int = 0
     sell_quantity: int = 0
     sell_value: int = 0
-    reducing: int = 0
-    """Number of live (resting or waiting) orders that may only reduce: reduce-only, TP/SL, hedge closes."""
+    buy_reducing: int = 0
+    """Steps of resting orders that may only reduce (reduce-only, TP/SL, hedge closes); never above the opposite leg."""
+    sell_reducing: int = 0
+    reducers: int = 0
+    """Number of live orders that may only reduce, resting or waiting."""
     pnl: int = 0
     """Realised since the account began."""
     fees: int = 0

@@ -1,0 +1,299 @@
+"""Matching: an order meets the book, makers keep their price, first come first served.
+
+Each fill settles both sides at once: position, realised profit, fees, events. Source: risk-rules, "Order rules".
+"""
+
+from __future__ import annotations
+
+from ..products import Product
+from . import events as ev
+from . import fees, ledger, lifecycle, risk
+from .core import Core
+from .positions import grow_leg, note_holder, position_of, record_closed, reduce_leg
+from .state import (
+    CANCELED,
+    FILLED,
+    FOK,
+    HEDGE,
+    IOC,
+    ISOLATED,
+    MAKER,
+    PARTIALLY_FILLED,
+    TAKER,
+    Account,
+    Candle,
+    Market,
+    Order,
+    OrderEvent,
+    Position,
+    Trade,
+)
+
+MINUTE = 60_000
+
+
+def enter(core: Core, account: Account, position: Position, order: Order, limit: int) -> None:
+    """Match a live order up to `limit` ticks; what is left rests or is cancelled, as its time in force says."""
+    if order.tif == FOK and not _fills_whole(core, account, position, order, limit):
+        product = core.products[order.product]
+        there = core.books[order.product].available(order.side, limit, order.leaves, order.address)
+        reason = (
+            f"FOK: {product.quantity_text(there)} of {product.quantity_text(order.leaves)} can be filled at"
+            f" {product.price_text(limit)} or better"
+        )
+        lifecycle.cancel(core, account, order, reason)
+        return
+    match(core, account, position, order, limit)
+    if not order.leaves:
+        lifecycle.end(
+            core, account, position, order, FILLED if order.filled == order.quantity else CANCELED, order.reason
+        )
+    elif lifecycle.may_rest(order):
+        lifecycle.rest(core, account, position, order)
+        if order.reduce or order.closing:
+            lifecycle.trim(core, account, position, order.side)
+    else:
+        product = core.products[order.product]
+        price = product.price_text(limit)
+        kind = "the market order's bound" if not order.price else "the limit"
+        lifecycle.cancel(core, account, order, f"nothing more to take at {kind} of {price} or better")
+
+
+def match(core: Core, account: Account, position: Position, order: Order, limit: int) -> None:
+    """Trade an order against the other side of the book while prices are at `limit` or better."""
+    code, side, address = order.product, order.side, order.address
+    book = core.books[code]
+    ladder = book.asks if side > 0 else book.bids
+    best = ladder.best
+    if not best or (best > limit if side > 0 else best < limit):
+        return
+    state = core.state
+    product, market = core.products[code], state.markets[code]
+    accounts = state.accounts
+    touched = 0
+    while order.leaves:
+        price = ladder.best
+        if price != touched:
+            if touched:
+                _show_level(core, market, ladder.levels.get(touched), -side, touched)
+            touched = 0
+            if not price or (price > limit if side > 0 else price < limit):
+                break
+        level = ladder.levels[price]
+        maker = next(iter(level.orders.values()))
+        maker_account = accounts[maker.address]
+        if maker.address == address:
+            lifecycle.cancel(core, account, maker, f"self-trade prevented: met order {order.id} of the same account")
+            continue
+        touched = price
+        maker_position = maker_account.positions[code]
+        quantity = maker.leaves if maker.leaves < order.leaves else order.leaves
+        order.leaves -= quantity
+        maker.leaves -= quantity
+        level.total -= quantity
+        lifecycle.uncount(core, maker_position, maker, quantity)
+        if not maker.leaves:
+            maker.priority = 0
+            del level.orders[maker.id]
+            if not level.orders:
+                ladder.drop(level)
+        value = price * quantity * product.unit
+        exec_id = publish(core, product, market, side, price, quantity, value)
+        settle(core, product, market, maker_account, maker_position, maker, price, quantity, value, MAKER, exec_id)
+        settle(core, product, market, account, position, order, price, quantity, value, TAKER, exec_id)
+        if not maker.leaves and maker.status < FILLED:
+            whole = maker.filled == maker.quantity
+            lifecycle.end(core, maker_account, maker_position, maker, FILLED if whole else CANCELED, maker.reason)
+    if touched:
+        _show_level(core, market, ladder.levels.get(touched), -side, touched)
+
+
+def publish(core: Core, product: Product, market: Market, side: int, price: int, quantity: int, value: int) -> int:
+    """Record a public trade (`side` of the taker) with its candle; return its number."""
+    state = core.state
+    code, time = product.code, state.time
+    state.last_exec = exec_id = state.last_exec + 1
+    market.last = price
+    market.trades += 1
+    trade = Trade(exec_id, time, code, side, price, quantity, core.tx_hash())
+    history = state.history
+    history.trades[code].append(trade)
+    core.events.append(ev.TradeDone(trade))
+    candles = history.candles[code]
+    start = time - time % MINUTE
+    if candles and candles[-1].start == start:
+        candle = candles[-1]
+        candle.close = price
+        if price > candle.high:
+            candle.high = price
+        elif price < candle.low:
+            candle.low = price
+        candle.volume += quantity
+        candle.turnover += value
+        candle.count += 1
+    else:
+        candles.append(Candle(start, price, price, price, price, quantity, value, 1))
+    core.events.append(ev.CandleChanged(code, start))
+    return exec_id
+
+
+def settle(
+    core: Core,
+    product: Product,
+    market: Market,
+    account: Account,
+    position: Position,
+    order: Order,
+    price: int,
+    quantity: int,
+    value: int,
+    role: int,
+    exec_id: int,
+) -> None:
+    """Book one side of a trade; `order.leaves` has gone down already."""
+    state = core.state
+    side = order.side
+    time = state.time
+    against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
+    before, entry = against.size, against.value
+    closed = 0
+    if before and (order.closing or account.position_mode != HEDGE):
+        closed = quantity if quantity < before else before
+    close_value = value if closed == quantity else closed * price * product.unit
+    opened, open_value = quantity - closed, value - close_value
+    pnl = 0
+    if closed:
+        pnl = reduce_leg(against, closed, close_value, side < 0)
+        if side < 0:
+            market.open_interest -= closed
+        ledger.realize(core, account, pnl, product.code, str(order.id))
+    if opened:
+        grow_leg(into, opened, open_value, time)
+        if side > 0:
+            market.open_interest += opened
+    note_holder(core, account, position)
+    open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
+    if position.mode == ISOLATED:
+        gained = pnl - close_fee
+        risk.settle_isolated(
+            core,
+            account,
+            position,
+            opened=opened,
+            opened_value=open_value,
+            closed_value=entry - against.value,
+            gained=gained,
+        )
+    into.fees += open_fee
+    against.fees += close_fee
+    position.pnl += pnl
+    position.fees += open_fee + close_fee
+    position.updated = account.updated = order.updated = time
+    order.filled += quantity
+    order.value += value
+    order.fee += open_fee + close_fee
+    order.builder_fee += builder_fee
+    order.status = PARTIALLY_FILLED
+    if account.kind != "market":
+        order.height = height = 1 + (time - state.genesis_time) // state.block_ms
+        log = state.history.order_events
+        records = log.records
+        event = OrderEvent(
+            len(records) + 1,
+            time,
+            height,
+            core.tx_hash(),
+            order.address,
+            order.product,
+            order.id,
+            order.client_id,
+            side,
+            order.closing,
+            order.type,
+            order.tif,
+            order.reduce,
+            FILLED if order.filled == order.quantity else PARTIALLY_FILLED,
+            order.price,
+            order.quantity,
+            order.leaves,
+            order.trigger,
+            order.slippage,
+            price,
+            quantity,
+            exec_id,
+            role,
+            pnl,
+            open_fee,
+            close_fee,
+            builder_fee,
+            position.long.term,
+            position.short.term,
+        )
+        fills = state.history.fills.get(order.address)
+        if fills is None:
+            fills = state.history.fills[order.address] = []
+        fills.append(len(records))
+        log.add(order.address, event)
+        core.events.append(ev.OrderChanged(event))
+        core.events.append(ev.PositionChanged(order.address, order.product))
+    if order.group:
+        lifecycle.group_filled(core, account, order, quantity)
+    if closed:
+        if not against.size:
+            record_closed(core, account, position, against, -side)
+            if position.reducers:
+                lifecycle.leg_gone(core, account, position, side, order)
+        elif position.buy_reducing if side > 0 else position.sell_reducing:
+            lifecycle.trim(core, account, position, side)
+
+
+def cross(
+    core: Core,
+    product: Product,
+    buyer: Account,
+    seller: Account,
+    quantity: int,
+    price: int,
+    kind: int,
+    closing: Account,
+) -> tuple[Order, Order]:
+    """Trade between two accounts outside the book at `price`, as `kind` (ADL, LIQUIDATION); return both orders.
+
+    `closing` is the account that closes (its counterpart closes too where it holds the opposite leg). The orders of
+    either account that could only reduce what is gone are cut or cancelled.
+    """
+    market = core.state.markets[product.code]
+    value = price * quantity * product.unit
+    side = 1 if closing is buyer else -1
+    orders = []
+    for account, way in ((buyer, 1), (seller, -1)):
+        position = position_of(core, account, product)
+        leg = position.short if way > 0 else position.long
+        closes = account.position_mode == HEDGE and leg.size >= quantity
+        order = Order(0, account.address, product.code, way, closes, kind, IOC, 0, price, quantity, quantity)
+        lifecycle.accept(core, account, position, order)
+        orders.append(order)
+    exec_id = publish(core, product, market, side, price, quantity, value)
+    for account, order in zip((buyer, seller), orders, strict=True):
+        position = account.positions[product.code]
+        role = TAKER if account is closing else MAKER
+        order.leaves = 0
+        settle(core, product, market, account, position, order, price, quantity, value, role, exec_id)
+        lifecycle.end(core, account, position, order, FILLED)
+    return orders[0], orders[1]
+
+
+def _fills_whole(core: Core, account: Account, position: Position, order: Order, limit: int) -> bool:
+    own = (
+        position.sell_quantity + position.sell_reducing
+        if order.side > 0
+        else position.buy_quantity + position.buy_reducing
+    )
+    address = order.address if own else ""
+    return core.books[order.product].available(order.side, limit, order.leaves, address) >= order.leaves
+
+
+def _show_level(core: Core, market: Market, level: object, side: int, price: int) -> None:
+    market.sequence += 1
+    total = getattr(level, "total", 0)
+    core.events.append(ev.BookChange(market.product, side, price, total, market.sequence))

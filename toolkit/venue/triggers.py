@@ -1,0 +1,48 @@
+"""Waiting triggers of one product, ordered by trigger price. Kept beside the state and rebuilt from its orders."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from .state import Order
+
+
+class Triggers:
+    """Six heaps: rising and falling triggers by last, mark and index price.
+
+    Entries of orders that ended or changed stay until they come up; whoever takes them looks at the order.
+    """
+
+    __slots__ = ("_heaps",)
+
+    def __init__(self) -> None:
+        self._heaps: dict[tuple[int, bool], list[tuple[int, int, str]]] = {}
+
+    def add(self, order: Order) -> None:
+        """Let an order wait for its trigger."""
+        heap = self._heaps.setdefault((order.trigger_by, order.trigger_up), [])
+        heappush(heap, (order.trigger if order.trigger_up else -order.trigger, order.id, order.address))
+
+    def due(self, by: int, price: int) -> list[tuple[int, str, int]]:
+        """Take out and return (id, address, trigger) of every entry that `price` meets. Some may be stale."""
+        found: list[tuple[int, str, int]] = []
+        for up in (True, False):
+            heap = self._heaps.get((by, up))
+            if heap and price:
+                while heap and (heap[0][0] <= price if up else -heap[0][0] >= price):
+                    key, order_id, address = heappop(heap)
+                    found.append((order_id, address, abs(key)))
+        return found
+
+    def sizes(self) -> int:
+        """Return the number of entries, waiting or stale."""
+        return sum(map(len, self._heaps.values()))
+
+    def rebuild(self, orders: list[Order]) -> None:
+        """Keep exactly these orders."""
+        self._heaps.clear()
+        for order in orders:
+            key = (order.trigger if order.trigger_up else -order.trigger, order.id, order.address)
+            self._heaps.setdefault((order.trigger_by, order.trigger_up), []).append(key)
+        for heap in self._heaps.values():
+            heapify(heap)
