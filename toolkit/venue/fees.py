@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Rebate = Callable[["Core", Account, int, int], None]
 
 REBATES: list[Rebate] = []
-"""Rules called as rule(core, payer, fee, product) after a positive trading fee was booked to FEES; they may pay parts
+"""Rules called as rule(core, payer, fee, value) after a positive trading fee was booked to FEES; they may pay parts
 of it on with `ledger.move` (referrals)."""
 
 
@@ -84,7 +84,7 @@ def charge(
         ledger.split(core, account, ledger.FEES, paid, due, ledger.TRADING_FEE, product.code, reference)
         if paid > 0:
             for rule in REBATES:
-                rule(core, account, paid, product.code)
+                rule(core, account, paid, value)
     if not order.builder_rate:
         return open_fee, close_fee, 0
     exact = value * order.builder_rate

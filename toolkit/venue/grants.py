@@ -58,8 +58,6 @@ class Builder(msgspec.Struct):
     address: str
     name: str
     registered: int
-    earned: int = 0
-    """Builder fees received so far."""
 
 
 class Permissions(msgspec.Struct):
@@ -81,10 +79,8 @@ class Holding(msgspec.Struct):
     shares: int = 0
     cost: int = 0
     """What the shares were paid for, at average cost."""
-    deposited: int = 0
-    """Sum of all deposits; `withdrawn` likewise (after the leader's share)."""
-    withdrawn: int = 0
     since: int = 0
+    """First deposit."""
     locked_until: int = 0
 
 
@@ -99,7 +95,10 @@ class VaultEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
     address: str
     amount: int
     shares: int
+    price: int
+    """Of a share after it, micro-USDC."""
     fee: int = 0
+    """The leader's part of the gain."""
 
 
 class Vault(msgspec.Struct):
@@ -122,8 +121,17 @@ class Vault(msgspec.Struct):
     events: list[VaultEvent] = []
     samples: list[tuple[int, int, int, int]] = []
     """Hourly (time, net asset value, price of a share in micro-USDC, profit since creation)."""
-    profit_base: int = 0
-    """Deposits − withdrawals − leader's shares paid; net asset value minus this is the vault's profit."""
+    paid_in: int = 0
+    """Deposits − withdrawals; net asset value minus this is the vault's profit."""
+
+
+class ReferredDay(msgspec.Struct, array_like=True, gc=False):
+    """What one invitee traded and paid on one UTC day, and what that brought its inviter and the inviter's inviter."""
+
+    volume: int = 0
+    fees: int = 0
+    reward: int = 0
+    second_reward: int = 0
 
 
 class Referral(msgspec.Struct):
@@ -133,23 +141,23 @@ class Referral(msgspec.Struct):
     inviter: str = ""
     bound: int = 0
     invited: list[str] = []
-    volumes: dict[int, int] = {}
-    """UTC day → notional traded by those it invited."""
-    fees: dict[str, int] = {}
-    """Invitee → fees it paid."""
-    rebates: dict[str, int] = {}
-    """Source (invitee, direct or of the second tier) → rebates earned from it."""
-    due: int = 0
-    """Earned and not yet paid out."""
-    paid: int = 0
+    days: dict[int, ReferredDay] = {}
+    """UTC day number → what it did as an invitee."""
+    due: dict[str, int] = {}
+    """Payer of fees → rebates earned from it and not yet paid out."""
+    rate_day: int = -1
+    rate: int = 0
+    """Rebate rate of the first tier, parts of RATE, worked out on the day `rate_day`."""
 
 
 class Payout(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One daily payment of referral rebates."""
+    """One part of a daily payment of referral rebates: `tier` 1 is for own invitees, 2 for theirs."""
 
     id: int
     time: int
     address: str
+    source: str
+    tier: int
     amount: int
     tx_hash: str
 

@@ -35,13 +35,7 @@ Item = Mapping[str, Any]
 @handles("placeOrder")
 def place_orders(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
     """Place every item by itself; the accepted ones stand whatever happens to the others."""
-    results = []
-    for item in action["orders"]:
-        try:
-            results.append(_accepted(place(core, context, item)))
-        except Refused as refusal:
-            results.append(_rejected(core, context, item, refusal))
-    return _answer(results, "orders")
+    return place_each(core, context, action["orders"])
 
 
 @handles("placeBracketOrder")
@@ -117,6 +111,19 @@ def place(
     if not order.trigger:
         matching.enter(core, account, position, order, limit)
     return order
+
+
+def place_each(
+    core: Core, context: Context, items: list[Item], *, builder: str = "", builder_rate: int = 0
+) -> Outcome:
+    """Place every item by itself, with a result for each; refused ones are recorded."""
+    results = []
+    for item in items:
+        try:
+            results.append(_accepted(place(core, context, item, builder=builder, builder_rate=builder_rate)))
+        except Refused as refusal:
+            results.append(_rejected(core, context, item, refusal))
+    return _answer(results, "orders")
 
 
 def place_bracket(

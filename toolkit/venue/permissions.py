@@ -11,6 +11,7 @@ from typing import Any
 
 from ..environments import LOCAL
 from ..protocol.hexbytes import to_checksummed
+from . import referrals
 from .core import SIGNATURE, Context, Core, Refused, Submit, WireError, handles
 from .events import UserNotice
 from .grants import Approval, Grant
@@ -203,8 +204,6 @@ def approve_agent(core: Core, context: Context, action: dict[str, Any]) -> dict[
     _check_free(core, master, agent)
     code = action.get("referralCode")
     if first and code:
-        from . import referrals
-
         referrals.bind(core, context.account, str(code))
     for approval in _active_named(core, master, name):
         _end(core, context, approval, replaced=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from . import ledger
+from . import ledger, risk
 from .core import Context, Core, Refused, controls, handles
 from .ledger import text
 from .state import Account
@@ -31,17 +31,14 @@ def check_currency(action: dict[str, Any]) -> None:
         raise Refused(CURRENCY, f"currencyCode {action['currencyCode']} is not known; 1 is USDC, the only currency")
 
 
-def withdrawable(core: Core, account: Account) -> int:
-    """Return what an account may take out now, in micro-USDC: without unrealised profit."""
-    return account.balance
-
-
 def check_covered(core: Core, account: Account, amount: int) -> None:
     """Refuse an amount that the account can't take out."""
-    free = withdrawable(core, account)
+    free = risk.withdrawable(core, account)
     if amount > free:
         raise Refused(
-            NOT_ENOUGH, f"{text(amount)} USDC is more than the {text(max(0, free))} USDC available for withdrawal"
+            NOT_ENOUGH,
+            f"{text(amount)} USDC is more than the {text(free)} USDC that can be taken out; margin in use and "
+            "unrealised profit can't",
         )
 
 

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from .core import Core
     from .genesis import Genesis
 
-MODULES: tuple[str, ...] = ("ledger", "orders", "conditional", "treasury", "permissions")
+MODULES: tuple[str, ...] = (
+    "ledger",
+    "orders",
+    "conditional",
+    "treasury",
+    "permissions",
+    "builders",
+    "vaults",
+    "referrals",
+)
 """Modules of this package that hold rules; a module may have `attach(core)`, called when a core is made or loaded (to
 rebuild what the state does not hold), and `begin(core, genesis)`, called once in the life of a venue."""
 

@@ -1,0 +1,27 @@
+"""What a vault and its shares are worth. Money in micro-USDC, shares in millionths."""
+
+from __future__ import annotations
+
+from . import risk
+from .config import USDC
+from .core import Core
+from .grants import Vault
+
+SHARE = 1_000_000
+"""Shares are counted in millionths."""
+
+
+def value(core: Core, vault: Vault) -> int:
+    """Return the net asset value in micro-USDC, sub-vaults included."""
+    own = risk.wallet(core, core.state.accounts[vault.address]).equity + vault.reserve
+    return own + sum(value(core, core.state.vaults[child]) for child in vault.children)
+
+
+def price(core: Core, vault: Vault) -> int:
+    """Return the value of one share in micro-USDC; 1 USDC while there are none."""
+    return max(0, value(core, vault)) * SHARE // vault.shares if vault.shares else USDC
+
+
+def worth(core: Core, vault: Vault, shares: int) -> int:
+    """Return what shares are worth in micro-USDC, before the leader's part."""
+    return max(0, value(core, vault)) * shares // vault.shares if vault.shares else 0
