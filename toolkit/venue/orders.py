@@ -113,9 +113,7 @@ def place(
     return order
 
 
-def place_each(
-    core: Core, context: Context, items: list[Item], *, builder: str = "", builder_rate: int = 0
-) -> Outcome:
+def place_each(core: Core, context: Context, items: list[Item], *, builder: str = "", builder_rate: int = 0) -> Outcome:
     """Place every item by itself, with a result for each; refused ones are recorded."""
     results = []
     for item in items:
