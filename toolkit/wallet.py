@@ -39,15 +39,14 @@ class Wallet:
         self, agent: str | bytes | None = None, master: str | bytes | None = None, *, account: str | None = None
     ) -> None:
         # The arguments are forgotten before anything can raise, so that no traceback with locals shows them.
+        self.account = account
         self._agent, agent_fault = _parse(agent)
         self._master, master_fault = _parse(master)
         del agent, master
         for role, fault in (("agent", agent_fault), ("master", master_fault)):
             if fault:
                 raise WalletError(f"the {role} key {fault}")
-        self.account = self._master.address if self._master else account
-        if self._master and account and account.lower() != self._master.address.lower():
-            raise WalletError(f"account {account} is not the address of the master key, {self._master.address}")
+        self._take_account(account)
 
     @classmethod
     def from_env(
@@ -101,11 +100,16 @@ class Wallet:
     def _of(cls, agent: PrivateKey | None, master: PrivateKey | None, account: str | None) -> Wallet:
         wallet = cls(account=account)
         wallet._agent, wallet._master = agent, master
-        if master:
-            if account and account.lower() != master.address.lower():
-                raise WalletError(f"account {account} is not the address of the master key, {master.address}")
-            wallet.account = master.address
+        wallet._take_account(account)
         return wallet
+
+    def _take_account(self, account: str | None) -> None:
+        """The master key tells the account; an account that is given must be the same one."""
+        if self._master is None:
+            return
+        if account and account.lower() != self._master.address.lower():
+            raise WalletError(f"account {account} is not the address of the master key, {self._master.address}")
+        self.account = self._master.address
 
     def save_keyfile(self, path: str | os.PathLike[str], password: str, *, role: Role = "agent") -> None:
         """Write one key to an encrypted key file, readable by its owner only. Never overwrites a file.
@@ -148,7 +152,7 @@ class Wallet:
         """Return a wallet with the keys of both; a role that both have is an error (WalletError)."""
         for role, mine, theirs in (("agent", self._agent, other._agent), ("master", self._master, other._master)):
             if mine and theirs and mine.address != theirs.address:
-                raise WalletError(f"both wallets have a {role} key, {mine.address} and {theirs.address}")
+                raise WalletError(f"both wallets have their own {role} key, {mine.address} and {theirs.address}")
         return Wallet._of(self._agent or other._agent, self._master or other._master, self.account or other.account)
 
     def __repr__(self) -> str:
