@@ -15,6 +15,7 @@ import msgspec
 
 from .config import Config
 from .grants import Permissions, Referrals, Vault
+from .market_state import Simulation
 
 RATE = 100_000_000
 """Rates (fees, slippage, funding) are whole numbers of 1/RATE: 1 % is 1_000_000."""
@@ -517,3 +518,5 @@ class State(msgspec.Struct):
     referrals: Referrals = msgspec.field(default_factory=Referrals)
     unsettled: list[Unsettled] = []
     """Answered actions that take effect later, when the venue settles with a delay."""
+    simulation: Simulation | None = None
+    """The simulated market; None when there is none."""

@@ -23,6 +23,7 @@ MODULES: tuple[str, ...] = (
     "builders",
     "vaults",
     "referrals",
+    "market",
 )
 """Modules of this package that hold rules; a module may have `attach(core)`, called when a core is made or loaded (to
 rebuild what the state does not hold), and `begin(core, genesis)`, called once in the life of a venue."""
