@@ -379,6 +379,32 @@ class ClosedPosition(msgspec.Struct, array_like=True, gc=False, frozen=True):
     opened: int
 
 
+class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One part of a liquidated position, where it went, and what it cost whom."""
+
+    id: int
+    time: int
+    address: str
+    product: int
+    mode: int
+    """CROSS or ISOLATED."""
+    side: int
+    """+1: a long was closed."""
+    quantity: int
+    where: str
+    """BOOK, NETTED (against the other leg of the same hedge), LP_VAULT or ADL."""
+    price: int
+    """Price it was closed at, ticks (in the book: the average, rounded down)."""
+    mark: int
+    counterpart: str
+    """Account that took it; "" in the book."""
+    equity: int
+    """Of the position's margin group before it."""
+    paid: int
+    """What the LP vault or INSURANCE gave so that the group did not end below nothing."""
+    tx_hash: str
+
+
 class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """One submitted action, accepted or refused by a business rule."""
 
@@ -450,6 +476,7 @@ class History(msgspec.Struct):
     funding_rates: dict[int, list[FundingRate]] = {}
     funding_payments: Log[FundingPayment] = msgspec.field(default_factory=Log)
     closed_positions: Log[ClosedPosition] = msgspec.field(default_factory=Log)
+    liquidations: Log[LiquidationStep] = msgspec.field(default_factory=Log)
     trades: dict[int, list[Trade]] = {}
     """By product code."""
     candles: dict[int, list[Candle]] = {}

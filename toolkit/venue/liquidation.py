@@ -1,0 +1,381 @@
+"""Liquidation: what happens when an account's maintenance margin reaches its equity (risk-rules, "Liquidation").
+
+The cross positions of an account form one group, each isolated position one of its own. A group that is unhealthy loses its
+opening orders; then its positions are closed, the largest first: in the book, bounded by the bankruptcy price; what the
+book can't take goes to the LP vault at mark, up to its limit; what remains is closed against opposite positions at the
+bankruptcy price (auto-deleveraging). It ends when the margin ratio is below 95 % or nothing is left.
+
+Who pays when a jump leaves less than nothing: the LP vault for what it takes over, the deleveraged counterparts for what is
+closed at the bankruptcy price, and INSURANCE for what neither can carry. Each step is kept in `History.liquidations`.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from .. import margin
+from . import events as ev
+from . import ledger, lifecycle, matching, risk
+from .core import followup, process
+from .state import (
+    ADL,
+    HEDGE,
+    IOC,
+    ISOLATED,
+    LIQUIDATING,
+    LIQUIDATION,
+    NORMAL,
+    RATE,
+    Account,
+    Leg,
+    Liquidation,
+    LiquidationStep,
+    Order,
+    Position,
+)
+
+if TYPE_CHECKING:
+    from .core import Core
+
+BOOK, NETTED, VAULT, COUNTERPARTY = "BOOK", "NETTED", "LP_VAULT", "ADL"
+"""Where a part of a liquidated position went."""
+
+
+@process("liquidation")
+def wake(core: Core, time: int) -> int | None:
+    """Look again at the liquidations whose pause is over; the check after this instant closes their next slice."""
+    later = None
+    for entry in core.state.liquidations.values():
+        if entry.next <= time:
+            core.desk.touched[entry.address] = core.state.accounts[entry.address]
+        elif later is None or entry.next < later:
+            later = entry.next
+    return later
+
+
+@followup("liquidation")
+def check(core: Core) -> bool:
+    """Check every account whose balance, position or mark changed; True when something was closed."""
+    desk, closed = core.desk, False
+    while desk.touched or desk.moved:
+        found, desk.touched = desk.touched, {}
+        for account in found.values():
+            desk.index(account)
+        if desk.moved:
+            for code in desk.moved:
+                found.update(desk.holders.get(code, {}))
+            desk.moved = set()
+        for address in sorted(found):
+            account = found[address]
+            if account.kind in ("user", "vault") and address != ledger.LP_VAULT:
+                closed = _check_account(core, account) or closed
+    return closed
+
+
+def _check_account(core: Core, account: Account) -> bool:
+    closed = shared = False
+    for code in list(account.positions):
+        position = account.positions[code]
+        if position.long.size or position.short.size:
+            if position.mode == ISOLATED:
+                closed = _check_group(core, account, code) or closed
+            else:
+                shared = True
+    if shared or f"{account.address}:0" in core.state.liquidations:
+        closed = _check_group(core, account, 0) or closed
+    if account.balance < 0 and not any(legs_of(account, 0)):
+        cover(core, account, None, -account.balance)
+    return closed
+
+
+def _check_group(core: Core, account: Account, product: int) -> bool:
+    entry = core.state.liquidations.get(f"{account.address}:{product}")
+    figures = figures_of(core, account, product)
+    if entry is None:
+        if not figures.unhealthy:
+            return False
+        entry = _begin(core, account, product)
+    elif _recovered(core, figures):
+        _end(core, account, product)
+        return False
+    elif figures.equity > 0 and core.state.time < entry.next:
+        return False
+    _advance(core, account, product, entry)
+    return True
+
+
+def figures_of(core: Core, account: Account, product: int) -> risk.Figures:
+    """Return the figures of a group: of the isolated position of a product, or (product 0) of all cross positions."""
+    return risk.isolated(core, account.positions[product]) if product else risk.cross(core, account)
+
+
+def legs_of(account: Account, product: int) -> list[tuple[Position, int, Leg]]:
+    """Return the open legs of a group as (position, side, leg)."""
+    if product:
+        positions = [account.positions[product]]
+    else:
+        positions = [position for position in account.positions.values() if position.mode != ISOLATED]
+    return [
+        (position, side, leg)
+        for position in positions
+        for side, leg in ((1, position.long), (-1, position.short))
+        if leg.size
+    ]
+
+
+def _recovered(core: Core, figures: risk.Figures) -> bool:
+    ratio = figures.ratio
+    return ratio is not None and ratio < core.state.config.liquidation_stop
+
+
+def _begin(core: Core, account: Account, product: int) -> Liquidation:
+    state = core.state
+    entry = Liquidation(account.address, product, state.time, state.time)
+    state.liquidations[f"{account.address}:{product}"] = entry
+    account.status = LIQUIDATING
+    account.updated = state.time
+    core.emit(ev.AccountChanged(account.address))
+    for order in list(account.orders.values()):
+        position = account.positions[order.product]
+        mine = order.product == product if product else position.mode != ISOLATED
+        if mine and order.id in account.orders and order.priority and not (order.reduce or order.closing):
+            if _opens(account, position, order):
+                lifecycle.cancel(core, account, order, "the position is being liquidated")
+    return entry
+
+
+def _opens(account: Account, position: Position, order: Order) -> bool:
+    """Tell whether an order goes in its position's direction, or opens one where there is none."""
+    if account.position_mode == HEDGE:
+        return True
+    against = position.short.size if order.side > 0 else position.long.size
+    return order.leaves > against
+
+
+def _end(core: Core, account: Account, product: int) -> None:
+    del core.state.liquidations[f"{account.address}:{product}"]
+    if not any(entry.address == account.address for entry in core.state.liquidations.values()):
+        account.status = NORMAL
+    account.updated = core.state.time
+    core.emit(ev.AccountChanged(account.address))
+
+
+def _advance(core: Core, account: Account, product: int, entry: Liquidation) -> None:
+    """Close positions of a group until it has recovered, is flat, or a slice asks for a pause."""
+    config = core.state.config
+    while True:
+        figures = figures_of(core, account, product)
+        legs = legs_of(account, product)
+        if not legs or _recovered(core, figures):
+            if not legs and not product and account.balance < 0:
+                cover(core, account, None, -account.balance)
+            _end(core, account, product)
+            return
+        position, side, leg = max(legs, key=lambda each: (_value(core, each), -each[0].product, each[1]))
+        value = _value(core, (position, side, leg))
+        if account.position_mode == HEDGE and position.long.size and position.short.size:
+            _net(core, account, position)
+        elif figures.equity <= 0 or value <= config.liquidation_whole:
+            close(core, account, position, side, leg.size, product)
+        else:
+            close(core, account, position, side, -(-leg.size * config.liquidation_slice // RATE), product)
+            entry.next = core.state.time + config.liquidation_pause
+            figures = figures_of(core, account, product)
+            if legs_of(account, product) and figures.equity > 0 and not _recovered(core, figures):
+                core.wake("liquidation", entry.next)
+                return
+
+
+def _value(core: Core, each: tuple[Position, int, Leg]) -> int:
+    code = each[0].product
+    return each[2].size * core.state.markets[code].mark * core.desk.table(core, code).unit
+
+
+# ------------------------------------------------------------------------------------------------- the ladder
+
+
+def close(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> None:
+    """Close `quantity` steps of a leg: in the book, then with the LP vault, then by auto-deleveraging."""
+    left = _close_in_book(core, account, position, side, quantity, product)
+    if left:
+        left = _close_with_vault(core, account, position, side, left, product)
+    if left:
+        _deleverage(core, account, position, side, left, product)
+
+
+def bankruptcy_price(core: Core, account: Account, position: Position, side: int, product: int) -> int:
+    """Return the price in ticks at which closing a leg leaves its group nothing, rounded away from the trader.
+
+    Held between one tick and the product's highest price (see `margin.bankruptcy_price`).
+    """
+    leg = position.long if side > 0 else position.short
+    equity = figures_of(core, account, product).equity
+    price = core.state.markets[position.product].mark
+    price -= side * (equity // (leg.size * core.desk.table(core, position.product).unit))
+    return max(1, min(price, core.products[position.product].max_price))
+
+
+def _close_in_book(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> int:
+    if core.state.markets[position.product].paused:
+        return quantity
+    bound = bankruptcy_price(core, account, position, side, product)
+    ladder = core.books[position.product].side(side)
+    if not ladder.best or (ladder.best - bound) * side < 0:
+        return quantity
+    equity = figures_of(core, account, product).equity
+    hedge = account.position_mode == HEDGE
+    order = Order(
+        0, account.address, position.product, -side, hedge, LIQUIDATION, IOC, 0, bound, quantity, quantity
+    )
+    lifecycle.accept(core, account, position, order)
+    matching.enter(core, account, position, order, bound)
+    if order.filled:
+        average = order.value // (order.filled * core.desk.table(core, position.product).unit)
+        _note(core, account, position, side, order.filled, BOOK, average, "", equity, 0)
+    return quantity - order.filled
+
+
+def _net(core: Core, account: Account, position: Position) -> None:
+    """Close the long and the short of a hedge against each other at mark; it costs nothing and frees margin."""
+    quantity = min(position.long.size, position.short.size)
+    price = core.state.markets[position.product].mark
+    equity = figures_of(core, account, position.product if position.mode == ISOLATED else 0).equity
+    product = core.products[position.product]
+    matching.cross(core, product, account, account, quantity, price, LIQUIDATION, account)
+    _note(core, account, position, 1, quantity, NETTED, price, account.address, equity, 0)
+
+
+def _close_with_vault(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> int:
+    """Let the LP vault take a leg over at mark, for its fee; it pays what the group lacks. Return what it can't take."""
+    config, code = core.state.config, position.product
+    vault = core.state.accounts[ledger.LP_VAULT]
+    listed, table = core.products[code], core.desk.table(core, code)
+    leg = position.long if side > 0 else position.short
+    price = core.state.markets[code].mark
+    equity = figures_of(core, account, product).equity
+    lack = max(0, -(equity // leg.size))
+    taken = min(quantity, _vault_room(core, vault, code, side, price * table.unit, lack))
+    if taken <= 0:
+        return quantity
+    fee = table.maintenance(leg.size * price * table.unit) * taken * config.takeover_fee // (leg.size * RATE)
+    fee = min(fee, max(0, equity) * taken // leg.size)
+    paid = min(lack * taken, max(0, -equity))
+    if paid:
+        _grant(core, vault, account, position, paid)
+    if fee:
+        if position.mode == ISOLATED:
+            ledger.assign(core, account, position, -fee)
+        ledger.move(core, account, vault, fee, ledger.LIQUIDATION_FEE, code)
+    buyer, seller = (vault, account) if side > 0 else (account, vault)
+    matching.cross(core, listed, buyer, seller, taken, price, LIQUIDATION, account)
+    _note(core, account, position, side, taken, VAULT, price, vault.address, equity, paid)
+    return quantity - taken
+
+
+def _vault_room(core: Core, vault: Account, code: int, side: int, price: int, lack: int) -> int:
+    """Return how many steps of a leg the LP vault may take over: its notional stays within a multiple of its equity."""
+    multiple = core.state.config.lp_leverage
+    equity = risk.cross(core, vault).equity
+    if equity <= 0:
+        return 0
+    others = own = 0
+    for other, position in vault.positions.items():
+        unit_price = core.state.markets[other].mark * core.desk.table(core, other).unit
+        if other == code:
+            own = side * (position.long.size - position.short.size)
+        else:
+            others += risk.held(position, unit_price)
+    room = (equity * multiple - others * 100 - own * price * 100) // (price * 100 + lack * multiple)
+    return min(room, equity // lack) if lack else room
+
+
+def _deleverage(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> None:
+    """Close a leg against the opposite positions with the highest scores, at its bankruptcy price."""
+    code = position.product
+    listed, unit = core.products[code], core.desk.table(core, code).unit
+    mark = core.state.markets[code].mark
+    price = bankruptcy_price(core, account, position, side, product)
+    for step in margin.adl_order(_opposite(core, account, code, side), quantity):
+        other, steps = core.state.accounts[step.account], int(step.quantity)
+        leg = position.long if side > 0 else position.short
+        equity = figures_of(core, account, product).equity
+        lack = -(equity + side * (price - mark) * leg.size * unit)
+        if lack > 0:
+            cover(core, account, position, -(-lack * steps // leg.size))
+        buyer, seller = (other, account) if side > 0 else (account, other)
+        matching.cross(core, listed, buyer, seller, steps, price, ADL, account)
+        _note(core, account, position, side, steps, COUNTERPARTY, price, other.address, equity, max(0, lack))
+
+
+def _opposite(core: Core, account: Account, code: int, side: int) -> list[dict[str, object]]:
+    """Return the positions against a leg, scored, by address."""
+    listed = core.products[code]
+    mark = listed.tick_size * core.state.markets[code].mark
+    found: list[dict[str, object]] = []
+    for address, other in sorted(core.desk.holders.get(code, {}).items()):
+        position = other.positions[code]
+        leg = position.short if side > 0 else position.long
+        if other is account or not leg.size:
+            continue
+        equity = figures_of(core, other, code if position.mode == ISOLATED else 0).equity
+        size = listed.step_size * leg.size
+        entry = Decimal(leg.value) / ledger.MICRO / size
+        bankrupt = max(Decimal(0), mark + side * Decimal(equity) / ledger.MICRO / size)
+        score = margin.adl_score(-side, size, max(entry, listed.tick_size), mark, bankrupt)
+        found.append({"account": address, "size": leg.size, "score": score})
+    return found
+
+
+# ----------------------------------------------------------------------------------------------- who pays what
+
+
+def cover(core: Core, account: Account, position: Position | None, amount: int) -> None:
+    """Pay what a group lacks: the LP vault from its balance, INSURANCE the rest (its balance may fall below 0)."""
+    vault = core.state.accounts[ledger.LP_VAULT]
+    part = min(amount, max(0, vault.balance, 0)) if vault is not account else 0
+    _grant(core, vault, account, position, part)
+    _grant(core, core.state.accounts[ledger.INSURANCE], account, position, amount - part)
+
+
+def _grant(core: Core, payer: Account, account: Account, position: Position | None, amount: int) -> None:
+    product = position.product if position is not None else 0
+    ledger.move(core, payer, account, amount, ledger.BANKRUPTCY, product, account.address)
+    if position is not None and position.mode == ISOLATED:
+        ledger.assign(core, account, position, amount)
+
+
+def _note(
+    core: Core,
+    account: Account,
+    position: Position,
+    side: int,
+    quantity: int,
+    where: str,
+    price: int,
+    counterpart: str,
+    equity: int,
+    paid: int,
+) -> None:
+    log = core.state.history.liquidations
+    log.add(
+        account.address,
+        LiquidationStep(
+            len(log.records) + 1,
+            core.state.time,
+            account.address,
+            position.product,
+            position.mode,
+            side,
+            quantity,
+            where,
+            price,
+            core.state.markets[position.product].mark,
+            counterpart,
+            equity,
+            paid,
+            core.tx_hash(),
+        ),
+    )
+
+
