@@ -124,7 +124,7 @@ class Context:
 Handler = Callable[["Core", Context, dict[str, Any]], "dict[str, Any] | Outcome | None"]
 ControlRule = Callable[..., Any]
 Process = Callable[["Core", int], "int | None"]
-Followup = Callable[["Core"], None]
+Followup = Callable[["Core"], "bool | None"]
 Authorize = Callable[["Core", Submit], Context]
 Enter = Callable[["Core", Context, str], None]
 
@@ -134,7 +134,8 @@ CONTROLS: dict[str, ControlRule] = {}
 PROCESSES: dict[str, Process] = {}
 """Name → rule(core, time) that runs when due and returns when it is due next (None = until Core.wake)."""
 FOLLOWUPS: dict[str, Followup] = {}
-"""Name → rule run after every command and every instant of Advance: triggers, liquidation checks."""
+"""Name → rule run after every command and every instant of Advance: triggers, liquidation checks. When one of them
+returns True (it traded), all run again."""
 
 
 def handles(action: str) -> Callable[[Handler], Handler]:
@@ -478,8 +479,11 @@ class Core:
             self.emit(ev.BlockDone(height - 1, state.genesis_time + (height - 1) * state.block_ms, count))
 
     def _follow(self) -> None:
-        for _, rule in self.followups:
-            rule(self)
+        again = True
+        while again:
+            again = False
+            for _, rule in self.followups:
+                again = bool(rule(self)) or again
 
 
 @process("settle")

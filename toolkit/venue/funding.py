@@ -6,11 +6,11 @@ settlement closes exactly. An isolated position pays from, and receives into, it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from . import events as ev
 from . import ledger
+from .book import Ladder
 from .core import process
 from .state import ISOLATED, RATE, Account, FundingPayment, FundingRate, Leg, Market, Position
 
@@ -49,20 +49,22 @@ def premium(core: Core, market: Market) -> int:
         return 0
     table = core.desk.table(core, market.product)
     notional = core.state.config.impact_margin * table.max_leverage // 100
-    bid = impact_price(core.levels(market.product, 1), notional, table.unit)
-    ask = impact_price(core.levels(market.product, -1), notional, table.unit)
+    book = core.books[market.product]
+    bid = impact_price(book.bids, notional, table.unit)
+    ask = impact_price(book.asks, notional, table.unit)
     above = max(0, bid - oracle) * FINE // oracle if bid else 0
     below = max(0, oracle - ask) * FINE // oracle if ask else 0
     return above - below
 
 
-def impact_price(levels: Iterable[tuple[int, int]], notional: int, unit: int) -> int:
-    """Return the average price of a notional (micro-USDC) against levels (ticks, steps), in millionths of a tick.
+def impact_price(ladder: Ladder, notional: int, unit: int) -> int:
+    """Return the average price of a notional (micro-USDC) against one side of a book, in millionths of a tick.
 
     0 if the levels do not hold so much.
     """
     left, quantity = notional, 0
-    for price, depth in levels:
+    for level in ladder:
+        price, depth = level.price, level.total
         value = price * depth * unit
         if value >= left:
             quantity += left * _STEP // (price * unit)

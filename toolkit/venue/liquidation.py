@@ -1,12 +1,12 @@
 """Liquidation: what happens when an account's maintenance margin reaches its equity (risk-rules, "Liquidation").
 
-The cross positions of an account form one group, each isolated position one of its own. A group that is unhealthy loses its
+The cross positions of an account form one group, each isolated position one of its own. An unhealthy group loses its
 opening orders; then its positions are closed, the largest first: in the book, bounded by the bankruptcy price; what the
 book can't take goes to the LP vault at mark, up to its limit; what remains is closed against opposite positions at the
 bankruptcy price (auto-deleveraging). It ends when the margin ratio is below 95 % or nothing is left.
 
-Who pays when a jump leaves less than nothing: the LP vault for what it takes over, the deleveraged counterparts for what is
-closed at the bankruptcy price, and INSURANCE for what neither can carry. Each step is kept in `History.liquidations`.
+Who pays when a jump leaves less than nothing: the LP vault for what it takes over, the deleveraged counterparts for
+what is closed at the bankruptcy price, INSURANCE for what neither can carry. `History.liquidations` keeps each step.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from .. import margin
 from . import events as ev
-from . import ledger, lifecycle, matching, risk
+from . import ledger, lifecycle, matching, orders, risk
 from .core import followup, process
+from .desk import MICRO
 from .state import (
     ADL,
     HEDGE,
-    IOC,
     ISOLATED,
     LIQUIDATING,
     LIQUIDATION,
@@ -224,12 +224,8 @@ def _close_in_book(core: Core, account: Account, position: Position, side: int, 
     if not ladder.best or (ladder.best - bound) * side < 0:
         return quantity
     equity = figures_of(core, account, product).equity
-    hedge = account.position_mode == HEDGE
-    order = Order(
-        0, account.address, position.product, -side, hedge, LIQUIDATION, IOC, 0, bound, quantity, quantity
-    )
-    lifecycle.accept(core, account, position, order)
-    matching.enter(core, account, position, order, bound)
+    listed = core.products[position.product]
+    order = orders.close_out(core, account, listed, -side, quantity, bound, LIQUIDATION)
     if order.filled:
         average = order.value // (order.filled * core.desk.table(core, position.product).unit)
         _note(core, account, position, side, order.filled, BOOK, average, "", equity, 0)
@@ -247,7 +243,7 @@ def _net(core: Core, account: Account, position: Position) -> None:
 
 
 def _close_with_vault(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> int:
-    """Let the LP vault take a leg over at mark, for its fee; it pays what the group lacks. Return what it can't take."""
+    """Let the LP vault take a leg over at mark, for its fee; it pays what the group lacks. Return what is left."""
     config, code = core.state.config, position.product
     vault = core.state.accounts[ledger.LP_VAULT]
     listed, table = core.products[code], core.desk.table(core, code)
@@ -320,8 +316,8 @@ def _opposite(core: Core, account: Account, code: int, side: int) -> list[dict[s
             continue
         equity = figures_of(core, other, code if position.mode == ISOLATED else 0).equity
         size = listed.step_size * leg.size
-        entry = Decimal(leg.value) / ledger.MICRO / size
-        bankrupt = max(Decimal(0), mark + side * Decimal(equity) / ledger.MICRO / size)
+        entry = Decimal(leg.value) / MICRO / size
+        bankrupt = max(Decimal(0), mark + side * Decimal(equity) / MICRO / size)
         score = margin.adl_score(-side, size, max(entry, listed.tick_size), mark, bankrupt)
         found.append({"account": address, "size": leg.size, "score": score})
     return found
@@ -377,5 +373,3 @@ def _note(
             core.tx_hash(),
         ),
     )
-
-

@@ -36,7 +36,7 @@ def tick(core: Core, time: int) -> int:
             market.external = external
             if oracle > 0 and not market.pinned:
                 market.oracle = oracle
-        bid, ask = core.quotes(code)
+        bid, ask = quotes(core, code)
         if bid and ask:
             _sample(market.basis, bid + ask - 2 * market.oracle, config.basis_samples)
             _sample(market.book, _middle(bid, ask, market.last), config.book_samples)
@@ -46,6 +46,12 @@ def tick(core: Core, time: int) -> int:
         set_mark(core, market, bid, ask)
         core.emit(ev.PriceTick(code, time, market.oracle, market.mark))
     return time + config.price_interval
+
+
+def quotes(core: Core, product: int) -> tuple[int, int]:
+    """Return the best bid and ask of a product in ticks, 0 where there is none."""
+    book = core.books[product]
+    return book.bids.best, book.asks.best
 
 
 def set_mark(core: Core, market: Market, bid: int, ask: int) -> None:
@@ -100,7 +106,7 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
         raise Refused(BAD_PRICE, f"oracle price {price} must be above 0")
     market = core.state.markets[product]
     market.oracle, market.pinned = ticks, hold
-    set_mark(core, market, *core.quotes(product))
+    set_mark(core, market, *quotes(core, product))
     core.emit(ev.PriceTick(product, core.state.time, market.oracle, market.mark))
     return {"oracle": listed.price_text(market.oracle), "mark": listed.price_text(market.mark)}
 
