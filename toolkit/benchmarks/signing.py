@@ -13,14 +13,21 @@ def rows() -> list[Row]:
     """Measure signing and verifying of one limit order."""
     import coincurve
 
+    from ..checks import read_order
     from ..environments import TESTNET_CHAIN
+    from ..products import Product
     from ..protocol import envelope, signing
     from ..protocol.nonces import NonceSource
+    from ..venue.genesis import default_margin_tables, default_products
+
+    product = Product.from_row(default_products()[0], default_margin_tables()[1])
 
     key = signing.PrivateKey.from_hex(_KEY)
     bare = coincurve.PrivateKey(key.reveal())
     nonces = NonceSource(key.address)
     digest = b"\x07" * 32
+    references = (600_100, 600_090, 600_080, 600_070, 600_100)
+    """Mark, last, index, bid and ask in ticks."""
 
     def order() -> bytes:
         item = {
@@ -32,10 +39,10 @@ def rows() -> list[Row]:
             "timeInForce": "GTC",
             "clOrdId": 123456789,
         }
-        signed = signing.sign(
-            {"type": "placeOrder", "orders": [item]}, key=key, chain=TESTNET_CHAIN, nonce=nonces.next(_NOW)
-        )
-        return envelope.dump(signed)
+        if read_order(product, item, *references).failures:
+            raise AssertionError("the order must pass its checks")
+        action = {"type": "placeOrder", "orders": [item]}
+        return envelope.dump(signing.sign(action, key=key, chain=TESTNET_CHAIN, nonce=nonces.next(_NOW)))
 
     body = order()
     signature = bare.sign_recoverable(digest, hasher=None)

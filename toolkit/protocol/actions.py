@@ -529,6 +529,9 @@ def declaration(payload: Any, prefix: str = "") -> Action:
 
     Raises MalformedRequest when there is no type, UnknownAction (wire code 40201) when nobody knows it.
     """
+    usual = payload.get("type") if type(payload) is dict else None
+    if type(usual) is str and usual in ACTIONS:
+        return ACTIONS[usual]
     at = f"{prefix}.type" if prefix else "type"
     if not isinstance(payload, Mapping):
         said = f"must be an object with a type, got {shown(payload)}"

@@ -42,21 +42,21 @@ def _delimited(tag: bytes, content: bytes) -> bytes:
 
 
 def _int_writer(tag: bytes) -> Writer:
+    small = (b"", *(tag + number for number in _SHORT[1:]))
+
     def write(value: int) -> bytes:
-        if 0 <= value < 128:
-            return tag + _SHORT[value] if value else b""
-        return tag + varint(value)
+        return small[value] if 0 <= value < 128 else tag + varint(value)
 
     return write
 
 
 def _text_writer(tag: bytes) -> Writer:
+    heads = (b"", *(tag + length for length in _SHORT[1:]))
+
     def write(value: str) -> bytes:
         content = value.encode()
         length = len(content)
-        if length < 128:
-            return tag + _SHORT[length] + content if length else b""
-        return tag + varint(length) + content
+        return heads[length] + content if length < 128 else tag + varint(length) + content
 
     return write
 

@@ -157,6 +157,8 @@ def _refuse(field: str, reason: str, value: Any = None, rule: str = "", nearest:
 
 
 def _known_fields(document: Any, known: frozenset[str]) -> None:
+    if type(document) is dict and document.keys() <= known:
+        return
     if not isinstance(document, Mapping):
         raise MalformedRequest(f"the request must be a JSON object, got {shown(document)}", rule="an object")
     for key in document:
@@ -207,7 +209,7 @@ def _vault(document: Mapping[str, Any], declared: Action) -> str | None:
 
 def _signature(document: Mapping[str, Any]) -> Signature:
     given = document.get("signature")
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         said = "is missing; it" if "signature" not in document else ""
         wanted = f"{said} must be an object with r, s and v".strip()
         _refuse("signature", wanted if said else f"{wanted}, got {shown(given)}", None, "an object")

@@ -22,6 +22,9 @@ MAX_DIGITS = 40
 """Longest decimal text, in characters: wider than any price, quantity or amount, and cheap to compare."""
 
 _DECIMAL = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?")
+_plain_decimal = re.compile(rf"(?=.{{1,{MAX_DIGITS}}}\Z)[0-9]+(?:\.[0-9]+)?", re.DOTALL).fullmatch
+"""The usual decimal text, told by one look."""
+
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
@@ -139,8 +142,10 @@ class DecimalText(Rule):
     places: int | None = None
     minimum: int | None = None
     accepts: str = field(init=False, default="")
+    any: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "any", (self.sign, self.places, self.minimum) == ("zero or more", None, None))
         kinds = {
             "zero or more": "decimal text, 0 or more",
             "above zero": "decimal text above 0",
@@ -154,6 +159,8 @@ class DecimalText(Rule):
     def check(self, value: Any) -> str:
         if type(value) is not str:
             self.refuse(value, nearest=self._as_text(value))
+        if self.any and _plain_decimal(value):
+            return value
         found = _DECIMAL.fullmatch(value) if len(value) <= MAX_DIGITS else None
         if found is None:
             self.refuse(value)
@@ -294,7 +301,7 @@ class Shape(Rule):
         object.__setattr__(self, "_required", tuple(entry.name for entry in self.fields if entry.required))
 
     def check(self, value: Any) -> dict[str, Any]:
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):
             self.refuse(value)
         known = self._by_name
         canonical: dict[str, Any] = {}
