@@ -4,11 +4,13 @@ Only ints, strings, bools, None and containers of them. Units: prices in ticks, 
 micro-USDC (1e-6), times in int milliseconds, rates in parts of `RATE` (1e-8), leverage in hundredths; addresses are
 lower-case 0x text. What can be rebuilt from here (books, trigger queues, Product objects) is kept by the Core instead.
 
-A room of the venue that remembers something adds its own Struct here, and a field with a default to `State`.
+A room of the venue that remembers something adds its own class here, and a field with a default to `State`. What is
+written all the time is a slotted dataclass (fast to change), what is made all the time a Struct (fast to make).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -112,7 +114,8 @@ class Order(msgspec.Struct):
         return self.reduce > 0 or self.closing
 
 
-class Leg(msgspec.Struct):
+@dataclass(slots=True)
+class Leg:
     """The long or the short half of a position, with the sums of its present life (from flat to flat)."""
 
     size: int = 0
@@ -135,7 +138,8 @@ class Leg(msgspec.Struct):
     """Funding received (negative = paid) in this life."""
 
 
-class Position(msgspec.Struct):
+@dataclass(slots=True)
+class Position:
     """One account in one product: both legs, its settings, and what its resting orders could add."""
 
     product: int
@@ -143,8 +147,8 @@ class Position(msgspec.Struct):
     """Hundredths: 2000 is 20x."""
     mode: int = CROSS
     """CROSS or ISOLATED."""
-    long: Leg = msgspec.field(default_factory=Leg)
-    short: Leg = msgspec.field(default_factory=Leg)
+    long: Leg = field(default_factory=Leg)
+    short: Leg = field(default_factory=Leg)
     assigned: int = 0
     """Isolated margin assigned, micro-USDC."""
     buy_quantity: int = 0
@@ -165,7 +169,8 @@ class Position(msgspec.Struct):
     updated: int = 0
 
 
-class Account(msgspec.Struct):
+@dataclass(slots=True)
+class Account:
     """One account: master wallets, vaults, simulated participants and the venue's own books."""
 
     address: str
@@ -175,28 +180,29 @@ class Account(msgspec.Struct):
     """Cash, micro-USDC, without isolated margins (those are in `Position.assigned`)."""
     position_mode: int = ONE_WAY
     status: int = NORMAL
-    positions: dict[int, Position] = {}
+    positions: dict[int, Position] = field(default_factory=dict)
     """By product code."""
-    orders: dict[int, Order] = {}
+    orders: dict[int, Order] = field(default_factory=dict)
     """Live orders by id, in order of placement."""
-    client_ids: dict[int, int] = {}
+    client_ids: dict[int, int] = field(default_factory=dict)
     """clOrdId → order id of live orders."""
     waiting: int = 0
     """Number of live orders that wait for a trigger."""
     created: int = 0
     updated: int = 0
-    volumes: dict[int, int] = {}
+    volumes: dict[int, int] = field(default_factory=dict)
     """UTC day number → traded notional, micro-USDC, for fee tiers."""
     maker_rate: int | None = None
     """Fee rates of its own, parts of RATE; None = by volume."""
     taker_rate: int | None = None
     faucet_time: int = 0
     """Last faucet claim, 0 = never."""
-    totals: dict[str, int] = {}
+    totals: dict[str, int] = field(default_factory=dict)
     """Business type → sum of the balance changes that have no ledger entry (simulated participants only)."""
 
 
-class Market(msgspec.Struct):
+@dataclass(slots=True)
+class Market:
     """What is known of one product besides its listing row. Prices in ticks, 0 = not known yet."""
 
     product: int
@@ -215,9 +221,9 @@ class Market(msgspec.Struct):
     """Mid price of other venues' perpetuals, 0 = none."""
     pinned: bool = False
     """True while the oracle price is held by hand and does not follow its source."""
-    basis: list[int | None] = []
+    basis: list[int | None] = field(default_factory=list)
     """Latest samples of bid + ask − 2·oracle, oldest first; None where the book had an empty side."""
-    book: list[int | None] = []
+    book: list[int | None] = field(default_factory=list)
     """Latest medians of bid, ask and last."""
     premium: int = 0
     """Sum of the premium samples since the last settlement, parts of 1e-12, and their number."""
@@ -503,7 +509,8 @@ class Unsettled(msgspec.Struct):
     builder: str | None
 
 
-class State(msgspec.Struct):
+@dataclass(slots=True)
+class State:
     """The whole state of one venue."""
 
     seed: int
@@ -515,12 +522,12 @@ class State(msgspec.Struct):
     """ProductMeta rows by code, in wire names; Core.products holds the Product objects made from them."""
     margin_tables: dict[int, list[dict[str, str]]]
     """riskLimitVo rows by table id."""
-    accounts: dict[str, Account] = {}
-    markets: dict[int, Market] = {}
-    history: History = msgspec.field(default_factory=History)
-    schedule: dict[str, int] = {}
+    accounts: dict[str, Account] = field(default_factory=dict)
+    markets: dict[int, Market] = field(default_factory=dict)
+    history: History = field(default_factory=History)
+    schedule: dict[str, int] = field(default_factory=dict)
     """Process name → time it is due next; absent = dormant."""
-    nonces: dict[str, NonceWindow] = {}
+    nonces: dict[str, NonceWindow] = field(default_factory=dict)
     random: int = 0
     """State of the venue's generator (rng.Rng)."""
     transactions: int = 0
@@ -530,20 +537,20 @@ class State(msgspec.Struct):
     last_exec: int = 0
     block_first: int = 0
     """Position in History.transactions where the open block begins."""
-    config: Config = msgspec.field(default_factory=Config)
+    config: Config = field(default_factory=Config)
     deposits: int = 0
     """Money that came in from outside, ever; and that left."""
     withdrawals: int = 0
-    liquidations: dict[str, Liquidation] = {}
+    liquidations: dict[str, Liquidation] = field(default_factory=dict)
     """Those under way, by "address:product"."""
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = field(default_factory=dict)
     """Settings of the venue that rules may read, e.g. emergency switches."""
-    permissions: Permissions = msgspec.field(default_factory=Permissions)
-    vaults: dict[str, Vault] = {}
+    permissions: Permissions = field(default_factory=Permissions)
+    vaults: dict[str, Vault] = field(default_factory=dict)
     lp_vault: str = ""
     """Address of the vault that takes over liquidations."""
-    referrals: Referrals = msgspec.field(default_factory=Referrals)
-    unsettled: list[Unsettled] = []
+    referrals: Referrals = field(default_factory=Referrals)
+    unsettled: list[Unsettled] = field(default_factory=list)
     """Answered actions that take effect later, when the venue settles with a delay."""
     simulation: Simulation | None = None
     """The simulated market; None when there is none."""

@@ -1,0 +1,124 @@
+"""How fast the core matches: orders with every check and the margin rules, without signatures.
+
+The peer of the first row is the same stream against a venue of one line: a dictionary entry an order.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from typing import Any
+
+from ..venue import ledger
+from ..venue.core import Context, Core, Submit
+from ..venue.orders import place
+from ..venue.rng import Rng
+from . import Row
+
+ORDERS = 20_000
+ACCOUNTS = 20
+RESTING = (1_000, 10_000, 100_000)
+
+
+def rows() -> list[Row]:
+    """Measure the best of three runs each."""
+    placed = max(_orders_a_second(whole=False) for _ in range(3))
+    whole = max(_orders_a_second(whole=True) for _ in range(3))
+    found = [
+        Row("matching core, orders with checks and margin", placed, "orders/s", target=50_000, aim=100_000),
+        Row("matching core, whole actions (nonce, transaction, triggers)", whole, "orders/s"),
+    ]
+    costs = {resting: min(_cost_of_one(resting) for _ in range(3)) for resting in RESTING}
+    for resting, cost in costs.items():
+        row = Row(
+            f"cost of one order among {resting:,} resting",
+            cost * 1e6,
+            "µs",
+            target=2.0 if resting > RESTING[0] else None,
+            better="lower",
+            measure="ratio",
+            peer=f"among {RESTING[0]:,}",
+            ratio=cost / costs[RESTING[0]],
+        )
+        found.append(row)
+    return found
+
+
+def items(count: int, seed: int = 7, *, base: int = 600_000, width: int = 200) -> list[dict[str, Any]]:
+    """Return random order items in BTCUSDC around a price: 3 in 4 limits, about half of all orders match."""
+    rng, made = Rng(seed), []
+    for _ in range(count):
+        side = 1 if rng.below(2) else -1
+        away = rng.below(width) - width // 3
+        price = base - side * away
+        market = rng.below(4) == 0
+        made.append(
+            {
+                "symbolCode": 1,
+                "ordPx": "0" if market else f"{price // 10}.{price % 10}",
+                "ordQty": f"0.{1 + rng.below(20):03d}",
+                "ordType": "MARKET" if market else "LIMIT",
+                "ordSide": "BUY" if side > 0 else "SELL",
+                "timeInForce": "IOC" if market else "GTC",
+            }
+        )
+    return made
+
+
+def funded_core(accounts: int = ACCOUNTS) -> tuple[Core, list[str]]:
+    """Return a core with funded accounts."""
+    core = Core()
+    addresses = [f"0x{number:040x}" for number in range(1, accounts + 1)]
+    for address in addresses:
+        ledger.deposit(core, core.account(address), 10**13)
+    return core, addresses
+
+
+def _orders_a_second(*, whole: bool) -> float:
+    core, addresses = funded_core()
+    now = core.state.time
+    stream = items(ORDERS)
+    gc.collect()
+    start = time.process_time()
+    if whole:
+        apply, clear = core.apply, core.events.clear
+        for at, item in enumerate(stream):
+            action = {"type": "placeOrder", "orders": [item]}
+            apply(Submit(now + at // 50, action, addresses[at % ACCOUNTS], at, digest=b"digest"))
+            clear()
+    else:
+        contexts = [Context(core.account(address)) for address in addresses]
+        for at, item in enumerate(stream):
+            place(core, contexts[at % ACCOUNTS], item)
+            core.events.clear()
+    return ORDERS / (time.process_time() - start)
+
+
+def _cost_of_one(resting: int, orders: int = 5_000) -> float:
+    """Return the seconds of one order (resting, then taken by the next one) among so many resting ones."""
+    core, addresses = funded_core()
+    contexts = [Context(core.account(address)) for address in addresses]
+    for at in range(resting):
+        side = at % 2 * 2 - 1
+        price = 600_000 - side * (10 + at * 7919 % 50_000)
+        item = _item("BUY" if side > 0 else "SELL", price, 1)
+        place(core, contexts[at % ACCOUNTS], item)
+        core.events.clear()
+    pair = (_item("BUY", 600_000, 5), _item("SELL", 600_000, 5))
+    gc.collect()
+    start = time.process_time()
+    for at in range(orders):
+        place(core, contexts[at % ACCOUNTS], pair[at % 2])
+        core.events.clear()
+    return (time.process_time() - start) / orders
+
+
+def _item(side: str, price: int, quantity: int) -> dict[str, Any]:
+    return {
+        "symbolCode": 1,
+        "ordPx": f"{price // 10}.{price % 10}",
+        "ordQty": f"0.{quantity:03d}",
+        "ordType": "LIMIT",
+        "ordSide": side,
+        "timeInForce": "GTC",
+    }
