@@ -110,3 +110,31 @@ def test_files_carry_the_address_and_nothing_of_a_key(tmp_path: Path) -> None:
 def test_a_time_that_is_none_is_refused(now: object) -> None:
     with pytest.raises(InputError, match="now_ms must be Unix milliseconds"):
         NonceSource(ADDRESS).next(now)  # type: ignore[arg-type]
+
+
+class FakeWindows:
+    """What Windows offers for locking, recording what it is asked."""
+
+    LK_NBLCK, LK_UNLCK = 2, 0
+
+    def __init__(self, busy: int) -> None:
+        self.busy = busy
+        self.asked: list[tuple[int, int, int]] = []
+
+    def locking(self, handle: int, mode: int, count: int) -> None:
+        """Lock `count` bytes at the file's position; busy at first."""
+        if mode == self.LK_NBLCK and self.busy:
+            self.busy -= 1
+            raise OSError("busy")
+        self.asked.append((mode, os.lseek(handle, 0, os.SEEK_CUR), count))
+
+
+def test_on_windows_one_far_byte_is_locked_until_it_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    windows = FakeWindows(busy=2)
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)  # type: ignore[arg-type]
+    monkeypatch.setattr(nonces, "_lock", nonces._lock_with_msvcrt)
+    monkeypatch.setattr(nonces, "_unlock", nonces._unlock_with_msvcrt)
+    source = NonceSource(ADDRESS, tmp_path)
+    assert [source.next(NOW), source.next(NOW)] == [NOW, NOW + 1]
+    far = nonces._LOCK_AT
+    assert windows.asked == [(2, far, 1), (0, far, 1)] * 2

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import sys
 import traceback
+from types import MappingProxyType
 from typing import Any
 
 import coincurve
@@ -323,3 +325,26 @@ def test_the_signature_is_the_bare_librarys() -> None:
     assert PrivateKey.from_hex(SECRET).sign(digest) == (raw[:64], 27 + raw[64])
     with pytest.raises(ValueError, match="32 bytes"):
         PrivateKey.from_hex(SECRET).sign(b"short")
+
+
+def test_an_envelope_does_not_change_with_its_payload() -> None:
+    signer = PrivateKey.from_hex(SECRET)
+    cancel = {"type": "cancelOrder", "cancels": ({"ordId": "12", "symbolCode": "1"},)}
+    for payload in (copy.deepcopy(PLACE), cancel, MappingProxyType(copy.deepcopy(PLACE))):
+        signed = signing.sign(payload, key=signer, chain=TESTNET_CHAIN, nonce=1)
+        before = envelope.dump(signed)
+        items = payload.get("orders") or payload["cancels"]
+        items[0]["symbolCode"] = 9
+        assert envelope.dump(signed) == before
+        assert signing.recover(json.loads(before), TESTNET_CHAIN) == signer.address
+
+
+def test_the_constructor_takes_32_bytes_only() -> None:
+    for secret in (b"", b"1" * 31, b"1" * 33, "1" * 32, None):
+        with pytest.raises(WalletError, match="32 bytes"):
+            PrivateKey(secret)  # type: ignore[arg-type]
+
+
+def test_without_a_wheel_of_the_quick_keccak_the_other_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tiny_keccak", None)
+    assert hexbytes._load_keccak() is hexbytes._pycryptodome_keccak

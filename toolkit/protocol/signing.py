@@ -305,7 +305,7 @@ def sign(
     expiry_after: int | None = None,
     vault_address: str | None = None,
 ) -> dict[str, Any]:
-    """Return the signed envelope of an action, ready for `envelope.dump`; the action stays as written.
+    """Return the signed envelope of an action, ready for `envelope.dump`; the action is a copy, as written.
 
     Times are Unix milliseconds. Raises MalformedRequest: for a broken rule, and for what can only be a slip of the
     signer: a dexChain of another chain, a faucet claim on Mainnet, an address whose letters break EIP-55.
@@ -314,7 +314,7 @@ def sign(
     if content.declaration.typed is not None:
         _refuse_slips(content.declaration, content.action, chain)
     signed: dict[str, Any] = {
-        "action": payload if type(payload) is dict else dict(payload),
+        "action": content.action if content.action == payload else _plain(payload),
         "signature": key.sign(content_digest(content, chain)).to_wire(),
         "nonce": nonce,
     }
@@ -323,6 +323,13 @@ def sign(
     if vault_address is not None:
         signed["vaultAddress"] = vault_address
     return signed
+
+
+def _plain(value: Any) -> Any:
+    """Return a copy in plain dicts and lists, so that the envelope does not change with the payload it came from."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _refuse_slips(declared: Action, action: Mapping[str, Any], chain: Chain) -> None:
