@@ -24,6 +24,7 @@ from .client.delivery import DEFAULT_EXPIRY_MS, Confirm, Delivery
 from .client.drive import AsyncDriver, Asynchronous, Driver, Surroundings, Synchronous, wall_ms
 from .client.intents import Intent, Ledger, State, frame, open_ledger
 from .client.limits import DEFAULT, Rate, RateLimiter
+from .client.tables import TableFlows
 from .client.trading import TradingFlows
 from .client.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
 from .environments import LOCAL, Environment
@@ -191,7 +192,7 @@ def state_directory() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "toolkit"
 
 
-class Session(TradingFlows, Synchronous):
+class Session(TradingFlows, TableFlows, Synchronous):
     """One wallet in one environment. Made by `connect`.
 
     Attributes: `environment`, `wallet`, `account` (the master's address), `venue` (the local venue, else None),
@@ -325,7 +326,7 @@ class Session(TradingFlows, Synchronous):
         return f"{where}, {who}, signs as {' and '.join(roles)}"
 
 
-class AsyncSession(TradingFlows, Asynchronous):
+class AsyncSession(TradingFlows, TableFlows, Asynchronous):
     """The awaited twin of Session, reached as `session.aio`. Same names, same arguments, same results."""
 
     def __init__(self, session: Session) -> None:
