@@ -85,7 +85,8 @@ def connect(
     Raises InputError for what does not fit together. Nothing is sent, except to a venue in this process.
     """
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
-    in_process = _is_in_process(env, venue, transport, base_url, ws_url)
+    preset = env == LOCAL and (environment is LOCAL or isinstance(environment, str)) and not base_url and not ws_url
+    in_process = _is_in_process(env, venue, preset and transport is None)
     owned = False
     if in_process and venue is None:
         from .venue.local import LocalVenue
@@ -143,13 +144,13 @@ def development_wallet(number: int) -> Wallet:
     return Wallet(agent=agent.key, master=master.key)
 
 
-def _is_in_process(env: Environment, venue: Any, transport: Any, base_url: str | None, ws_url: str | None) -> bool:
-    if venue is not None:
-        if env.name != LOCAL.name:
-            raise InputError(f"a venue of this process is local, not {env.name}", field="venue", value=env.name)
-        return True
-    elsewhere = transport or base_url or ws_url or env.base_url != LOCAL.base_url
-    return env.name == LOCAL.name and not elsewhere
+def _is_in_process(env: Environment, venue: LocalVenue | None, preset: bool) -> bool:
+    """A venue is made here when nothing says that one is served elsewhere: no address, transport or variable."""
+    if venue is None:
+        return preset and not (os.environ.get("TOOLKIT_BASE_URL") or os.environ.get("TOOLKIT_WS_URL"))
+    if env.name != LOCAL.name:
+        raise InputError(f"a venue of this process is local, not {env.name}", field="venue", value=env.name)
+    return True
 
 
 def _now(venue: LocalVenue | None, clock: str | ClockLike) -> Callable[[], int]:
