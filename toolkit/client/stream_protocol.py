@@ -109,6 +109,8 @@ class FeedProtocol:
         self.topics: dict[str, Topic] = {}
         self.connect_at: int | None = None
         self.must_close = ""
+        self.attention = False
+        """Set when something that came in needs the shell: to send, to close, or to wait for another deadline."""
         self.reason = ""
         self.connections = 0
         self.reconnects = 0
@@ -203,7 +205,7 @@ class FeedProtocol:
             if not isinstance(message, dict):
                 raise FeedError("a message that is no object")
         except (msgspec.DecodeError, UnicodeError, RecursionError, FeedError):
-            self.must_close = "the venue sent something that is no message"
+            self.must_close, self.attention = "the venue sent something that is no message", True
             return
         data = message.get("data")
         if isinstance(data, dict) and message.get("channel") in wire.CHANNELS:
@@ -214,6 +216,13 @@ class FeedProtocol:
             self._answered(str(message.get("subject", "")))
         elif message.get("success") is False:
             self._refused(message, now)
+
+    def interrupted(self, now: int) -> None:
+        """Taking a message was broken off half-way (an interrupted cell): trust nothing, ask for everything anew."""
+        for topic in self.topics.values():
+            if topic.state == "live":
+                topic._floor = topic.sequence
+                self._renew(topic, now, "interrupted")
 
     def tick(self, now: int) -> None:
         """Do what is due: heartbeat, late answers, silence, pauses that are over."""
@@ -347,6 +356,7 @@ class FeedProtocol:
             code = message.get("code")
             if message.get("retryAfterMs"):
                 topic._deadline, topic._retry_at = None, now + int(message["retryAfterMs"])
+                self.attention = True
                 self._turn(topic, "resyncing", text)
                 return
             topic.error = SubscriptionRefused(f"{subject}: {text}", code=code if isinstance(code, int) else 0)
@@ -377,6 +387,7 @@ class FeedProtocol:
     def _renew(self, topic: Topic, now: int, reason: str) -> None:
         """Ask for a fresh snapshot, at once the first time, after a growing pause when it happens again and again."""
         topic.resyncs += 1
+        self.attention = True
         pause = 0 if topic._attempts == 0 else self._pause(topic._attempts - 1)
         if pause:
             topic._asked, topic._deadline, topic._retry_at = False, None, now + pause

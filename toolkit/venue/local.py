@@ -124,14 +124,20 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
                 raise InputError(f"until {target} is over; it is {now} (Unix ms)", field="until", value=until)
             self._advance_to(target)
             self.clock.set(target)
-            return target
+        self._deliver()
+        return target
 
     def catch_up(self) -> int:
         """Bring the core to the clock's time, let the feed know, and return that time."""
         with self.lock:
-            now = self.now_ms()
-            self._advance_to(now)
-            return now
+            now = self._catch_up()
+        self._deliver()
+        return now
+
+    def _catch_up(self) -> int:
+        now = self.now_ms()
+        self._advance_to(now)
+        return now
 
     def _advance_to(self, target: int) -> None:
         core = self.core
@@ -145,6 +151,11 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             if self._hub is not None:
                 self._hub.publish(events)
             events.clear()
+
+    def _deliver(self) -> None:
+        """Let readers of the feed that live on a manual clock read, outside the lock."""
+        if self._hub is not None:
+            self._hub.deliver()
 
     # commands
 
@@ -161,15 +172,18 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     ) -> Outcome:
         """Apply an action whose signer was recovered. `admit(now)` may raise WireError before anything happens."""
         with self.lock:
-            now = self.catch_up()
+            now = self._catch_up()
             if admit is not None:
                 admit(now)
-            return self._apply(Submit(now, action, signer.lower(), nonce, expiry_after, vault, digest))
+            outcome = self._apply(Submit(now, action, signer.lower(), nonce, expiry_after, vault, digest))
+        self._deliver()
+        return outcome
 
     def intervene(self, name: str, /, **args: Any) -> dict[str, Any]:
         """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused."""
         with self.lock:
-            outcome = self._apply(Control(self.catch_up(), name, args))
+            outcome = self._apply(Control(self._catch_up(), name, args))
+        self._deliver()
         if outcome.code:
             raise VenueError(f"{name}: {outcome.message}")
         return outcome.data or {}
@@ -263,7 +277,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     def snapshot(self) -> int:
         """Remember the whole state, and return the number to `revert` to."""
         with self.lock:
-            self.catch_up()
+            self._catch_up()
             self._last_snapshot += 1
             self._snapshots[self._last_snapshot] = self.core.dump()
             return self._last_snapshot
@@ -280,11 +294,12 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
                 raise VenueError(f"there is no snapshot {snapshot}; there are: {known}")
             self._restore(data)
             self._snapshots = {number: kept for number, kept in self._snapshots.items() if number <= snapshot}
+        self._deliver()
 
     def dump(self, path: str | Path) -> None:
         """Write the whole state to a file."""
         with self.lock:
-            self.catch_up()
+            self._catch_up()
             Path(path).write_bytes(self.core.dump())
 
     def load(self, path: str | Path) -> None:
@@ -292,6 +307,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         data = Path(path).read_bytes()
         with self.lock:
             self._restore(data)
+        self._deliver()
 
     def _restore(self, data: bytes) -> None:
         self.core = Core.load(data)

@@ -119,8 +119,11 @@ async def _deliver(answer: Answer, request: Request, scope: Scope, receive: Rece
 
 async def _bridge(venue: LocalVenue, websocket: WebSocket) -> None:
     """Carry texts between a WebSocket and a connection of the feed, until either side ends it."""
+    from .feed_socket import bridge
+
     await websocket.accept()
-    await websocket.close(1013, "the feed is not there yet")
+    peer = websocket.client.host if websocket.client else ""
+    await bridge(venue.feed, websocket, peer)
 
 
 # serving

@@ -1,0 +1,675 @@
+"""Live objects: what a subscription tells, kept up to date, readable at any time from any thread.
+
+All of them have `frame()`, `wait()`, `on_update()`, `on_state()`, iteration (plain and `async for`), `close()`, and say
+how they are: `state`, `stale`, `age_ms`, `gaps`, `errors`, `assert_healthy()`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from ..errors import FeedError, StaleData
+from ..protocol import feed as wire
+from ..protocol.feed_records import AOP_RECORDS, RECORDS
+from ..protocol.info_enums import ENUMS
+from ..protocol.info_records import Field, Record
+from .stream_client import FeedClient, Job
+from .stream_protocol import Event
+from .stream_state import AccountState, BookState, KeyedState, LatestState
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Self = TypeVar("Self", bound="Live")
+Until = int | Callable[[Any], object] | None
+
+WAIT_SECONDS = 10.0
+"""How long `wait` and a first `frame` wait by default."""
+_SLICE = 0.1
+"""Waiting goes in slices of this many seconds, so that a cell can be interrupted on every system."""
+_BACKLOG = 10_000
+"""Items that an iteration which does not keep up holds back."""
+_ERRORS = 100
+
+
+class Row(dict[str, Any]):
+    """One record by column name, also as attributes: Decimal amounts, UTC datetimes, names instead of numbers."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no {name!r}; there are {', '.join(self)}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What a callback is told: the live object, `kind` ("snapshot" or "incremental") and the new or changed `items`."""
+
+    live: Any
+    kind: Literal["state", "snapshot", "incremental"]
+    items: list[Row]
+
+
+class Live:
+    """A live object. Made by `session.stream`.
+
+    Reading never blocks, except that a first `frame` waits for the first data. Callbacks run one at a time and in
+    order, on the feed's thread (with a manual clock: on the thread that advances); what they raise is kept in `errors`.
+    """
+
+    _yields_items = False
+
+    def __init__(
+        self, client: FeedClient, channel: wire.Channel, fields: dict[str, Any], *, record: Record | None = None
+    ) -> None:
+        self._client = client
+        self._record = record or RECORDS[channel.type]
+        self._errors: deque[Exception] = deque(maxlen=_ERRORS)
+        self._callbacks: list[Callable[[Update], object]] = []
+        self._state_callbacks: list[Callable[[Any], object]] = []
+        self._backlogs: list[deque[Any]] = []
+        self._alarms: list[Callable[[], None]] = []
+        self._updates = 0
+        self._closed = False
+        self._topic = client.subscribe(self, channel, fields)
+        client.shell.pump()
+
+    # How it is
+
+    @property
+    def subject(self) -> str:
+        """The subscription, as the venue calls it."""
+        return self._topic.subject
+
+    @property
+    def state(self) -> str:
+        """connecting, subscribing, live, resyncing, reconnecting, refused or closed."""
+        self._client.shell.pump()
+        return "closed" if self._closed else self._topic.state
+
+    @property
+    def reason(self) -> str:
+        """Why it is not live, in words; "" while it is."""
+        return "closed" if self._closed else self._topic.reason
+
+    @property
+    def age_ms(self) -> int | None:
+        """Milliseconds since the last message was applied; None before the first."""
+        received = self._topic.received_ms
+        return None if received is None else max(0, self._client.shell.now() - received)
+
+    @property
+    def stale(self) -> bool:
+        """True when what it shows may not be what is: not live, or quiet for longer than it should be."""
+        if self.state != "live":
+            return True
+        age = self.age_ms
+        return age is None or (not self._topic.channel.quiet and age > self._patience())
+
+    def _patience(self) -> int:
+        return self._client.protocol.silence_ms(self._topic)
+
+    @property
+    def gaps(self) -> int:
+        """Times that a sequence number was missing; each was mended by a fresh snapshot."""
+        return self._topic.gaps
+
+    @property
+    def duplicates(self) -> int:
+        """Messages that had come before and were ignored."""
+        return self._topic.duplicates
+
+    @property
+    def resyncs(self) -> int:
+        """Times that a fresh snapshot was asked for."""
+        return self._topic.resyncs
+
+    @property
+    def sequence(self) -> int:
+        """Sequence of the last message that was applied."""
+        return self._topic.sequence
+
+    @property
+    def updates(self) -> int:
+        """Updates so far."""
+        self._client.shell.pump()
+        return self._updates
+
+    @property
+    def errors(self) -> list[Exception]:
+        """What callbacks raised, the last 100."""
+        return list(self._errors)
+
+    def assert_healthy(self, max_age_ms: int | None = None) -> None:
+        """Do nothing if it is live, not too old and no callback failed.
+
+        Raises StaleData, SubscriptionRefused, or FeedError from what a callback raised. `max_age_ms` bounds the age;
+        without it the channel's own patience does.
+        """
+        state, age = self.state, self.age_ms
+        if self._topic.error is not None:
+            raise self._topic.error
+        if self._errors:
+            first = self._errors[0]
+            raise FeedError(
+                f"{self.subject}: {len(self._errors)} callbacks failed, the first with {first!r}"
+            ) from first
+        if state != "live":
+            raise StaleData(f"{self.subject} is {state}: {self.reason}")
+        if max_age_ms is not None and (age is None or age > max_age_ms):
+            raise StaleData(f"{self.subject} is {age} ms old; {max_age_ms} ms are allowed")
+        if self.stale:
+            raise StaleData(f"{self.subject} has been quiet for {age} ms; {self._patience()} ms are usual at most")
+
+    # What it knows
+
+    def frame(self, *, exact: bool = False, timeout: float | None = None) -> pd.DataFrame:
+        """Return what is known as a DataFrame, with the same columns and dtypes when empty.
+
+        Amounts are floats, or Decimal with `exact`. The first time it waits for data, `timeout` seconds at most (10;
+        with a manual clock it does not wait). `attrs` has subject, state, stale, age_ms and sequence.
+        Raises StaleData when no data came, SubscriptionRefused when the venue refused.
+        """
+        self._first(timeout)
+        return self._frame(exact=exact)
+
+    def _frame(self, *, exact: bool) -> pd.DataFrame:
+        from .frames import from_rows
+
+        with self._client.condition:
+            raw = list(self._raw())
+            sequence = self._topic.sequence
+        made = from_rows(self._record, raw, exact=exact)
+        made.attrs.update(
+            subject=self.subject, state=self.state, stale=self.stale, age_ms=self.age_ms, sequence=sequence
+        )
+        return made
+
+    def rows(self, count: int | None = None) -> list[Row]:
+        """Return the last `count` records (all by default), oldest first, with Decimal amounts."""
+        self._client.shell.pump()
+        with self._client.condition:
+            raw = list(self._raw())
+        return [row(self._record, one) for one in (raw if count is None else raw[max(0, len(raw) - count) :])]
+
+    def _raw(self) -> Sequence[dict[str, Any]]:
+        return self._topic.data.records()
+
+    def __len__(self) -> int:
+        self._client.shell.pump()
+        with self._client.condition:
+            return len(self._raw())
+
+    def __bool__(self) -> bool:
+        return True
+
+    # Waiting
+
+    def wait(self: Self, until: Until = None, timeout: float | None = None) -> Self:
+        """Wait, and return the object itself.
+
+        `until`: nothing for the first data, or the next update when there is data; a number for so many further
+        updates; a function of the object for as long as it is false. `timeout` in seconds (10 by default; with a
+        manual clock nothing arrives by itself, so it does not wait).
+        Raises StaleData when time is up, SubscriptionRefused when the venue refused, FeedError when it is closed.
+        """
+        done = self._condition(until)
+        end = time.monotonic() + self._limit(timeout)
+        while not self._is_done(done):
+            left = end - time.monotonic()
+            if left <= 0:
+                raise self._too_late(until, timeout)
+            with self._client.condition:
+                if not self._ended():
+                    self._client.condition.wait(min(left, _SLICE))
+        return self
+
+    async def await_update(self: Self, until: Until = None, timeout: float | None = None) -> Self:
+        """As `wait`, without blocking the event loop."""
+        done = self._condition(until)
+        end = time.monotonic() + self._limit(timeout)
+        with self._alarm() as alarm:
+            while not self._is_done(done):
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise self._too_late(until, timeout)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(alarm.wait(), left)
+                alarm.clear()
+        return self
+
+    def _condition(self, until: Until) -> Callable[[], object]:
+        self._client.shell.pump()
+        if callable(until):
+            return lambda: until(self)
+        before = self._updates
+        wanted = before + (until if until is not None else 1 if self._topic.received_ms is not None else 0)
+        return lambda: self._topic.received_ms is not None and self._updates >= wanted
+
+    def _is_done(self, done: Callable[[], object]) -> bool:
+        self._client.shell.pump()
+        if done():
+            return True
+        if self._topic.error is not None:
+            raise self._topic.error
+        if self._ended():
+            raise FeedError(f"{self.subject} is closed")
+        return False
+
+    def _ended(self) -> bool:
+        return self._closed or self._topic.state in ("closed", "refused")
+
+    def _limit(self, timeout: float | None) -> float:
+        if timeout is not None:
+            return timeout
+        return 0.0 if self._client.shell.manual else WAIT_SECONDS
+
+    def _too_late(self, until: Until, timeout: float | None) -> StaleData:
+        what = "the condition did not come true" if callable(until) else "no update came"
+        if self._client.shell.manual and timeout is None:
+            return StaleData(f"{self.subject}: {what}; with a manual clock nothing arrives until venue.advance(…)")
+        return StaleData(f"{self.subject}: {what} within {self._limit(timeout):g} s; it is {self.state} {self.reason}")
+
+    def _first(self, timeout: float | None) -> None:
+        if self._topic.received_ms is None:
+            self.wait(lambda live: live._topic.received_ms is not None, timeout)
+
+    @contextlib.contextmanager
+    def _alarm(self) -> Iterator[asyncio.Event]:
+        """Give an event that is set, on this loop, whenever something happens."""
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+
+        def ring() -> None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(event.set)
+
+        with self._client.condition:
+            self._alarms.append(ring)
+        try:
+            yield event
+        finally:
+            with self._client.condition:
+                self._alarms.remove(ring)
+
+    # Being told
+
+    Callback = TypeVar("Callback", bound=Callable[[Any], object])
+
+    def on_update(self, callback: Callback) -> Callback:
+        """Call `callback(update)` after every update from now on; returns it, so that it can be a decorator."""
+        with self._client.condition:
+            self._callbacks.append(callback)
+        return callback
+
+    def on_state(self, callback: Callback) -> Callback:
+        """Call `callback(live)` whenever `state` changes; returns it."""
+        with self._client.condition:
+            self._state_callbacks.append(callback)
+        return callback
+
+    def off(self, callback: Callable[..., object]) -> None:
+        """Call it no more."""
+        with self._client.condition:
+            for callbacks in (self._callbacks, self._state_callbacks):
+                while callback in callbacks:
+                    callbacks.remove(callback)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Go through what comes from now on, until it is closed.
+
+        Channels of things that happen give each of them, in order; others give the object itself after an update, the
+        newest when several came meanwhile. With a manual clock it ends when all that has arrived was given.
+        """
+        backlog = self._open_backlog()
+        return self._iterate(backlog)
+
+    def _iterate(self, backlog: deque[Any]) -> Iterator[Any]:
+        try:
+            while True:
+                self._client.shell.pump()
+                if backlog:
+                    yield backlog.popleft()
+                elif self._client.shell.manual or self._over():
+                    return
+                else:
+                    with self._client.condition:
+                        if not backlog and not self._ended():
+                            self._client.condition.wait(_SLICE)
+        finally:
+            self._close_backlog(backlog)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        """As plain iteration, awaited; with a manual clock it goes on waiting for somebody to advance."""
+        return self._aiterate(self._open_backlog())
+
+    async def _aiterate(self, backlog: deque[Any]) -> AsyncIterator[Any]:
+        try:
+            with self._alarm() as alarm:
+                while True:
+                    self._client.shell.pump()
+                    alarm.clear()
+                    while backlog:
+                        yield backlog.popleft()
+                    if self._over():
+                        return
+                    if not backlog:
+                        await alarm.wait()
+        finally:
+            self._close_backlog(backlog)
+
+    def _over(self) -> bool:
+        if self._topic.error is not None:
+            raise self._topic.error
+        return self._ended()
+
+    def _open_backlog(self) -> deque[Any]:
+        backlog: deque[Any] = deque(maxlen=_BACKLOG if self._yields_items else 1)
+        with self._client.condition:
+            self._backlogs.append(backlog)
+        return backlog
+
+    def _close_backlog(self, backlog: deque[Any]) -> None:
+        with self._client.condition:
+            self._backlogs = [one for one in self._backlogs if one is not backlog]
+
+    def note(self, event: Event, now: int) -> list[Job]:
+        """Take in an event of the subscription; for the feed client."""
+        for ring in self._alarms:
+            ring()
+        if event.kind == "state":
+            return [self._job(callback, self) for callback in self._state_callbacks]
+        if not self._concerns(event):
+            return []
+        self._updates += 1
+        wanted = self._callbacks or (self._backlogs and self._yields_items)
+        items = [row(self._record, one) for one in self._items(event)] if wanted else []
+        for backlog in self._backlogs:
+            backlog.extend(items if self._yields_items else [self])
+        if not self._callbacks:
+            return []
+        update = Update(self, event.kind, items)
+        return [self._job(callback, update) for callback in self._callbacks]
+
+    def _concerns(self, event: Event) -> bool:
+        return True
+
+    def _items(self, event: Event) -> Sequence[dict[str, Any]]:
+        return event.items
+
+    def _job(self, callback: Callable[[Any], object], told: Any) -> Job:
+        def run() -> None:
+            try:
+                callback(told)
+            except Exception as error:
+                self._errors.append(error)
+
+        return run
+
+    # Ending
+
+    def close(self) -> None:
+        """End it; what is known stays readable. Closing again does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._client.release(self, self._topic)
+            with self._client.condition:
+                for ring in self._alarms:
+                    ring()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = self.state
+        words = [type(self).__name__, self.subject, state]
+        if state != "live" and self.reason not in ("", state):
+            words.append(f"({self.reason})")
+        if self.stale and state == "live":
+            words.append("stale")
+        if self.age_ms is not None:
+            words.append(f"age {self.age_ms} ms")
+        if self.gaps:
+            words.append(f"gaps {self.gaps}")
+        if self._errors:
+            words.append(f"errors {len(self._errors)}, last {self._errors[-1]!r}")
+        summary = self._summary()
+        return f"<{' '.join(words)}{': ' + summary if summary else ''}>"
+
+    def _summary(self) -> str:
+        return f"{len(self)} rows"
+
+
+class LiveLog(Live):
+    """Things that happen, in order: trades, fills, blocks. Iteration gives each as a Row."""
+
+    _yields_items = True
+
+    @property
+    def last(self) -> Row | None:
+        """The newest, None when there is none."""
+        rows = self.rows(1)
+        return rows[-1] if rows else None
+
+    @property
+    def holes(self) -> int:
+        """Breaks after which something may be missing: the venue told less of the past than the break was long."""
+        return int(getattr(self._topic.data, "holes", 0))
+
+
+class LiveValue(Live):
+    """One value that changes: `value` is a Row."""
+
+    _topic_state: LatestState
+
+    @property
+    def value(self) -> Row:
+        """The value now; empty before the first data."""
+        rows = self.rows()
+        return rows[-1] if rows else Row()
+
+    def __getitem__(self, name: str) -> Any:
+        """Return one member of the value by its column name."""
+        self._first(None)
+        return self.value[name]
+
+    def _summary(self) -> str:
+        shown = list(self.value.items())[:4]
+        return ", ".join(f"{name} {value}" for name, value in shown)
+
+
+class LiveTable(Live):
+    """Records by key: tickers by symbol, candles by start, positions by symbol, orders by id."""
+
+    _key = "symbol"
+
+    def __getitem__(self, key: Any) -> Row:
+        """Return the record of a key. Raises KeyError when there is none."""
+        self._first(None)
+        for one in self.rows():
+            if one[self._key] == key:
+                return one
+        raise KeyError(key)
+
+    def __contains__(self, key: object) -> bool:
+        return any(one[self._key] == key for one in self.rows())
+
+
+class LiveCandles(LiveTable):
+    """Candles of one interval, oldest first; the last one still changes."""
+
+    _key = "time"
+
+    @property
+    def last(self) -> Row | None:
+        """The candle that is forming, None before the first trade."""
+        rows = self.rows(1)
+        return rows[-1] if rows else None
+
+    def _raw(self) -> Sequence[dict[str, Any]]:
+        state = self._topic.data
+        assert isinstance(state, KeyedState)
+        return [state.items[key] for key in sorted(state.items)]
+
+
+class LiveBook(Live):
+    """The best levels of a product's order book."""
+
+    @property
+    def _book(self) -> BookState:
+        self._client.shell.pump()
+        state = self._topic.data
+        assert isinstance(state, BookState)
+        return state
+
+    @property
+    def symbol(self) -> str:
+        """Symbol of the product."""
+        return str(self._topic.fields["symbol"])
+
+    @property
+    def depth(self) -> int:
+        """Levels a side."""
+        return int(self._topic.fields["depth"])
+
+    def bids(self, count: int | None = None) -> list[tuple[Decimal, Decimal]]:
+        """Return the best bids as (price, quantity), best first."""
+        return self._levels("bids", count)
+
+    def asks(self, count: int | None = None) -> list[tuple[Decimal, Decimal]]:
+        """Return the best asks as (price, quantity), best first."""
+        return self._levels("asks", count)
+
+    def _levels(self, side: str, count: int | None) -> list[tuple[Decimal, Decimal]]:
+        state = self._book
+        with self._client.condition:
+            levels = getattr(state.book, side).top(self.depth if count is None else count)
+        return [(Decimal(price), Decimal(quantity)) for price, quantity in levels]
+
+    @property
+    def best_bid(self) -> Decimal | None:
+        """Best bid, None when there is none."""
+        levels = self.bids(1)
+        return levels[0][0] if levels else None
+
+    @property
+    def best_ask(self) -> Decimal | None:
+        """Best ask, None when there is none."""
+        levels = self.asks(1)
+        return levels[0][0] if levels else None
+
+    @property
+    def mid(self) -> Decimal | None:
+        """Middle of best bid and best ask, None while a side is empty."""
+        state = self._book
+        with self._client.condition:
+            return state.book.mid
+
+    @property
+    def spread(self) -> Decimal | None:
+        """Best ask less best bid, None while a side is empty."""
+        state = self._book
+        with self._client.condition:
+            return state.book.spread
+
+    @property
+    def time(self) -> datetime | None:
+        """The venue's time of the last update, UTC."""
+        stamp = self._book.data.get("timestamp")
+        return _moment(stamp, 1) if isinstance(stamp, int) else None
+
+    def _items(self, event: Event) -> Sequence[dict[str, Any]]:
+        return [
+            {"side": side, "price": price, "quantity": quantity}
+            for change in event.items
+            for side, key in (("BUY", "bids"), ("SELL", "asks"))
+            for price, quantity in change[key]
+        ]
+
+    def _summary(self) -> str:
+        return f"bid {self.best_bid}, ask {self.best_ask}, {len(self)} levels"
+
+
+class LiveAccount(LiveTable):
+    """One part of an account: wallets, open orders, positions or leverage settings."""
+
+    def __init__(self, client: FeedClient, channel: wire.Channel, fields: dict[str, Any], *, part: str) -> None:
+        self._part = part
+        self._key = {"accounts": "currency", "orders": "order_id"}.get(part, "symbol")
+        super().__init__(client, channel, fields, record=AOP_RECORDS[part])
+
+    def _raw(self) -> Sequence[dict[str, Any]]:
+        state = self._topic.data
+        assert isinstance(state, AccountState)
+        records = list(state.parts[self._part].values())
+        return [flat for one in records for flat in _flat(one)] if self._part == "settings" else records
+
+    def _concerns(self, event: Event) -> bool:
+        return event.kind == "snapshot" or any(self._part in item for item in event.items)
+
+    def _items(self, event: Event) -> Sequence[dict[str, Any]]:
+        records = [one for item in event.items for one in item.get(self._part, ())]
+        return [flat for one in records for flat in _flat(one)] if self._part == "settings" else records
+
+    @property
+    def value(self) -> Row:
+        """The only record of a wallet; empty before the first data."""
+        rows = self.rows()
+        return rows[0] if rows else Row()
+
+
+def _flat(setting: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"symbol": setting.get("symbol"), **one} for one in setting.get("leverage", ())]
+
+
+# Records as Python values
+
+
+def row(record: Record, raw: dict[str, Any]) -> Row:
+    """Return one record by column name: amounts as Decimal, times as UTC datetime, enum numbers as names."""
+    return Row({field.column: _value(field, raw[field.wire]) for field in record.fields if field.wire in raw})
+
+
+def _value(field: Field, value: Any) -> Any:
+    if value is None:
+        return None
+    if field.enum:
+        return ENUMS[field.enum].text(value)
+    kind = field.kind
+    if kind in ("price", "quantity", "money", "ratio"):
+        try:
+            return Decimal(str(value))
+        except InvalidOperation:
+            return None
+    if kind in ("ms", "s"):
+        return _moment(value, 1000 if kind == "s" else 1)
+    if kind in ("integer", "id"):
+        return int(value) if str(value).lstrip("-").isdigit() else value
+    if kind == "currency":
+        return "USDC" if str(value) == "1" else str(value)
+    return value
+
+
+def _moment(value: Any, scale: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(int(value) * scale // 1000, UTC).replace(
+            microsecond=int(value) * scale % 1000 * 1000
+        )
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
