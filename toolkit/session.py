@@ -24,6 +24,7 @@ from .client.delivery import DEFAULT_EXPIRY_MS, Confirm, Delivery
 from .client.drive import AsyncDriver, Asynchronous, Driver, Surroundings, Synchronous, wall_ms
 from .client.intents import Intent, Ledger, State, frame, open_ledger
 from .client.limits import DEFAULT, Rate, RateLimiter
+from .client.tables import TableFlows
 from .client.trading import TradingFlows
 from .client.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
 from .environments import LOCAL, Environment
@@ -84,7 +85,8 @@ def connect(
     Raises InputError for what does not fit together. Nothing is sent, except to a venue in this process.
     """
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
-    in_process = _is_in_process(env, venue, transport, base_url, ws_url)
+    preset = env == LOCAL and (environment is LOCAL or isinstance(environment, str)) and not base_url and not ws_url
+    in_process = _is_in_process(env, venue, preset and transport is None)
     owned = False
     if in_process and venue is None:
         from .venue.local import LocalVenue
@@ -142,13 +144,13 @@ def development_wallet(number: int) -> Wallet:
     return Wallet(agent=agent.key, master=master.key)
 
 
-def _is_in_process(env: Environment, venue: Any, transport: Any, base_url: str | None, ws_url: str | None) -> bool:
-    if venue is not None:
-        if env.name != LOCAL.name:
-            raise InputError(f"a venue of this process is local, not {env.name}", field="venue", value=env.name)
-        return True
-    elsewhere = transport or base_url or ws_url or env.base_url != LOCAL.base_url
-    return env.name == LOCAL.name and not elsewhere
+def _is_in_process(env: Environment, venue: LocalVenue | None, preset: bool) -> bool:
+    """A venue is made here when nothing says that one is served elsewhere: no address, transport or variable."""
+    if venue is None:
+        return preset and not (os.environ.get("TOOLKIT_BASE_URL") or os.environ.get("TOOLKIT_WS_URL"))
+    if env.name != LOCAL.name:
+        raise InputError(f"a venue of this process is local, not {env.name}", field="venue", value=env.name)
+    return True
 
 
 def _now(venue: LocalVenue | None, clock: str | ClockLike) -> Callable[[], int]:
@@ -191,7 +193,7 @@ def state_directory() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "toolkit"
 
 
-class Session(TradingFlows, Synchronous):
+class Session(TradingFlows, TableFlows, Synchronous):
     """One wallet in one environment. Made by `connect`.
 
     Attributes: `environment`, `wallet`, `account` (the master's address), `venue` (the local venue, else None),
@@ -325,7 +327,7 @@ class Session(TradingFlows, Synchronous):
         return f"{where}, {who}, signs as {' and '.join(roles)}"
 
 
-class AsyncSession(TradingFlows, Asynchronous):
+class AsyncSession(TradingFlows, TableFlows, Asynchronous):
     """The awaited twin of Session, reached as `session.aio`. Same names, same arguments, same results."""
 
     def __init__(self, session: Session) -> None:

@@ -81,7 +81,8 @@ def _ask_order(owner: str, item: Mapping[str, Any], cl_ord_id: int) -> Flow[dict
     for row in (yield from _rows(EVENTS, query)):
         if _same_order(row, item):
             rejected = str(row.get("execStatus")) == "REJECTED"
-            return _result(cl_ord_id, row, 1 if rejected else 0, str(row.get("execStatus") or ""))
+            words = str(row.get("reason") or row.get("execStatus") or "")
+            return _result(cl_ord_id, row, 1 if rejected else 0, words)
     return _result(cl_ord_id, {}, -1, "the venue knows no such order")
 
 

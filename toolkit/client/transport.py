@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -131,10 +131,13 @@ def worth_retrying(error: BaseException) -> bool:
     return isinstance(error, TransportError)
 
 
-def read(fetch: Fetch, retry: Retry = RETRY) -> Flow[Envelope]:
+def read(
+    fetch: Fetch, retry: Retry = RETRY, opener: Callable[[Reply, str], Envelope] = read_envelope
+) -> Flow[Envelope]:
     """Fetch and open an answer with code 0; tried again with back-off where that may help, as reads are harmless.
 
-    Raises ExchangeError for another code, TransportError when no usable answer came.
+    `opener` opens it, where a caller wants to decode large data itself. Raises ExchangeError for another code,
+    TransportError when no usable answer came.
     """
     what = f"GET {fetch.path}" if fetch.method == "GET" else fetch.path
     attempt = 0
@@ -143,7 +146,7 @@ def read(fetch: Fetch, retry: Retry = RETRY) -> Flow[Envelope]:
         try:
             reply: Reply = yield fetch
             asked = retry_after(reply.headers)
-            envelope = read_envelope(reply, what)
+            envelope = opener(reply, what)
             if envelope.code == 0:
                 return envelope
             raise exchange_error(

@@ -1,8 +1,7 @@
 """Protobuf bytes of agent actions, written straight from the declarations.
 
-A table-driven writer: it needs no protobuf runtime at import and takes half the time of building a generated
-message and serialising it. Property tests hold it equal to the generated classes. Fields are written in the order
-of their numbers, zero values are left out (proto3).
+A table-driven writer, which needs no protobuf runtime at import. Property tests hold it equal to the generated classes.
+Fields are written in the order of their numbers, zero values are left out (proto3).
 """
 
 from __future__ import annotations

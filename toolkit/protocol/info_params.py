@@ -217,8 +217,8 @@ def named(wire: str, name: str, enum: str, about: str) -> Param:
 
 
 ACCOUNT = address("userAddr", "account", "whose data", required=True, fill="account")
-CODE = Param("symbol", "symbol", "code", "only this product (symbol or code)", low=0, high=2**31)
-SYMBOL_NAME = Param("symbol_name", "symbol", "symbol", "the product (symbol or code)", required=True)
+CODE = Param("symbol", "symbol", "code", "only this product", low=0, high=2**31)
+SYMBOL_NAME = Param("symbol_name", "symbol", "symbol", "the product", required=True)
 CURRENCY = Param("currency", "currency", "integer", "only this currency, 1 is USDC", low=0, high=2**31)
 ORDER_SIDE_FILTER = named("side", "side", "order_side", "only this side")
 PAGE = Param("page", "page", "page", "page number, from 1", default=1, low=1, high=10**9)

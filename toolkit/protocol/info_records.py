@@ -72,6 +72,8 @@ class Record:
     identity: tuple[str, ...] = ()
     time: str = ""
     """Wire name of the field that startTime and endTime select on."""
+    changing: bool = False
+    """True where a row changes over time, and its time with it."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -84,8 +86,9 @@ class Record:
         return {field.wire: field for field in self.fields}
 
 
-def _record(name: str, lines: str, *, identity: str = "", time: str = "") -> Record:
-    return Record(name, tuple(_field(line) for line in lines.strip().splitlines()), tuple(identity.split()), time)
+def _record(name: str, lines: str, *, identity: str = "", time: str = "", changing: bool = False) -> Record:
+    fields = tuple(_field(line) for line in lines.strip().splitlines())
+    return Record(name, fields, tuple(identity.split()), time, changing)
 
 
 def _field(line: str) -> Field:
@@ -191,7 +194,8 @@ ORDER_STATE = _record(
     id id key — number of the row
     """,
     identity="ordId",
-    time="createTime",
+    time="blockTime",
+    changing=True,
 )
 
 ORDER_EVENT = _record(
@@ -419,6 +423,7 @@ VAULT_EVENT = _record(
     amount amount money — money moved
     shares shares quantity shares — shares made or ended
     price price price per share — net asset value of a share
+    leaderFee leader_fee money — leader's part of a withdrawn gain
     txHash tx_hash hash — transaction
     vaultAddress vault address — address of the vault
     """,

@@ -43,7 +43,7 @@ def run_triggers(core: Core) -> None:
     while again:
         again = False
         for code, triggers in core.triggers.items():
-            if not triggers.sizes():
+            if not triggers.entries:
                 continue
             market = core.state.markets[code]
             if market.paused:

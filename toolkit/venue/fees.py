@@ -71,7 +71,11 @@ def charge(
     deleveraged.
     """
     value = open_value + close_value
-    note_volume(core, account, value)
+    day = core.state.time // DAY
+    if day in account.volumes:
+        account.volumes[day] += value
+    else:
+        note_volume(core, account, value)
     maker, taker = rates(core, account, product)
     rate = maker if role == MAKER else taker
     if order.type == LIQUIDATION or order.type == ADL:

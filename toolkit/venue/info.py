@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MalformedRequest
 from ..products import Product
+from ..protocol.info import ENDPOINTS
 from .state import Account, Log
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def answer(core: Core, endpoint: str, values: Values) -> Any:
     if not QUERIES:
         for module in MODULES:
             importlib.import_module(f".{module}", __package__)
+        missing = ENDPOINTS.keys() - QUERIES.keys()
+        assert not missing, f"no answer for {sorted(missing)}"
     return QUERIES[endpoint](core, values)
 
 

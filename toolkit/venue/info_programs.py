@@ -2,16 +2,122 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MalformedRequest
 from ..protocol.hexbytes import to_checksummed
-from . import records
-from .grants import Grant
+from . import builders, records, referrals, vault_queries
 from .info import Values, answers, page_of
 
 if TYPE_CHECKING:
     from .core import Core
+
+
+# Vaults.
+
+
+def _vault_of(core: Core, values: Values) -> str:
+    address: str = values["vaultAddress"]
+    if address not in core.state.vaults:
+        raise MalformedRequest(
+            f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them",
+            field="vaultAddress",
+            rule="known",
+            value=address,
+        )
+    return address
+
+
+@answers("vault")
+def vault(core: Core, values: Values) -> dict[str, Any] | None:
+    """One vault, with the user's part in it."""
+    return vault_queries.detail(core, _vault_of(core, values), values["userAddress"])
+
+
+@answers("vaults")
+def vaults(core: Core, values: Values) -> list[dict[str, Any]]:
+    """All vaults, oldest first."""
+    return vault_queries.listed(core, values["userAddress"])
+
+
+@answers("user_vaults")
+def user_vaults(core: Core, values: Values) -> list[dict[str, Any]]:
+    """The vaults a user has shares of."""
+    return vault_queries.parts_of(core, values["userAddress"])
+
+
+@answers("vault_user")
+def vault_user(core: Core, values: Values) -> dict[str, Any] | None:
+    """A user's part of one vault."""
+    return vault_queries.part(core, _vault_of(core, values), values["userAddress"])
+
+
+@answers("vault_history")
+def vault_history(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Value or profit over time, oldest first."""
+    return vault_queries.history(core, _vault_of(core, values), kind=values["type"], interval=values["interval"])
+
+
+@answers("vault_events")
+def vault_events(core: Core, values: Values) -> dict[str, Any]:
+    """What happened in a vault, newest first."""
+    found = vault_queries.events(core, _vault_of(core, values))
+    return page_of(values, len(found), found)
+
+
+@answers("vault_depositors")
+def vault_depositors(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Who has shares, largest first."""
+    return vault_queries.depositors(core, _vault_of(core, values))
+
+
+# Referrals.
+
+
+@answers("referral_code")
+def referral_code(core: Core, values: Values) -> dict[str, Any]:
+    """An account's code and inviter."""
+    return referrals.code(core, values["userAddr"])
+
+
+@answers("referral_summary")
+def referral_summary(core: Core, values: Values) -> dict[str, Any]:
+    """What an account's invitations brought."""
+    return referrals.summary(
+        core, values["userAddr"], period=values["period"], start=values["startTime"], end=values["endTime"]
+    )
+
+
+_SORT_KEYS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "joinTime": lambda row: row["joinTime"],
+    "volume": lambda row: Decimal(row["volume"]),
+    "fees": lambda row: Decimal(row["fees"]),
+    "reward": lambda row: Decimal(row["reward"]),
+}
+
+
+@answers("referrals")
+def invitees(core: Core, values: Values) -> dict[str, Any]:
+    """The invited accounts, sorted and searched as asked."""
+    wanted = (values["search"] or "").lower()
+    found = [row for row in referrals.referrals(core, values["userAddr"]) if wanted in row["userAddr"].lower()]
+    found.sort(key=_SORT_KEYS[values["sortBy"]], reverse=values["sortOrder"] == "desc")
+    return page_of(values, len(found), found, "size")
+
+
+@answers("referral_payouts")
+def referral_payouts(core: Core, values: Values) -> dict[str, Any]:
+    """Rewards that were paid, newest first."""
+    found = referrals.payouts(core, values["userAddr"])
+    return page_of(values, len(found), found, "size")
+
+
+@answers("referral_tiers")
+def referral_tiers(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Reward rates by network volume."""
+    return referrals.tiers()
 
 
 # Builders.
@@ -20,18 +126,14 @@ if TYPE_CHECKING:
 @answers("builder_agents")
 def builder_agents(core: Core, values: Values) -> dict[str, Any]:
     """Authorisations given to a builder, newest first."""
-    known, now = core.state.permissions, core.state.time
-    wanted = values["approveState"]
-    found = [
-        row
-        for at in reversed(known.grants_by_builder.get(values["builder"], ()))
-        for grant in (known.grants[at],)
-        for row in (_builder_agent(grant, now),)
-        if row["approveState"] == wanted
-        and (values["includeExpired"] or not row["expired"])
-        and values["wallet"] in (None, grant.trader)
-        and values["agent"] in (None, grant.agent)
-    ]
+    found = builders.builder_agents(
+        core,
+        values["builder"],
+        wallet=values["wallet"],
+        agent=values["agent"],
+        approve_state=values["approveState"],
+        include_expired=values["includeExpired"],
+    )
     page = page_of(values, len(found), found)
     return {
         "builder": to_checksummed(values["builder"]),
@@ -39,18 +141,6 @@ def builder_agents(core: Core, values: Values) -> dict[str, Any]:
         "pageSize": values["pageSize"],
         "total": page["total"],
         "agents": page["items"],
-    }
-
-
-def _builder_agent(grant: Grant, now: int) -> dict[str, Any]:
-    return {
-        "wallet": to_checksummed(grant.trader),
-        "agent": to_checksummed(grant.agent),
-        "builder": to_checksummed(grant.builder),
-        "maxFeeRate": records.rate(grant.cap),
-        "expiresAt": grant.expires // 1000,
-        "approveState": "REVOKED" if grant.ended else "APPROVED",
-        "expired": now > grant.expires,
     }
 
 

@@ -7,7 +7,8 @@ Cash only moves between accounts here, or enters and leaves by `deposit` and `wi
 where the balances include the venue's own accounts: FEES, ROUNDING (what is left when the payer is rounded up and
 the receiver down), CLEARING (pays and takes realised PnL; its balance is the entry value of all shorts less that of
 all longs, so it is 0 when nobody holds a position) and INSURANCE (pays what nobody else could). The LP vault is an
-account like others. Simulated participants keep totals by business type instead of entries.
+account like others. Simulated participants and the venue's own accounts keep totals by business type instead of
+entries.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ CLEARING = "0x00000000000000000000000000000000000000c1"
 INSURANCE = "0x00000000000000000000000000000000000000a5"
 LP_VAULT = "0x000000000000000000000000000000000000001f"
 VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
+
+TOTALS_ONLY = frozenset({"market", "venue"})
+"""Kinds of accounts that keep totals by business type instead of ledger entries."""
 
 DEPOSIT = "DEPOSIT"
 WITHDRAW = "WITHDRAW"
@@ -65,30 +69,23 @@ def post(core: Core, account: Account, amount: int, kind: str, product: int = 0,
         return
     state = core.state
     account.balance = balance = account.balance + amount
-    account.updated = state.time
-    address = account.address
-    core.desk.touched[address] = account
-    if account.kind == "market":
+    account.updated = time = state.time
+    if account.kind in TOTALS_ONLY:
         account.totals[kind] = account.totals.get(kind, 0) + amount
         return
+    address = account.address
+    core.desk.touched[address] = account
     log = state.history.ledger
-    log.add(
-        address,
-        LedgerEntry(
-            len(log.records) + 1,
-            state.time,
-            core.height,
-            core.tx_hash(),
-            address,
-            kind,
-            amount,
-            balance,
-            product,
-            reference,
-        ),
+    records = log.records
+    index = log.by_account.get(address)
+    if index is None:
+        index = log.by_account[address] = []
+    index.append(len(records))
+    height = 1 + (time - state.genesis_time) // state.block_ms
+    records.append(
+        LedgerEntry(len(records) + 1, time, height, core.tx_hash(), address, kind, amount, balance, product, reference)
     )
-    if account.kind != "venue":
-        core.emit(AccountChanged(address))
+    core.events.append(AccountChanged(address))
 
 
 def move(
@@ -119,13 +116,15 @@ def split(
     accounts = core.state.accounts
     post(core, payer, -paid, kind, product, reference)
     post(core, accounts[receiver], received, kind, product, reference)
-    post(core, accounts[ROUNDING], paid - received, ROUND, product, reference)
+    if paid != received:
+        post(core, accounts[ROUNDING], paid - received, ROUND, product, reference)
 
 
 def realize(core: Core, account: Account, pnl: int, product: int, reference: str = "") -> None:
     """Book realised PnL: the clearing account pays a profit and takes a loss."""
     if pnl:
-        move(core, core.state.accounts[CLEARING], account, pnl, REALIZED_PNL, product, reference)
+        post(core, core.state.accounts[CLEARING], -pnl, REALIZED_PNL)
+        post(core, account, pnl, REALIZED_PNL, product, reference)
 
 
 def assign(core: Core, account: Account, position: Position, amount: int) -> None:

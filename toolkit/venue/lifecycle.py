@@ -53,7 +53,7 @@ def record(core: Core, account: Account, order: Order, reason: str = "") -> None
         reason=reason,
     )
     log.add(order.address, event)
-    core.emit(ev.OrderChanged(event))
+    core.events.append(ev.OrderChanged(event))
 
 
 def accept(core: Core, account: Account, position: Position, order: Order) -> None:

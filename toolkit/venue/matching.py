@@ -9,7 +9,7 @@ from ..products import Product
 from . import events as ev
 from . import fees, ledger, lifecycle, risk
 from .core import Core
-from .positions import grow_leg, note_holder, position_of, record_closed, reduce_leg
+from .positions import grow_leg, position_of, record_closed, reduce_leg
 from .state import (
     CANCELED,
     FILLED,
@@ -166,12 +166,19 @@ def settle(
         pnl = reduce_leg(against, closed, close_value, side < 0)
         if side < 0:
             market.open_interest -= closed
-        ledger.realize(core, account, pnl, product.code, str(order.id))
+        if pnl:
+            ledger.realize(core, account, pnl, product.code, str(order.id))
     if opened:
         grow_leg(into, opened, open_value, time)
         if side > 0:
             market.open_interest += opened
-    note_holder(core, account, position)
+    desk = core.desk
+    desk.touched[order.address] = account
+    if not into.size:
+        if not against.size:
+            desk.holders[order.product].pop(order.address, None)
+    elif into.size == opened:
+        desk.holders[order.product][order.address] = account
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
     if position.mode == ISOLATED:
         gained = pnl - close_fee
@@ -232,8 +239,13 @@ def settle(
         fills = state.history.fills.get(order.address)
         if fills is None:
             fills = state.history.fills[order.address] = []
-        fills.append(len(records))
-        log.add(order.address, event)
+        at = len(records)
+        fills.append(at)
+        index = log.by_account.get(order.address)
+        if index is None:
+            index = log.by_account[order.address] = []
+        index.append(at)
+        records.append(event)
         core.events.append(ev.OrderChanged(event))
         core.events.append(ev.PositionChanged(order.address, order.product))
     if order.group:

@@ -57,16 +57,6 @@ def grow_leg(leg: Leg, quantity: int, value: int, time: int) -> None:
     leg.entered_value += value
 
 
-def note_holder(core: Core, account: Account, position: Position) -> None:
-    """Keep the index of who holds a product, and that the account has to be looked at."""
-    desk = core.desk
-    desk.touched[account.address] = account
-    if position.long.size or position.short.size:
-        desk.holders[position.product][account.address] = account
-    else:
-        desk.holders[position.product].pop(account.address, None)
-
-
 def record_closed(core: Core, account: Account, position: Position, leg: Leg, side: int) -> None:
     """Record the life of a leg that went flat."""
     if account.kind == "market":

@@ -212,31 +212,44 @@ def check_increase(
     _check_notional(core, account, position, table, side, value, mark * unit)
     loss = max(0, side * (price - mark)) * quantity * unit
     counted = max(value, mark * quantity * unit) if side < 0 else value
-    figures = cross(core, account)
-    before = exposure(position, mark * unit, hedge)
-    if side > 0:
-        position.buy_value += counted
-        after = exposure(position, mark * unit, hedge)
-        position.buy_value -= counted
-    else:
-        position.sell_value += counted
-        after = exposure(position, mark * unit, hedge)
-        position.sell_value -= counted
-    if position.mode == ISOLATED:
-        base = held(position, mark * unit)
-        before, after = before - base, after - base
-    leverage = position.leverage
-    initial = figures.initial - required(before, leverage) + required(after, leverage)
+    equity, initial = _after(core, account, position, counted if side > 0 else 0, counted if side < 0 else 0)
     if position.mode == ISOLATED:
         initial += quantity
-    cost = fees.worst_cost(core, account, product, value, quantity)
-    if figures.equity - loss - cost < initial:
-        short_of = initial + loss + cost - figures.equity
+    loss += fees.worst_cost(core, account, product, value, quantity)
+    if equity - loss < initial:
         raise Refused(
             INSUFFICIENT,
-            f"margin: the order needs initial margin {text(initial)} USDC in all and {text(loss + cost)} for fees and "
-            f"the way to mark; equity {text(figures.equity)} is {text(short_of)} short",
+            f"margin: the order needs initial margin {text(initial)} USDC in all and {text(loss)} for fees and "
+            f"the way to mark; equity {text(equity)} is {text(initial + loss - equity)} short",
         )
+
+
+def _after(core: Core, account: Account, own: Position, buys: int, sells: int) -> tuple[int, int]:
+    """Return cross equity and initial margin as `cross` does, with so much more value in opening orders of `own`."""
+    equity, initial = account.balance, 0
+    hedge = account.position_mode == HEDGE
+    markets, desk = core.state.markets, core.desk
+    for code, position in account.positions.items():
+        long, short = position.long.size, position.short.size
+        buy, sell = position.buy_value, position.sell_value
+        if position is own:
+            buy += buys
+            sell += sells
+        elif not (long or short or buy or sell):
+            continue
+        price = markets[code].mark * desk.table(core, code).unit
+        if hedge:
+            needs = (long + short) * price + buy + sell
+        else:
+            needs, other = (long - short) * price + buy, (short - long) * price + sell
+            if other > needs:
+                needs = other
+        if position.mode == ISOLATED:
+            needs -= (long + short) * price
+        else:
+            equity += (long - short) * price - position.long.value + position.short.value
+        initial -= -needs * 100 // position.leverage
+    return equity, initial
 
 
 def _check_notional(

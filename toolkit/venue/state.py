@@ -198,7 +198,7 @@ class Account:
     faucet_time: int = 0
     """Last faucet claim, 0 = never."""
     totals: dict[str, int] = field(default_factory=dict)
-    """Business type → sum of the balance changes that have no ledger entry (simulated participants only)."""
+    """Business type → sum of the balance changes that have no ledger entry (participants, the venue's own accounts)."""
 
 
 @dataclass(slots=True)

@@ -13,14 +13,17 @@ class Triggers:
     Entries of orders that ended or changed stay until they come up; whoever takes them looks at the order.
     """
 
-    __slots__ = ("_heaps",)
+    __slots__ = ("_heaps", "entries")
 
     def __init__(self) -> None:
+        self.entries = 0
+        """Number of entries, waiting or stale."""
         self._heaps: dict[tuple[int, bool], list[tuple[int, int, str]]] = {}
 
     def add(self, order: Order) -> None:
         """Let an order wait for its trigger."""
         heap = self._heaps.setdefault((order.trigger_by, order.trigger_up), [])
+        self.entries += 1
         heappush(heap, (order.trigger if order.trigger_up else -order.trigger, order.id, order.address))
 
     def due(self, by: int, price: int) -> list[tuple[int, str, int]]:
@@ -32,15 +35,13 @@ class Triggers:
                 while heap and (heap[0][0] <= price if up else -heap[0][0] >= price):
                     key, order_id, address = heappop(heap)
                     found.append((order_id, address, abs(key)))
+        self.entries -= len(found)
         return found
-
-    def sizes(self) -> int:
-        """Return the number of entries, waiting or stale."""
-        return sum(map(len, self._heaps.values()))
 
     def rebuild(self, orders: list[Order]) -> None:
         """Keep exactly these orders."""
         self._heaps.clear()
+        self.entries = len(orders)
         for order in orders:
             key = (order.trigger if order.trigger_up else -order.trigger, order.id, order.address)
             self._heaps.setdefault((order.trigger_by, order.trigger_up), []).append(key)

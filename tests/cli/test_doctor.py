@@ -1,0 +1,177 @@
+"""`toolkit doctor` explains the usual troubles, ends with the right code, and never shows a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import toolkit
+from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, META, NOW, Clock, FakeVenue, enveloped, session
+from toolkit.__main__ import main
+from toolkit.cli import doctor
+from toolkit.venue.local import LocalVenue
+
+AGENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+
+
+@pytest.fixture(autouse=True)
+def _clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
+    for name in ("TOOLKIT_AGENT_KEY", "TOOLKIT_MASTER_KEY", "TOOLKIT_ACCOUNT", *doctor.PROXIES):
+        monkeypatch.delenv(name, raising=False)
+
+
+def findings(venue: Any, variables: dict[str, str] | None = None, **options: Any) -> dict[str, doctor.Finding]:
+    s = session(venue, **options)
+    return {finding.name: finding for finding in doctor.examine(s, variables or {})}
+
+
+class Answers:
+    """A venue whose answers are written down by path."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.headers = {"x-venue-time": str(NOW)}
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        answer = self.answers.get(request.url.path.split("/")[-1].replace("-", "_"), [])
+        if isinstance(answer, Exception | httpx.Response):
+            return self.fail(answer, request)
+        return enveloped(0, "success", answer, headers=self.headers)
+
+    @staticmethod
+    def fail(answer: Exception | httpx.Response, request: httpx.Request) -> httpx.Response:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def test_locally_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    for words in ("versions", "environment  local, in this process", "4 listed: BTCUSDC", "agrees with", "10,000.00"):
+        assert words in text
+    assert "FAIL" not in text
+    assert "1. trade: python -m toolkit quickstart" in text
+
+
+def test_a_served_venue_shows_that_the_agent_is_not_approved_yet(capsys: pytest.CaptureFixture[str]) -> None:
+    with LocalVenue(market=False) as venue, venue.serve(0) as served:
+        assert main(["doctor", "--env", "local", "--base-url", served.base_url]) == 1
+        assert "is not approved" in capsys.readouterr().out
+        with toolkit.connect(served.environment) as s:
+            s.exchange.approve_agent()
+        assert main(["doctor", "--env", "local", "--base-url", served.base_url]) == 0
+
+
+def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--env", "local", "--base-url", "http://127.0.0.1:9", "--timeout", "2"]) == 1
+    text = capsys.readouterr().out
+    assert "FAIL  reachable" in text
+    assert "python -m toolkit venue" in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (httpx.ConnectError("no route"), "check the address and the network"),
+        (httpx.ReadTimeout("slow"), "firewall or proxy"),
+        (httpx.Response(200, text="<html>log in</html>"), "log-in page"),
+        (httpx.Response(403, text="forbidden"), "something else than the venue"),
+        (httpx.Response(200, json={"code": 40006, "message": "not here"}), "does not serve this location"),
+        (httpx.Response(200, json={"code": 40280, "message": "halted"}), "try again later"),
+    ],
+)
+def test_a_venue_that_can_not_be_reached_is_explained(answer: Any, advice: str) -> None:
+    found = findings(Answers(product_meta=answer))
+    assert found["reachable"].state == "fail"
+    assert advice in found["reachable"].advice
+
+
+@pytest.mark.parametrize(
+    ("now", "state"), [(NOW + 500, "ok"), (NOW - 5_000, "warn"), (NOW + 5_000, "warn"), (NOW - 40_000, "fail")]
+)
+def test_a_clock_that_is_off_is_told(now: int, state: str) -> None:
+    found = findings(Answers(product_meta=META), clock=Clock(now))["clock"]
+    assert found.state == state
+    assert (state == "ok") == ("NTP" not in found.advice)
+
+
+def test_a_venue_without_time_or_products() -> None:
+    empty = Answers(product_meta={"perpProducts": []})
+    empty.headers = {}
+    found = findings(empty)
+    assert found["clock"].state == "note"
+    assert found["products"].state == "warn"
+    assert "lists no products" in found["products"].text
+
+
+def test_a_broken_product_row_is_told_and_the_others_work() -> None:
+    found = list(
+        doctor.examine(session(Answers(product_meta={**META, "perpProducts": [*META["perpProducts"], {}]})), {})
+    )
+    states = [finding.state for finding in found if finding.name == "products"]
+    assert states == ["warn", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "state", "words"),
+    [
+        ([], "fail", "not approved by any account"),
+        ([{"status": 2}], "fail", "was revoked"),
+        ([{"status": 1, "agentName": "bot", "expiresAt": NOW - 1}], "fail", "ended 2025-12-31 23:59 UTC"),
+        ([{"status": 1, "agentName": "bot", "expiresAt": NOW + 60_000}], "warn", "in less than a day"),
+        ([{"status": 1, "agentName": "bot", "expiresAt": NOW + 9 * doctor.DAY_MS}], "ok", "until 2026-01-10"),
+        ([{"status": 1, "agentName": "bot"}], "ok", "approved as 'bot'"),
+    ],
+)
+def test_the_agent_is_looked_at(rows: list[dict[str, Any]], state: str, words: str) -> None:
+    found = findings(Answers(product_meta=META, agent=rows))["agent"]
+    assert (found.state, words in found.text) == (state, True)
+    assert state == "ok" or "approve_agent" in found.advice
+
+
+def test_an_account_without_funds_is_told_where_they_come_from() -> None:
+    wallet = [{"equity": "0"}]
+    assert "faucet_claim" in findings(Answers(product_meta=META, wallet=wallet))["account"].advice
+    assert "deposit" in findings(Answers(product_meta=META, wallet=wallet), environment="mainnet")["account"].advice
+    found = findings(Answers(product_meta=META, wallet=[{"equity": "12.5"}]))["account"]
+    assert (found.state, found.text) == ("ok", f"{MASTER} has an equity of 12.50 USDC")
+
+
+def test_a_proxy_is_shown_without_its_password() -> None:
+    found = findings(Answers(product_meta=META), {"HTTPS_PROXY": "http://me:secret@proxy.example:3128"})["proxy"]
+    assert found.text == "HTTPS_PROXY sends requests through http://proxy.example:3128"
+
+
+def test_keys_are_looked_for_and_never_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOOLKIT_AGENT_KEY", AGENT_KEY)
+    monkeypatch.setenv("MINE", MASTER_KEY)
+    main(["doctor", "--master-key-env", "MINE"])
+    text = capsys.readouterr().out
+    assert f"agent {AGENT}, master {MASTER}" in text
+    assert AGENT_KEY[2:] not in text
+    assert MASTER_KEY[2:] not in text
+    monkeypatch.setenv("TOOLKIT_AGENT_KEY", AGENT_KEY[:-3])
+    assert main(["doctor"]) == 1
+    text = capsys.readouterr().out
+    assert "the key in TOOLKIT_AGENT_KEY has 61 characters" in text
+    assert AGENT_KEY[2:-3] not in text
+
+
+def test_without_keys_or_account_reading_still_works() -> None:
+    found = findings(FakeVenue(), wallet=None)
+    assert found["reachable"].state == "ok"
+    assert "agent" not in found
+    assert "account" not in found
+
+
+def test_lines_fit_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["doctor"])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80

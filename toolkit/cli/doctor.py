@@ -1,0 +1,299 @@
+"""`toolkit doctor`: looks at what usually goes wrong, and says what to do next. It never shows a key."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+import textwrap
+import time
+import warnings
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ..errors import (
+    BadAnswer,
+    Disconnected,
+    ExchangeError,
+    HttpStatus,
+    LocationNotSupported,
+    NotSent,
+    TimedOut,
+    ToolkitError,
+    TransportError,
+    WalletError,
+)
+
+if TYPE_CHECKING:
+    from ..session import Session
+    from ..wallet import Wallet
+
+PACKAGES = ("pandas", "httpx", "eth-account", "coincurve", "protobuf", "websockets", "ipywidgets", "anywidget")
+PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
+SKEW_WARN_MS = 2_000
+SKEW_FAIL_MS = 30_000
+"""An order expires a minute after it is signed; a clock that is off by half of that is a matter of time."""
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: `state` is ok, note, warn or fail; `advice` says what to do about it."""
+
+    name: str
+    state: str
+    text: str
+    advice: str = ""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "--env", choices=("local", "testnet", "mainnet"), default="local", help="environment to look at"
+    )
+    parser.add_argument("--base-url", metavar="URL", help="another address of it, e.g. http://127.0.0.1:8645")
+    parser.add_argument(
+        "--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key"
+    )
+    parser.add_argument(
+        "--master-key-env", metavar="NAME", default="TOOLKIT_MASTER_KEY", help="variable of the master key"
+    )
+    parser.add_argument("--account", metavar="ADDRESS", help="the master's address, where no key tells it")
+    parser.add_argument("--timeout", type=float, default=5.0, help="seconds to wait for an answer (default 5)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the findings; return 0 when nothing is broken, 1 otherwise."""
+    from ..client.transport import NO_RETRY
+    from ..session import connect
+
+    findings = []
+    for finding in versions():
+        findings.append(_printed(finding))
+    wallet, finding = keys(args.agent_key_env, args.master_key_env, args.account, os.environ)
+    findings.append(_printed(finding))
+    try:
+        session = connect(
+            args.env,
+            base_url=args.base_url,
+            wallet=wallet,
+            account=args.account if wallet is None else None,
+            timeout=args.timeout,
+            retry=NO_RETRY,
+        )
+    except ToolkitError as error:
+        findings.append(_printed(Finding("environment", "fail", str(error), "mend the arguments above")))
+    else:
+        with session:
+            for finding in examine(session, os.environ):
+                findings.append(_printed(finding))
+    _conclude(findings)
+    return 1 if any(finding.state == "fail" for finding in findings) else 0
+
+
+def versions() -> Iterator[Finding]:
+    """Look at Python and the packages this runs on."""
+    from .. import __version__
+
+    if sys.version_info[:2] < (3, 11) or sys.version_info[:2] > (3, 13):
+        advice = "use Python 3.11, 3.12 or 3.13"
+        yield Finding("python", "warn", f"{platform.python_version()} is not one the toolkit is tested on", advice)
+    found, missing = [], []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(name)
+    text = f"toolkit {__version__}, Python {platform.python_version()} on {platform.system()}, {', '.join(found)}"
+    yield Finding("versions", "ok", text)
+    if missing:
+        advice = "install the toolkit again in this Python: python -m pip install -e ."
+        yield Finding("packages", "fail", f"not installed: {', '.join(missing)}", advice)
+
+
+def keys(agent: str, master: str, account: str | None, variables: Mapping[str, str]) -> tuple[Wallet | None, Finding]:
+    """Look for keys in the environment variables of these names; addresses are shown, keys never."""
+    from ..wallet import Wallet
+
+    if not variables.get(agent) and not variables.get(master):
+        text = f"no key in {agent} or {master}: reading works, trading does not (locally a development wallet trades)"
+        return None, Finding("keys", "note", text)
+    try:
+        wallet = Wallet.from_env(agent, master, account=account, variables=variables)
+    except WalletError as error:
+        return None, Finding("keys", "fail", str(error), "put 64 hex digits, with or without 0x, into that variable")
+    roles = [f"{role} {address}" for role, address in (("agent", wallet.agent), ("master", wallet.master)) if address]
+    return wallet, Finding("keys", "ok", ", ".join(roles))
+
+
+def examine(session: Session, variables: Mapping[str, str]) -> Iterator[Finding]:
+    """Look at an environment: address, proxy, reachability, clock, products, agent, account."""
+    environment = session.environment
+    where = "in this process" if session.venue is not None else environment.base_url
+    chain = environment.chain
+    yield Finding("environment", "ok", f"{environment.name}, {where}, chain {chain.chain_id} ({chain.dex_chain})")
+    if session.venue is None:
+        yield from _proxies(variables)
+    reached = yield from _reach(session)
+    if not reached:
+        return
+    yield from _agent(session)
+    yield from _account(session)
+
+
+def _proxies(variables: Mapping[str, str]) -> Iterator[Finding]:
+    for name in PROXIES:
+        if variables.get(name):
+            place = urlsplit(variables[name])
+            shown = f"{place.scheme}://{place.hostname}" + (f":{place.port}" if place.port else "")
+            yield Finding("proxy", "note", f"{name} sends requests through {shown}", "")
+            return
+
+
+def _reach(session: Session) -> Generator[Finding, None, bool]:
+    """Fetch the product list: whether anybody answers, how fast, what time it is there, and what is listed."""
+    from ..client.catalogue import PATH
+    from ..client.drive import Fetch
+    from ..client.transport import NO_RETRY, read, venue_time
+    from ..products import ProductTable
+
+    began = time.perf_counter()
+    try:
+        envelope = session._driver.run(read(Fetch("GET", PATH), NO_RETRY))
+    except (TransportError, ExchangeError) as error:
+        yield Finding("reachable", "fail", str(error), _unreachable(error))
+        return False
+    took = (time.perf_counter() - began) * 1000
+    yield Finding("reachable", "ok", f"answered in {took:.0f} ms")
+    yield _clock(venue_time(envelope.reply.headers), session._surroundings.now())
+    with warnings.catch_warnings(record=True) as broken:
+        warnings.simplefilter("always")
+        table = ProductTable.from_meta(envelope.data if isinstance(envelope.data, dict) else {})
+    for warning in broken:
+        yield Finding("products", "warn", str(warning.message), "the other products work; tell the venue")
+    if table:
+        yield Finding("products", "ok", f"{len(table)} listed: {', '.join(list(table)[:8])}")
+    else:
+        advice = "wait for the venue to list products, or practise locally: python -m toolkit quickstart"
+        yield Finding("products", "warn", "the venue answers but lists no products, so nothing can be traded", advice)
+    return True
+
+
+def _unreachable(error: Exception) -> str:
+    if isinstance(error, NotSent):
+        return "check address and network; behind a proxy set HTTPS_PROXY; start a local venue: python -m toolkit venue"
+    if isinstance(error, TimedOut | Disconnected):
+        return "try again; if it stays, a firewall or proxy swallows the connection, or the venue is down"
+    if isinstance(error, HttpStatus | BadAnswer):
+        return "something else than the venue answers there: a proxy, a log-in page, a wrong address; try a browser"
+    if isinstance(error, LocationNotSupported):
+        return "the venue does not serve this location; the local venue works anywhere"
+    return "the venue refused a public query; try again later"
+
+
+def _clock(theirs: int | None, ours: int) -> Finding:
+    from ..client.delivery import skew_words
+
+    if theirs is None:
+        return Finding("clock", "note", "the venue's answers carry no time, so this clock can't be compared")
+    words = skew_words(ours - theirs)
+    if abs(ours - theirs) < SKEW_WARN_MS:
+        return Finding("clock", "ok", words)
+    state = "fail" if abs(ours - theirs) >= SKEW_FAIL_MS else "warn"
+    advice = "set this machine's clock by the network (NTP): orders carry times, and late ones are refused with 40208"
+    return Finding("clock", state, words, advice)
+
+
+def _agent(session: Session) -> Iterator[Finding]:
+    agent = session.wallet.agent if session.wallet else None
+    if agent is None:
+        return
+    query = (("userAddr", agent), ("role", "AGENT"))
+    try:
+        rows = session._driver.run(session._rows("/info/account/agent", query))
+    except (TransportError, ExchangeError) as error:
+        yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
+        return
+    active = [row for row in rows if str(row.get("status")) in ("1", "ACTIVE")]
+    now = session._surroundings.now()
+    if not active:
+        was = "was revoked" if rows else "is not approved by any account"
+        yield Finding("agent", "fail", f"{agent} {was}", _approve(session))
+        return
+    for row in active:
+        yield _approval(session, row, now)
+
+
+def _approval(session: Session, row: Mapping[str, Any], now: int) -> Finding:
+    name, expires = row.get("agentName"), int(row.get("expiresAt") or 0)
+    text = f"approved as {name!r} by {row.get('masterAddress')}"
+    if not expires:
+        return Finding("agent", "ok", text)
+    until = datetime.fromtimestamp(expires / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if expires < now:
+        return Finding("agent", "fail", f"{text}, but that ended {until}", _approve(session))
+    if expires - now < DAY_MS:
+        return Finding("agent", "warn", f"{text} until {until}, in less than a day", _approve(session))
+    return Finding("agent", "ok", f"{text} until {until}")
+
+
+def _approve(session: Session) -> str:
+    how = "session.exchange.approve_agent(validity_seconds=7 * 86400)"
+    if session.wallet is not None and session.wallet.master:
+        return f"approve it: {how}"
+    return f"approve it with a session that has the master key: {how}"
+
+
+def _account(session: Session) -> Iterator[Finding]:
+    try:
+        address = session._driver.run(session._account())
+    except WalletError as error:
+        if session.wallet is not None:
+            yield Finding("account", "warn", str(error), "set TOOLKIT_ACCOUNT to the master's address")
+        return
+    except (TransportError, ExchangeError) as error:
+        yield Finding("account", "warn", f"it can't be looked up: {error}")
+        return
+    try:
+        rows = session._driver.run(session._rows("/info/account/wallet", (("userAddr", address),)))
+    except (TransportError, ExchangeError) as error:
+        yield Finding("account", "warn", f"{address}: its balance can't be read: {error}")
+        return
+    equity = sum((Decimal(str(row.get("equity") or 0)) for row in rows), Decimal(0))
+    if equity > 0:
+        yield Finding("account", "ok", f"{address} has an equity of {equity:,.2f} USDC")
+        return
+    if session.environment.is_mainnet:
+        advice = "deposit at least 10 USDC"
+    else:
+        advice = "claim test funds with the master key: session.exchange.faucet_claim()"
+    yield Finding("account", "warn", f"{address} has no funds", advice)
+
+
+def _printed(finding: Finding) -> Finding:
+    mark = {"ok": "ok  ", "note": "note", "warn": "WARN", "fail": "FAIL"}[finding.state]
+    _wrapped(f"  {mark}  {finding.name:<12} ", finding.text)
+    return finding
+
+
+def _wrapped(head: str, text: str) -> None:
+    """Print text after its head, within the width of the terminal."""
+    width = max(60, min(120, shutil.get_terminal_size((100, 24)).columns))
+    print(textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head)), flush=True)
+
+
+def _conclude(findings: list[Finding]) -> None:
+    steps = [finding for finding in findings if finding.advice and finding.state in ("warn", "fail")]
+    print("\nWhat to do next")
+    for number, finding in enumerate(steps, 1):
+        _wrapped(f"  {number}. ", f"{finding.name}: {finding.advice}")
+    if not any(finding.state == "fail" for finding in findings):
+        ready = "trade: python -m toolkit quickstart shows how, python -m toolkit lab opens the walkthroughs"
+        _wrapped(f"  {len(steps) + 1}. ", ready)

@@ -1,0 +1,134 @@
+"""Long reads: page after page of a query, complete and without doubles while new rows arrive, resumable.
+
+Rows come newest first. A page number is no anchor, because every new row pushes the others down a place; the time of
+the oldest row read so far is one. So each request asks for the first page up to that time (both ends of a window are
+included) and the rows that were seen already are dropped by their id. Where more rows than a page share one
+millisecond, further pages of that same window are read. Queries without a window are read by page number, which doubles
+rows when new ones arrive but never skips any, as rows are only added in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..protocol.info import Endpoint
+from .drive import Flow, Reply
+from .frames import data_of
+from .info import Query
+from .progress import Progress
+
+PAGE_SIZE = 500
+"""Rows asked for at once; a venue that gives fewer is followed all the same."""
+
+Ask = Callable[[Query], Flow[Reply]]
+
+
+@dataclass
+class Read:
+    """A long read on its way. It can be taken up again after a failure with `run`.
+
+    Attributes: `endpoint`, `query` (without page, window end), `start` and `end` of the window (ms, None is open),
+    `rows` by identity in the order of arrival, `pages` (answers as they came), `done`.
+    """
+
+    endpoint: Endpoint
+    query: Query
+    start: int | None = None
+    end: int | None = None
+    rows: dict[tuple[str, ...], Mapping[str, Any]] = field(default_factory=dict)
+    pages: list[bytes] = field(default_factory=list)
+    done: bool = False
+    _anchor: int | None = None
+    _page: int = 1
+    _in_window: int = 0
+    _newest: int | None = None
+
+    def run(self, ask: Ask, progress: Progress) -> Flow[None]:
+        """Read until nothing is left. An error leaves what was read in place; run again to go on."""
+        if self.rows:
+            yield from self._catch_up(ask)
+        while not self.done:
+            yield from self._step(ask, progress)
+        if self.endpoint.record.changing and self._newest is not None and len(self.pages) > 1:
+            yield from self._refresh(ask, self._newest)
+
+    def newest_first(self) -> list[Mapping[str, Any]]:
+        """Return the rows by time, newest first; rows of one millisecond as the venue ordered them."""
+        if not self._windowed:
+            return list(self.rows.values())
+        return sorted(self.rows.values(), key=self._time, reverse=True)
+
+    @property
+    def _windowed(self) -> bool:
+        return "endTime" in self.endpoint.params and bool(self.endpoint.record.time)
+
+    def _time(self, row: Mapping[str, Any]) -> int:
+        return int(row.get(self.endpoint.record.time) or 0)
+
+    def _step(self, ask: Ask, progress: Progress) -> Flow[None]:
+        """Ask for one page, keep what is new of it and move the anchor."""
+        reply = yield from ask(self._ask_for(self._page, self.end if self._anchor is None else self._anchor))
+        data = data_of(reply.body)
+        rows = [row for row in self.endpoint.rows(data) if isinstance(row, Mapping)]
+        if not self.pages and rows and self._windowed:
+            self._newest = max(map(self._time, rows))
+        self.pages.append(reply.body)
+        fresh = self._keep(rows)
+        self._in_window += len(rows)
+        total = self.endpoint.total(data)
+        if len(self.pages) == 1:
+            progress.expect(total)
+        progress.add(len(fresh))
+        self.done = not rows or (total is not None and self._in_window >= total)
+        oldest = min(map(self._time, fresh)) if fresh and self._windowed else None
+        if oldest is not None and oldest != self._anchor:
+            self._anchor, self._page, self._in_window = oldest, 1, 0
+        else:
+            self._page += 1
+
+    def _keep(self, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        fresh = []
+        for row in rows:
+            key = identity(self.endpoint, row)
+            if key not in self.rows:
+                fresh.append(row)
+                self.rows[key] = row
+        return fresh
+
+    def _catch_up(self, ask: Ask) -> Flow[None]:
+        """After an interruption: read what is newer than the newest row, or has changed since."""
+        if not self._windowed or self.end is not None:
+            return
+        newest = max(map(self._time, self.rows.values()))
+        again = Read(self.endpoint, self.query, start=newest)
+        yield from again.run(ask, Progress.silent())
+        self.pages += again.pages
+        self.rows = {**again.rows, **{key: row for key, row in self.rows.items() if key not in again.rows}}
+
+    def _refresh(self, ask: Ask, since: int) -> Flow[None]:
+        """Read rows that changed since a time (states of orders move to the front) and put them in place of the old."""
+        again = Read(self.endpoint, self.query, start=since, end=self.end)
+        yield from again.run(ask, Progress.silent())
+        self.pages += again.pages
+        self.rows |= again.rows
+
+    @property
+    def _size(self) -> int:
+        high = self.endpoint.params[self.endpoint.size_param].high or PAGE_SIZE
+        return min(PAGE_SIZE, high)
+
+    def _ask_for(self, page: int, end: int | None) -> Query:
+        pairs = list(self.query)
+        if self.start is not None:
+            pairs.append(("startTime", str(self.start)))
+        if end is not None and self._windowed:
+            pairs.append(("endTime", str(end)))
+        return (*pairs, ("page", str(page)), (self.endpoint.size_param, str(self._size)))
+
+
+def identity(endpoint: Endpoint, row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what tells a row from the others: its identity fields, or all of it where one of them is missing."""
+    key = tuple(str(row.get(name, "")) for name in endpoint.record.identity)
+    return key if key and all(key) else tuple(f"{name}={row[name]}" for name in sorted(row))

@@ -1,0 +1,47 @@
+"""A progress bar for long reads that shows up only when a read takes long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+DELAY = 2.0
+"""Seconds after which a bar appears."""
+
+
+class Progress:
+    """Counts rows. `shown` True shows a bar at once, False never, None after DELAY seconds."""
+
+    def __init__(self, what: str, shown: bool | None = None) -> None:
+        self._what = what
+        self._shown = shown
+        self._bar: Any = None
+        self._total: int | None = None
+
+    @classmethod
+    def silent(cls) -> Progress:
+        """Return one that never shows."""
+        return cls("", shown=False)
+
+    def expect(self, total: int | None) -> None:
+        """Say how many rows there will be; None leaves it as it is."""
+        if total is not None:
+            self._total = total
+            if self._bar is not None:
+                self._bar.total = total
+
+    def add(self, count: int) -> None:
+        """Count rows."""
+        if self._shown is False:
+            return
+        if self._bar is None:
+            from tqdm.auto import tqdm
+
+            delay = 0.0 if self._shown else DELAY
+            self._bar = tqdm(desc=self._what, total=self._total, unit=" rows", delay=delay, leave=False)
+        self._bar.update(count)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
