@@ -1,0 +1,446 @@
+"""Figures of frames with matplotlib: candles, depth, equity and drawdown, funding, positions over time.
+
+Each function takes a frame as the session gives it and returns the Axes it drew on (two of them where it says so). The
+colours are Okabe and Ito's, which colour-blind people can tell apart; rising candles are also hollow and falling ones
+filled. `theme` is "light", "dark" or a `Theme`; `EAST_ASIAN` has red rise and `use` sets what holds by default.
+
+>>> LIGHT.up, EAST_ASIAN.up
+('#009E73', '#D55E00')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours of a figure. `up` and `down` are rise and fall, gain and loss, bid and ask; `lines` are for series."""
+
+    paper: str = "#ffffff"
+    ink: str = "#1d2530"
+    faint: str = "#66707c"
+    grid: str = "#e4e8ec"
+    up: str = "#009E73"
+    down: str = "#D55E00"
+    lines: tuple[str, ...] = ("#0072B2", "#E69F00", "#CC79A7", "#009E73", "#D55E00", "#56B4E9")
+
+    def with_colours(self, **colours: Any) -> Theme:
+        """Return the theme with other colours, e.g. `LIGHT.with_colours(up="navy", down="orange")`."""
+        return replace(self, **colours)
+
+    def swapped(self) -> Theme:
+        """Return the theme with the colours of rise and fall exchanged."""
+        return replace(self, up=self.down, down=self.up)
+
+
+LIGHT = Theme()
+DARK = Theme(
+    paper="#14181f",
+    ink="#e8ecf1",
+    faint="#9aa5b1",
+    grid="#2b323c",
+    up="#2ec4a0",
+    down="#ff8a4c",
+    lines=("#56B4E9", "#E69F00", "#e59bc6", "#2ec4a0", "#ff8a4c", "#F0E442"),
+)
+EAST_ASIAN = LIGHT.swapped()
+"""Rise in red, fall in green, as usual in East Asia."""
+
+_NAMED = {"light": LIGHT, "dark": DARK, "east-asian": EAST_ASIAN, "east-asian-dark": DARK.swapped()}
+_default = LIGHT
+
+BIDS = frozenset({"BID", "BUY", "BIDS"})
+MANY = 400
+"""From this many candles on, bodies are drawn without outlines."""
+HEADROOM = 0.04
+
+
+def use(theme: Theme | str) -> Theme:
+    """Make a theme the one that holds where none is given, and return it. Raises ValueError for an unknown name."""
+    global _default
+    _default = _theme(theme)
+    return _default
+
+
+def _theme(theme: Theme | str | None) -> Theme:
+    if theme is None:
+        return _default
+    if isinstance(theme, Theme):
+        return theme
+    if theme not in _NAMED:
+        raise ValueError(f"theme {theme!r} is not known; use one of {', '.join(_NAMED)}, or a Theme")
+    return _NAMED[theme]
+
+
+# The figures.
+
+
+def candles(
+    klines: pd.DataFrame,
+    *,
+    volume: bool = True,
+    title: str | None = None,
+    theme: Theme | str | None = None,
+    ax: Axes | None = None,
+) -> Axes | tuple[Axes, Axes]:
+    """Draw candles, with the traded volume under them.
+
+    `klines` is a frame of `session.klines` (index or column `time`; open, high, low, close, volume). Returns the Axes
+    of the prices and that of the volume; with `volume=False`, or on an `ax` of yours, only the Axes of the prices. A
+    time without candles stays empty.
+    """
+    colours = _theme(theme)
+    with _styled(colours):
+        frame = _by_time(klines)
+        lower: Axes | None = None
+        if ax is None:
+            figure = _figure(colours, height=5.6 if volume else 4.6)
+            if volume:
+                ax, lower = figure.subplots(2, sharex=True, height_ratios=(3.2, 1), gridspec_kw={"hspace": 0.06})
+            else:
+                ax = figure.subplots()
+        assert ax is not None
+        _draw_candles(ax, frame, colours)
+        _finish(ax, title or _candle_title(frame), "price (USDC)", colours)
+        if lower is None:
+            ax.set_xlabel("time (UTC)")
+            return ax
+        _draw_volume(lower, frame, colours)
+        _finish(lower, "", f"volume{_base_unit(frame)}", colours)
+        ax.tick_params(labelbottom=False)
+        lower.set_xlabel("time (UTC)")
+        return ax, lower
+
+
+def depth(
+    book: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw how much rests in the book up to each price, bids to the left and asks to the right.
+
+    `book` has columns side (BID or ASK; BUY or SELL), price (USDC) and quantity (base units), in any order of rows.
+    """
+    import numpy as np
+
+    colours = _theme(theme)
+    with _styled(colours):
+        ax = ax or _figure(colours, height=4.2).subplots()
+        is_bid = book["side"].astype(str).str.upper().isin(BIDS).to_numpy()
+        prices = book["price"].astype("float64").to_numpy()
+        quantities = book["quantity"].astype("float64").to_numpy()
+        best = []
+        for mask, falling, colour, label in (
+            (is_bid, True, colours.up, "bids"),
+            (~is_bid, False, colours.down, "asks"),
+        ):
+            if not mask.any():
+                continue
+            order = np.argsort(prices[mask])[:: -1 if falling else 1]
+            levels, totals = prices[mask][order], np.cumsum(quantities[mask][order])
+            levels, totals = np.concatenate([levels[:1], levels]), np.concatenate([[0.0], totals])
+            ax.step(levels, totals, where="post", color=colour, linewidth=1.6, label=label)
+            ax.fill_between(levels, totals, step="post", color=colour, alpha=0.18, linewidth=0)
+            best.append(levels[0])
+        if len(best) == 2:
+            middle = (best[0] + best[1]) / 2
+            ax.axvline(middle, color=colours.faint, linewidth=0.9, linestyle=(0, (4, 3)))
+            ax.annotate(
+                f"mid {middle:,.10g}", (middle, 1), xycoords=("data", "axes fraction"), xytext=(5, -12),
+                textcoords="offset points", color=colours.faint, fontsize=8.5,
+            )  # fmt: skip
+        ax.set_ylim(bottom=0)
+        _finish(ax, title or "Order book depth", "cumulative quantity (base units)", colours)
+        ax.set_xlabel("price (USDC)")
+        _plain_numbers(ax.xaxis)
+        if best:
+            _legend(ax, colours)
+        return ax
+
+
+def equity(
+    curve: pd.DataFrame | pd.Series[Any], *, title: str | None = None, theme: Theme | str | None = None
+) -> tuple[Axes, Axes]:
+    """Draw equity over time and, under it, how far it is below its highest value so far.
+
+    `curve` is a Series by time, or a frame with a column equity (or balance, as the ledger's; USDC) and index or column
+    time. Returns the Axes of the equity and that of the drawdown.
+    """
+    colours = _theme(theme)
+    with _styled(colours):
+        values = _equity_series(curve)
+        peak = values.cummax()
+        drawdown = ((values - peak) / peak.where(peak > 0)).fillna(0.0) * 100
+        upper, lower = _figure(colours, height=5.2).subplots(
+            2, sharex=True, height_ratios=(2.6, 1), gridspec_kw={"hspace": 0.08}
+        )
+        line = colours.lines[0]
+        upper.plot(values.index, values.to_numpy(), color=line, linewidth=1.7, drawstyle="steps-post")
+        if len(values):
+            upper.axhline(values.iloc[0], color=colours.faint, linewidth=0.8, linestyle=(0, (4, 3)))
+            change = values.iloc[-1] - values.iloc[0]
+            upper.annotate(
+                f"{values.iloc[-1]:,.2f}  ({change:+,.2f})", (1, 1), xycoords="axes fraction", xytext=(0, 6),
+                textcoords="offset points", ha="right", color=colours.up if change >= 0 else colours.down,
+                fontsize=9.5, fontweight="bold",
+            )  # fmt: skip
+            lower.fill_between(
+                drawdown.index, drawdown.to_numpy(), 0, step="post", color=colours.down, alpha=0.3, linewidth=0
+            )
+            lower.plot(drawdown.index, drawdown.to_numpy(), color=colours.down, linewidth=1.1, drawstyle="steps-post")
+        lower.set_ylim(min(float(drawdown.min()) * 1.15 if len(drawdown) else 0.0, -0.01), 0)
+        _finish(upper, title or "Equity", "equity (USDC)", colours)
+        _finish(lower, "", "drawdown (%)", colours)
+        _plain_numbers(upper.yaxis)
+        upper.tick_params(labelbottom=False)
+        lower.set_xlabel("time (UTC)")
+        return upper, lower
+
+
+def funding(
+    rates: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw funding: rates of a product, or what an account paid and received.
+
+    `rates` is a frame of `session.funding_rate_history` (bars are % an interval) or `session.funding_payments` (bars
+    are USDC; negative is paid). The line is the sum so far.
+    """
+    colours = _theme(theme)
+    paid = "amount" in rates.columns
+    with _styled(colours):
+        ax = ax or _figure(colours, height=4.2).subplots()
+        frame = _by_time(rates)
+        values = frame["amount" if paid else "funding_rate"].astype("float64") * (1 if paid else 100)
+        summed = values.groupby(level=0).sum()
+        fill = [colours.up if value >= 0 else colours.down for value in summed]
+        ax.bar(summed.index, summed.to_numpy(), width=_bar_width(summed.index), color=fill, alpha=0.85, linewidth=0)
+        ax.axhline(0, color=colours.faint, linewidth=0.8)
+        ax.plot(
+            summed.index, summed.cumsum().to_numpy(), color=colours.lines[0], linewidth=1.5, drawstyle="steps-post",
+            label="sum so far",
+        )  # fmt: skip
+        unit = "USDC, negative is paid" if paid else "% an interval"
+        _finish(ax, title or _funding_title(frame, paid), f"funding ({unit})", colours)
+        ax.set_xlabel("time (UTC)")
+        if len(summed):
+            _legend(ax, colours)
+        return ax
+
+
+def positions(
+    held: pd.DataFrame, *, title: str | None = None, theme: Theme | str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw signed position sizes over time, long above zero and short below, a line a product.
+
+    `held` is a frame of `session.fills` (sizes are added up from flat), or one with a column of sizes for each product
+    and times as index.
+    """
+    colours = _theme(theme)
+    with _styled(colours):
+        ax = ax or _figure(colours, height=4.2).subplots()
+        sizes = _sizes(held)
+        shown = list(sizes.columns)
+        for number, symbol in enumerate(shown):
+            colour = colours.lines[number % len(colours.lines)]
+            values = sizes[symbol].to_numpy()
+            ax.plot(sizes.index, values, color=colour, linewidth=1.6, drawstyle="steps-post", label=str(symbol))
+            ax.fill_between(sizes.index, values, 0, step="post", color=colour, alpha=0.14, linewidth=0)
+        ax.axhline(0, color=colours.faint, linewidth=0.9)
+        _finish(ax, title or "Positions", "size (base units, short below 0)", colours)
+        ax.set_xlabel("time (UTC)")
+        if shown:
+            _legend(ax, colours)
+        return ax
+
+
+# What they share.
+
+
+@contextmanager
+def _styled(colours: Theme) -> Iterator[None]:
+    import matplotlib as mpl
+
+    with mpl.rc_context(
+        {
+            "font.size": 9.5,
+            "axes.edgecolor": colours.grid,
+            "axes.labelcolor": colours.faint,
+            "text.color": colours.ink,
+            "xtick.color": colours.faint,
+            "ytick.color": colours.faint,
+            "axes.facecolor": colours.paper,
+            "figure.facecolor": colours.paper,
+            "savefig.facecolor": colours.paper,
+        }
+    ):
+        yield
+
+
+def _figure(colours: Theme, *, height: float) -> Figure:
+    """Return an empty figure; in a notebook it shows at the end of its cell."""
+    from matplotlib import pyplot
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = pyplot.figure(figsize=(9.2, height), dpi=110, facecolor=colours.paper, layout="constrained")
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(w_pad=0.14, h_pad=0.12)
+    return figure
+
+
+def _finish(ax: Axes, title: str, label: str, colours: Theme) -> None:
+    import matplotlib.dates as dates
+
+    ax.set_facecolor(colours.paper)
+    ax.set_title(title, loc="left", fontsize=11.5, fontweight="bold", color=colours.ink, pad=8)
+    ax.set_ylabel(label, color=colours.faint)
+    ax.grid(True, color=colours.grid, linewidth=0.7)
+    ax.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.spines["bottom"].set_color(colours.grid)
+    ax.tick_params(length=0, colors=colours.faint)
+    ax.margins(x=0.015)
+    locator = ax.xaxis.get_major_locator()
+    if isinstance(locator, dates.AutoDateLocator):
+        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+
+
+def _legend(ax: Axes, colours: Theme) -> None:
+    ax.legend(frameon=False, labelcolor=colours.ink, fontsize=9, loc="best", ncols=3)
+
+
+def _plain_numbers(axis: Any) -> None:
+    from matplotlib.ticker import StrMethodFormatter
+
+    axis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+
+
+def _by_time(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with its times as sorted index, whether they were a column or the index."""
+    made = frame.set_index("time") if "time" in frame.columns else frame
+    return made[made.index.notna()].sort_index(kind="stable")
+
+
+def _edges(ax: Axes, index: pd.Index[Any]) -> tuple[Any, float]:
+    """Return the times as numbers of days, and the width of one step (the usual distance between two of them)."""
+    import matplotlib.dates as dates
+    import numpy as np
+
+    numbers: Any = np.asarray(dates.date2num(index.to_pydatetime()))  # type: ignore[attr-defined, no-untyped-call]
+    width = float(np.median(np.diff(numbers))) if len(numbers) > 1 else 1 / 24
+    ax.xaxis_date()
+    return numbers, width
+
+
+def _bar_width(index: pd.Index[Any]) -> float:
+    import numpy as np
+
+    gaps = np.diff(index.as_unit("ms").asi8) if len(index) > 1 else [3_600_000]  # type: ignore[attr-defined]
+    return 0.55 * float(np.median(gaps)) / 86_400_000
+
+
+def _draw_candles(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
+    """Draw wicks as lines and bodies as boxes: rising ones hollow, falling ones filled."""
+    import numpy as np
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    times, step = _edges(ax, frame.index)
+    opened, high, low, close = (frame[name].astype("float64").to_numpy() for name in ("open", "high", "low", "close"))
+    middle, half = times + step / 2, step * 0.35
+    rising = close >= opened
+    bottom, top = np.minimum(opened, close), np.maximum(opened, close)
+    hollow = len(frame) < MANY
+    for mask, colour in ((rising, colours.up), (~rising, colours.down)):
+        x, b, t = middle[mask], bottom[mask], top[mask]
+        lower = [((i, lo), (i, lo_top)) for i, lo, lo_top in zip(x, low[mask], b, strict=True)]
+        upper = [((i, hi_bottom), (i, hi)) for i, hi_bottom, hi in zip(x, t, high[mask], strict=True)]
+        ax.add_collection(LineCollection(lower + upper, colors=colour, linewidths=0.9, zorder=2))
+        boxes = [
+            ((i - half, lo), (i - half, hi), (i + half, hi), (i + half, lo)) for i, lo, hi in zip(x, b, t, strict=True)
+        ]
+        inside = colours.paper if hollow and colour == colours.up else colour
+        ax.add_collection(
+            PolyCollection(boxes, facecolors=inside, edgecolors=colour, linewidths=0.9 if hollow else 0.3, zorder=3)
+        )
+    ax.autoscale_view()
+    if len(frame):
+        room = (high.max() - low.min() or 1) * HEADROOM
+        ax.set_ylim(low.min() - room, high.max() + room)
+        last = float(close[-1])
+        ax.axhline(last, color=colours.faint, linewidth=0.7, linestyle=(0, (3, 3)), zorder=1)
+    _plain_numbers(ax.yaxis)
+
+
+def _draw_volume(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
+    import numpy as np
+
+    times, step = _edges(ax, frame.index)
+    volume = frame["volume"].astype("float64").to_numpy()
+    rising = (frame["close"].astype("float64") >= frame["open"].astype("float64")).to_numpy()
+    fill = np.where(rising, colours.up, colours.down)
+    ax.bar(times + step / 2, volume, width=step * 0.7, color=list(fill), alpha=0.55, linewidth=0)
+    ax.set_ylim(bottom=0)
+    _plain_numbers(ax.yaxis)
+
+
+def _candle_title(frame: pd.DataFrame) -> str:
+    symbol = _only(frame, "symbol")
+    interval = _only(frame, "interval")
+    return " · ".join(filter(None, (symbol, _span_name(int(interval)) if interval else ""))) or "Candles"
+
+
+def _funding_title(frame: pd.DataFrame, paid: bool) -> str:
+    what = "Funding paid and received" if paid else "Funding rate"
+    symbol = _only(frame, "symbol")
+    return f"{what} · {symbol}" if symbol else what
+
+
+def _only(frame: pd.DataFrame, column: str) -> str:
+    """Return the one value of a column as text, "" where there is none or more than one."""
+    if column not in frame.columns:
+        return ""
+    values = frame[column].dropna().unique()
+    return str(values[0]) if len(values) == 1 else ""
+
+
+def _base_unit(frame: pd.DataFrame) -> str:
+    symbol = _only(frame, "symbol")
+    return f" ({symbol.removesuffix('USDC')})" if symbol.endswith("USDC") else " (base units)"
+
+
+def _span_name(seconds: int) -> str:
+    for size, letter in ((604_800, "w"), (86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds % size == 0:
+            return f"{seconds // size}{letter}"
+    return f"{seconds}s"
+
+
+def _equity_series(curve: pd.DataFrame | pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    if isinstance(curve, pd.Series):
+        return curve.astype("float64").sort_index(kind="stable")
+    name = next((column for column in ("equity", "balance") if column in curve.columns), None)
+    if name is None:
+        raise ValueError(f"a column equity or balance is needed; the frame has {', '.join(map(str, curve.columns))}")
+    return _by_time(curve)[name].astype("float64")
+
+
+def _sizes(held: pd.DataFrame) -> pd.DataFrame:
+    """Return signed sizes by time and product, from fills or as they are."""
+    if not {"symbol", "side", "quantity"} <= set(held.columns):
+        return _by_time(held).select_dtypes("number").astype("float64")
+    fills = _by_time(held)
+    sign = fills["side"].astype(str).str.startswith("BUY").map({True: 1.0, False: -1.0})
+    moved = fills["quantity"].astype("float64") * sign
+    by_product = moved.groupby([fills.index, fills["symbol"].astype(str)]).sum().unstack(fill_value=0)
+    by_product.columns.name = None
+    return by_product.cumsum().round(12)
