@@ -84,9 +84,18 @@ def _check_account(core: Core, account: Account) -> bool:
                 shared = True
     if shared or f"{account.address}:0" in core.state.liquidations:
         closed = _check_group(core, account, 0) or closed
-    if account.balance < 0 and not any(legs_of(account, 0)):
-        cover(core, account, None, -account.balance)
+    if account.balance < 0 and not legs_of(account, 0):
+        _settle_debt(core, account)
     return closed
+
+
+def _settle_debt(core: Core, account: Account) -> None:
+    """Let an account without cross positions pay what it owes from its isolated margins; the rest is covered."""
+    for position in account.positions.values():
+        if position.assigned > 0 and account.balance < 0:
+            ledger.assign(core, account, position, -min(position.assigned, -account.balance))
+    if account.balance < 0:
+        cover(core, account, None, -account.balance)
 
 
 def _check_group(core: Core, account: Account, product: int) -> bool:
@@ -168,8 +177,6 @@ def _advance(core: Core, account: Account, product: int, entry: Liquidation) -> 
         figures = figures_of(core, account, product)
         legs = legs_of(account, product)
         if not legs or _recovered(core, figures):
-            if not legs and not product and account.balance < 0:
-                cover(core, account, None, -account.balance)
             _end(core, account, product)
             return
         position, side, leg = max(legs, key=lambda each: (_value(core, each), -each[0].product, each[1]))
@@ -207,13 +214,30 @@ def close(core: Core, account: Account, position: Position, side: int, quantity:
 def bankruptcy_price(core: Core, account: Account, position: Position, side: int, product: int) -> int:
     """Return the price in ticks at which closing a leg leaves its group nothing, rounded away from the trader.
 
-    Held between one tick and the product's highest price (see `margin.bankruptcy_price`).
+    It may lie below 1 or above the product's highest price (see `margin.bankruptcy_price`).
     """
     leg = position.long if side > 0 else position.short
+    market, unit = core.state.markets[position.product], core.desk.table(core, position.product).unit
+    return market.mark - side * (_leg_equity(core, account, position, side, product) // (leg.size * unit))
+
+
+def _leg_equity(core: Core, account: Account, position: Position, side: int, product: int) -> int:
+    """Return the equity that closing a leg may use up: that of its group.
+
+    When that is below nothing the leg has to bring in its part: all of it if it is the only one, otherwise in
+    proportion to the legs' unrealised losses.
+    """
     equity = figures_of(core, account, product).equity
-    price = core.state.markets[position.product].mark
-    price -= side * (equity // (leg.size * core.desk.table(core, position.product).unit))
-    return max(1, min(price, core.products[position.product].max_price))
+    if equity >= 0:
+        return equity
+    losses = {(each[0].product, each[1]): _loss(core, *each) for each in legs_of(account, product)}
+    total = sum(losses.values())
+    return -(-equity * losses[position.product, side] // total) if total else equity
+
+
+def _loss(core: Core, position: Position, side: int, leg: Leg) -> int:
+    value = leg.size * core.state.markets[position.product].mark * core.desk.table(core, position.product).unit
+    return max(0, side * (leg.value - value))
 
 
 def _close_in_book(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> int:
@@ -221,10 +245,10 @@ def _close_in_book(core: Core, account: Account, position: Position, side: int, 
         return quantity
     bound = bankruptcy_price(core, account, position, side, product)
     ladder = core.books[position.product].side(side)
-    if not ladder.best or (ladder.best - bound) * side < 0:
+    listed = core.products[position.product]
+    if not ladder.best or (ladder.best - bound) * side < 0 or not 0 < bound <= listed.max_price:
         return quantity
     equity = figures_of(core, account, product).equity
-    listed = core.products[position.product]
     order = orders.close_out(core, account, listed, -side, quantity, bound, LIQUIDATION)
     if order.filled:
         average = order.value // (order.filled * core.desk.table(core, position.product).unit)
@@ -249,7 +273,7 @@ def _close_with_vault(core: Core, account: Account, position: Position, side: in
     listed, table = core.products[code], core.desk.table(core, code)
     leg = position.long if side > 0 else position.short
     price = core.state.markets[code].mark
-    equity = figures_of(core, account, product).equity
+    equity = _leg_equity(core, account, position, side, product)
     lack = max(0, -(equity // leg.size))
     taken = min(quantity, _vault_room(core, vault, code, side, price * table.unit, lack))
     if taken <= 0:
@@ -287,21 +311,30 @@ def _vault_room(core: Core, vault: Account, code: int, side: int, price: int, la
 
 
 def _deleverage(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> None:
-    """Close a leg against the opposite positions with the highest scores, at its bankruptcy price."""
+    """Close a leg against the opposite positions with the highest scores, at its bankruptcy price.
+
+    Nobody is made bankrupt by it: a counterpart gives at most the equity it has at mark, the rest is covered.
+    """
     code = position.product
     listed, unit = core.products[code], core.desk.table(core, code).unit
     mark = core.state.markets[code].mark
-    price = bankruptcy_price(core, account, position, side, product)
     for step in margin.adl_order(_opposite(core, account, code, side), quantity):
         other, steps = core.state.accounts[step.account], int(step.quantity)
-        leg = position.long if side > 0 else position.short
         equity = figures_of(core, account, product).equity
-        lack = -(equity + side * (price - mark) * leg.size * unit)
-        if lack > 0:
-            cover(core, account, position, -(-lack * steps // leg.size))
+        bound = bankruptcy_price(core, account, position, side, product)
+        means = max(0, _group_equity(core, other, code))
+        price = mark + side * min(side * (bound - mark), means // (steps * unit))
+        price = max(1, min(price, listed.max_price))
+        lack = max(0, side * (bound - price) * steps * unit)
+        if lack:
+            cover(core, account, position, lack)
         buyer, seller = (other, account) if side > 0 else (account, other)
         matching.cross(core, listed, buyer, seller, steps, price, ADL, account)
-        _note(core, account, position, side, steps, COUNTERPARTY, price, other.address, equity, max(0, lack))
+        _note(core, account, position, side, steps, COUNTERPARTY, price, other.address, equity, lack)
+
+
+def _group_equity(core: Core, account: Account, code: int) -> int:
+    return figures_of(core, account, code if account.positions[code].mode == ISOLATED else 0).equity
 
 
 def _opposite(core: Core, account: Account, code: int, side: int) -> list[dict[str, object]]:
@@ -314,7 +347,7 @@ def _opposite(core: Core, account: Account, code: int, side: int) -> list[dict[s
         leg = position.short if side > 0 else position.long
         if other is account or not leg.size:
             continue
-        equity = figures_of(core, other, code if position.mode == ISOLATED else 0).equity
+        equity = _group_equity(core, other, code)
         size = listed.step_size * leg.size
         entry = Decimal(leg.value) / MICRO / size
         bankrupt = max(Decimal(0), mark + side * Decimal(equity) / MICRO / size)

@@ -10,14 +10,14 @@ from typing import Any
 
 from . import events as ev
 from . import ledger, risk
-from .core import Context, Core, Refused, handles
+from .core import Context, Core, Refused, controls, handles
 from .ledger import text
 from .positions import position_of
 from .risk import leverage_text
-from .state import CROSS, HEDGE, ISOLATED, Account, Position
+from .state import CROSS, HEDGE, ISOLATED, ONE_WAY, Account, Position
 from .treasury import micro
 
-TOO_HIGH, NO_MARGIN, NOT_ISOLATED, ONLY_ISOLATED, UNDER_LIQUIDATION = 2101, 2102, 2103, 2104, 2105
+TOO_HIGH, NO_MARGIN, NOT_ISOLATED, ONLY_ISOLATED, UNDER_LIQUIDATION, NOT_FLAT, UNKNOWN_MODE = range(2101, 2108)
 """txCodes of this module."""
 
 
@@ -102,6 +102,23 @@ def assign_margin(core: Core, context: Context, action: dict[str, Any]) -> dict[
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
     return {"assignedPosBalance": text(position.assigned)}
+
+
+@controls("set_position_mode")
+def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
+    """Put a whole account on ONE_WAY or HEDGE; refused while it has positions or orders."""
+    modes = {"ONE_WAY": ONE_WAY, "HEDGE": HEDGE}
+    if mode not in modes:
+        raise Refused(UNKNOWN_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")
+    account = core.account(address)
+    held = [p.product for p in account.positions.values() if p.long.size or p.short.size]
+    if held or account.orders:
+        what = f"{len(held)} open positions and {len(account.orders)} open orders"
+        raise Refused(NOT_FLAT, f"the position mode can't change while there are {what}")
+    account.position_mode = modes[mode]
+    account.updated = core.state.time
+    core.emit(ev.AccountChanged(account.address))
+    return {"address": account.address, "mode": mode}
 
 
 def removable(core: Core, position: Position) -> int:

@@ -73,7 +73,7 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
     touched = 0
     while order.leaves:
         price = ladder.best
-        if price != touched:
+        if price != touched or not price:
             if touched:
                 _show_level(core, market, ladder.levels.get(touched), -side, touched)
             touched = 0
@@ -186,6 +186,7 @@ def settle(
             core,
             account,
             position,
+            side,
             opened=opened,
             opened_value=open_value,
             closed_value=entry - against.value,

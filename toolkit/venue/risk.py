@@ -207,6 +207,14 @@ def check_increase(
         return
     if account.status == LIQUIDATING and core.state.liquidations:
         _refuse_in_liquidation(core, account, position)
+    if position.mode == ISOLATED and (long or short):
+        own = isolated(core, position)
+        if own.equity < own.initial:
+            raise Refused(
+                INSUFFICIENT,
+                f"margin: the isolated {product.symbol} position has equity {text(own.equity)} USDC, less than its "
+                f"initial margin {text(own.initial)}; add to it with assignPosMargin before it grows",
+            )
     mark = core.state.markets[code].mark
     value = price * quantity * unit
     _check_notional(core, account, position, table, side, value, mark * unit)
@@ -282,24 +290,33 @@ def _refuse_in_liquidation(core: Core, account: Account, position: Position) -> 
 
 
 def settle_isolated(
-    core: Core, account: Account, position: Position, *, opened: int, opened_value: int, closed_value: int, gained: int
+    core: Core,
+    account: Account,
+    position: Position,
+    side: int,
+    *,
+    opened: int,
+    opened_value: int,
+    closed_value: int,
+    gained: int,
 ) -> None:
     """Move margin between balance and an isolated position after a fill was booked.
 
-    `opened` steps worth `opened_value` were added; `closed_value` is the entry value that was closed; `gained` is what
-    the closing brought to the balance (realised PnL less fees). What opens takes its initial margin and its loss
-    against mark with it. What closes gives its share of the margin back, but a position that is left keeps its
-    initial margin as far as there is any; a loss is paid by the position's margin before the balance.
+    A trade of `side` added `opened` steps worth `opened_value`; `closed_value` is the entry value that was closed;
+    `gained` is what the closing brought to the balance (realised PnL less fees). What opens takes its initial margin
+    and its loss against mark with it, as far as cross equity has it. What closes gives its share of the margin back,
+    but a position that is left keeps its initial margin as far as there is any; a loss is paid by the position's
+    margin before the balance.
     """
     table = core.desk.table(core, position.product)
     price = core.state.markets[position.product].mark * table.unit
     if closed_value:
         _release(core, account, position, table, closed_value, gained, price, opened)
     if opened:
-        side = 1 if position.long.size and not position.short.size else -1
         at_mark = opened * price
-        need = required(max(opened_value, at_mark), position.leverage) + max(0, side * (opened_value - at_mark))
-        assign(core, account, position, need)
+        loss = max(0, side * (opened_value - at_mark))
+        need = required(opened_value if side > 0 else at_mark, position.leverage) + loss
+        assign(core, account, position, min(need, max(0, cross(core, account).equity)))
 
 
 def _release(
