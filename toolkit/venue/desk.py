@@ -24,7 +24,17 @@ PriceSource = Callable[["Core", int, int], tuple[int, int]]
 class RiskTable:
     """The margin table, fees and sizes of one product as integers."""
 
-    __slots__ = ("leverages", "maker_rate", "max_leverage", "max_notional", "product", "rows", "taker_rate", "unit")
+    __slots__ = (
+        "leverages",
+        "maker_rate",
+        "max_leverage",
+        "max_notional",
+        "product",
+        "rows",
+        "steepest",
+        "taker_rate",
+        "unit",
+    )
 
     def __init__(self, product: Product) -> None:
         self.product = product
@@ -47,6 +57,8 @@ class RiskTable:
         self.rows: tuple[tuple[int, int, int], ...] = tuple(reversed(rows))
         """(floor, maintenance rate, deduction × RATE) from the highest tier down; the lowest has floor −1."""
         self.leverages: tuple[tuple[int, int], ...] = tuple(reversed(leverages))
+        self.steepest: int = max((rate for _, rate, _ in rows), default=0)
+        """Highest maintenance rate of any tier."""
 
     def maintenance(self, value: int) -> int:
         """Return the maintenance margin of a notional, rounded up (see `margin.maintenance_margin`)."""
@@ -69,17 +81,19 @@ class Desk:
     Attributes:
         tables: product code → RiskTable; see `table`.
         holders: product code → accounts that hold a position in it, by address.
+        bands: product code → address → marks between which the holder is certainly healthy (see `liquidation`).
         touched: accounts whose balance or position changed since the last liquidation check.
         moved: products whose mark changed since then.
         rates: address → (UTC day, maker rate, taker rate) by volume; (−1 = the product's own).
         source: where oracle prices come from: source(core, product code, time) → (oracle, external) in ticks, 0 = none.
     """
 
-    __slots__ = ("holders", "moved", "rates", "source", "tables", "touched")
+    __slots__ = ("bands", "holders", "moved", "rates", "source", "tables", "touched")
 
     def __init__(self) -> None:
         self.tables: dict[int, RiskTable] = {}
         self.holders: dict[int, dict[str, Account]] = {}
+        self.bands: dict[int, dict[str, tuple[int, int]]] = {}
         self.touched: dict[str, Account] = {}
         self.moved: set[int] = set()
         self.rates: dict[str, tuple[int, int, int]] = {}
@@ -89,6 +103,7 @@ class Desk:
         """Make every index anew from the state of a core."""
         self.tables = {code: RiskTable(product) for code, product in core.products.items()}
         self.holders = {code: {} for code in core.products}
+        self.bands = {code: {} for code in core.products}
         self.touched, self.moved, self.rates = {}, set(), {}
         for account in core.state.accounts.values():
             self.index(account)
@@ -104,7 +119,7 @@ class Desk:
     def index(self, account: Account) -> None:
         """Note in which products an account holds a position."""
         for code, position in account.positions.items():
-            holders = self.holders.setdefault(code, {})
+            holders = self.holders[code]
             if position.long.size or position.short.size:
                 holders[account.address] = account
             else:

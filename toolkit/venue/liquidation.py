@@ -62,10 +62,13 @@ def check(core: Core) -> bool:
         found, desk.touched = desk.touched, {}
         for account in found.values():
             desk.index(account)
-        if desk.moved:
-            for code in desk.moved:
-                found.update(desk.holders.get(code, {}))
-            desk.moved = set()
+        for code in desk.moved:
+            mark, bands = core.state.markets[code].mark, desk.bands[code]
+            for address, account in desk.holders[code].items():
+                band = bands.get(address)
+                if band is None or not band[0] <= mark <= band[1]:
+                    found[address] = account
+        desk.moved = set()
         for address in sorted(found):
             account = found[address]
             if account.kind in ("user", "vault") and address != ledger.LP_VAULT:
@@ -86,7 +89,37 @@ def _check_account(core: Core, account: Account) -> bool:
         closed = _check_group(core, account, 0) or closed
     if account.balance < 0 and not legs_of(account, 0):
         _settle_debt(core, account)
+    _set_bands(core, account)
     return closed
+
+
+def _set_bands(core: Core, account: Account) -> None:
+    """Note between which marks an account is certainly healthy, so that it need not be looked at while they hold.
+
+    What separates equity from maintenance margin is shared out evenly among the group's products; a mark that moves
+    by one tick costs at most the legs' value of a tick and its steepest maintenance rate.
+    """
+    desk = core.desk
+    shared = [p for p in account.positions.values() if p.mode != ISOLATED and (p.long.size or p.short.size)]
+    under = account.status == LIQUIDATING
+    slack = 0
+    if shared and not under:
+        figures = risk.cross(core, account)
+        slack = (figures.equity - figures.maintenance) // len(shared)
+    for code, position in account.positions.items():
+        size = position.long.size + position.short.size
+        if not size:
+            continue
+        room = slack
+        if position.mode == ISOLATED:
+            figures = risk.isolated(core, position)
+            room = figures.equity - figures.maintenance
+        table, mark = desk.table(core, code), core.state.markets[code].mark
+        width = room * RATE // (size * table.unit * (RATE + table.steepest))
+        if under or width <= 0:
+            desk.bands[code].pop(account.address, None)
+        else:
+            desk.bands[code][account.address] = (mark - width, mark + width)
 
 
 def _settle_debt(core: Core, account: Account) -> None:
@@ -369,7 +402,8 @@ def cover(core: Core, account: Account, position: Position | None, amount: int) 
 
 def _grant(core: Core, payer: Account, account: Account, position: Position | None, amount: int) -> None:
     product = position.product if position is not None else 0
-    ledger.move(core, payer, account, amount, ledger.BANKRUPTCY, product, account.address)
+    ledger.post(core, payer, -amount, ledger.BANKRUPTCY, product, account.address)
+    ledger.post(core, account, amount, ledger.BANKRUPTCY, product, payer.address)
     if position is not None and position.mode == ISOLATED:
         ledger.assign(core, account, position, amount)
 

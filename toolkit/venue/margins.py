@@ -151,4 +151,5 @@ def _short(amount: int, what: str) -> Refused:
 
 def _changed(core: Core, account: Account, position: Position) -> None:
     position.updated = core.state.time
+    core.desk.touched[account.address] = account
     core.emit(ev.PositionChanged(account.address, position.product))
