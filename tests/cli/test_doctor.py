@@ -20,6 +20,7 @@ AGENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 @pytest.fixture(autouse=True)
 def _clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "300")
     for name in ("TOOLKIT_AGENT_KEY", "TOOLKIT_MASTER_KEY", "TOOLKIT_ACCOUNT", *doctor.PROXIES):
         monkeypatch.delenv(name, raising=False)
 
@@ -77,7 +78,7 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("answer", "advice"),
     [
-        (httpx.ConnectError("no route"), "check the address and the network"),
+        (httpx.ConnectError("no route"), "check address and network"),
         (httpx.ReadTimeout("slow"), "firewall or proxy"),
         (httpx.Response(200, text="<html>log in</html>"), "log-in page"),
         (httpx.Response(403, text="forbidden"), "something else than the venue"),
