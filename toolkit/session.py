@@ -70,6 +70,7 @@ def connect(
     rates: Mapping[str, Rate] | Rate | None = None,
     retry: Retry = RETRY,
     expiry_ms: int = DEFAULT_EXPIRY_MS,
+    approve: bool = True,
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
@@ -78,9 +79,11 @@ def connect(
     development account (0–9). With `base_url` the local venue is one that is served elsewhere.
 
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
-    market, `venue` an existing one to join. `intents` is a path to keep the ledger of orders in a SQLite file.
-    `confirm` is needed to write on Mainnet: True, or a function that is asked (see `ask`). `rates` limits requests per
-    action before the venue does. Times are seconds for `timeout` and ms for `expiry_ms` (default of expiryAfter).
+    market, `venue` an existing one to join, `approve` whether the agent is approved at once.
+
+    `intents` is a path to keep the ledger of orders in a SQLite file. `confirm` is needed to write on Mainnet: True, or
+    a function that is asked (see `ask`). `rates` limits requests per action before the venue does. `timeout` is in
+    seconds, `expiry_ms` (the default of expiryAfter) in ms.
 
     Raises InputError for what does not fit together. Nothing is sent, except to a venue in this process.
     """
@@ -119,7 +122,7 @@ def connect(
         expiry_ms=expiry_ms,
         surroundings=surroundings,
     )
-    if in_process and wallet is not None and wallet.agent and wallet.master:
+    if in_process and approve and wallet is not None and wallet.agent and wallet.master:
         session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
     return session
 
