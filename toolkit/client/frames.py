@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadAnswer
+from ..protocol import jsontext
 from ..protocol.info import Endpoint
 from ..protocol.info_enums import ENUMS
 from ..protocol.info_records import KLINE, Field, Record
@@ -112,8 +113,9 @@ def _are_pages(answer: Any) -> bool:
 def data_of(body: bytes, *, exact: bool = False) -> Any:
     """Return `data` of an envelope's JSON text; numbers with a fraction become Decimal when `exact`."""
     try:
+        jsontext.guard(body)
         decoded = _EXACT.decode(body) if exact else msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise BadAnswer(f"the answer is not JSON: {error}", body=body[:500].decode(errors="replace")) from None
     if not isinstance(decoded, dict) or "data" not in decoded:
         raise BadAnswer("the answer is not the venue's envelope", body=body[:500].decode(errors="replace"))

@@ -15,10 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import msgspec
-
 from ..errors import FeedError, SubscriptionRefused
 from ..protocol import feed as wire
+from ..protocol import jsontext
 from .stream_state import Record, State, state_of
 
 TopicState = Literal["connecting", "subscribing", "live", "resyncing", "reconnecting", "refused", "closed"]
@@ -201,10 +200,10 @@ class FeedProtocol:
         """Take one message of the venue. Nothing that comes in raises; what is damaged leads to a fresh snapshot."""
         self._pong_by = None
         try:
-            message = msgspec.json.decode(text)
+            message = jsontext.decode(text)
             if not isinstance(message, dict):
                 raise FeedError("a message that is no object")
-        except (msgspec.DecodeError, UnicodeError, RecursionError, FeedError):
+        except (ValueError, RecursionError, FeedError):
             self.must_close, self.attention = "the venue sent something that is no message", True
             return
         data = message.get("data")

@@ -5,7 +5,6 @@ The client never knows whether an httpx transport goes to Testnet, to a served v
 
 from __future__ import annotations
 
-import json
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from ..errors import (
     TransportError,
     exchange_error,
 )
+from ..protocol import jsontext
 from .drive import Draw, Fetch, Flow, Reply, Sleep
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Envelope:
 def read_envelope(reply: Reply, what: str) -> Envelope:
     """Open an answer. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape."""
     try:
-        opened = json.loads(reply.body)
+        opened = jsontext.decode(reply.body)
     except (ValueError, RecursionError):
         opened = None
     if isinstance(opened, dict):

@@ -8,13 +8,13 @@ whatever the bytes are. Source: specification, "Request envelope" and "Signature
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
 from ..errors import MalformedRequest
+from . import jsontext
 from .actions import Action, declaration
 from .fields import INT64_MAX, key_text, shown
 from .hexbytes import address_bytes, hex_text, is_address, word_bytes
@@ -86,20 +86,11 @@ def dump(envelope: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode(envelope)
 
 
-MAX_DEPTH = 64
-"""Deepest nesting of a body that is looked at; requests need 4."""
-
-_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-"""Texts, also one that never ends, so that looking for them takes linear time whatever the bytes are."""
-
-_NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
-
-
 def decode(body: bytes | str) -> Any:
     """Return the JSON document in `body`, refusing duplicate keys. Raises MalformedRequest."""
     raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _is_deep(raw):
-        raise MalformedRequest(f"the JSON is nested more than {MAX_DEPTH} deep", rule="JSON")
+    if jsontext.is_deep(raw):
+        raise MalformedRequest(str(jsontext.TooDeep()), rule="JSON")
     try:
         document = msgspec.json.decode(raw)
         if raw.count(b":") != _count_keys(document):
@@ -110,20 +101,6 @@ def decode(body: bytes | str) -> Any:
         said = str(error).encode("ascii", "backslashreplace").decode()
         raise MalformedRequest(f"the body is not valid JSON in UTF-8: {said}", rule="JSON") from None
     return document
-
-
-def _is_deep(raw: bytes) -> bool:
-    """Tell whether brackets nest deeper than MAX_DEPTH, without recursion: no decoder is safe from any depth.
-
-    Each round takes the innermost pairs away; what is still there after MAX_DEPTH rounds, or never was a pair, is deep.
-    """
-    brackets = _TEXTS.sub(b"", raw).translate(None, _NO_BRACKETS)
-    for _ in range(MAX_DEPTH):
-        inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if len(inner) == len(brackets):
-            break
-        brackets = inner
-    return len(brackets) > MAX_DEPTH
 
 
 def _count_keys(document: Any) -> int:

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import MalformedRequest
+from . import jsontext
 
 Style = Literal["levels", "latest", "keyed", "append"]
 Method = Literal["subscribe", "unsubscribe", "ping"]
@@ -343,7 +344,7 @@ def parse(text: str | bytes) -> ClientMessage:
     if len(text) > MAX_MESSAGE_BYTES:
         raise _bad("", f"a message may have {MAX_MESSAGE_BYTES} bytes, this one has {len(text)}", len(text))
     try:
-        message = msgspec.json.decode(text)
+        message = jsontext.decode(text)
     except _UNREADABLE as error:
         raise _bad("", f"a message is one JSON object: {error}", None) from None
     if not isinstance(message, dict):
@@ -371,7 +372,7 @@ def parse(text: str | bytes) -> ClientMessage:
     )
 
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
+_UNREADABLE = (ValueError, RecursionError)
 
 
 def _bad(path: str, message: str, value: Any) -> MalformedRequest:
@@ -381,7 +382,7 @@ def _bad(path: str, message: str, value: Any) -> MalformedRequest:
 def method_of(text: str | bytes) -> str:
     """Return the method a broken message meant, "" when that can't be told; for refusals."""
     try:
-        message = msgspec.json.decode(text)
+        message = jsontext.decode(text)
     except _UNREADABLE:
         return ""
     method = message.get("method") if isinstance(message, dict) else ""
