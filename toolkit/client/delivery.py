@@ -34,7 +34,7 @@ from .transport import EXCHANGE_PATH, RETRY, Envelope, Retry, read_envelope, ret
 if TYPE_CHECKING:
     from ..protocol.actions import Action
     from ..protocol.nonces import NonceSource
-    from ..protocol.signing import PrivateKey
+    from ..protocol.signing import Explained, PrivateKey
     from ..wallet import Role, Wallet
 
 DEFAULT_EXPIRY_MS = 60_000
@@ -56,6 +56,32 @@ class Unset:
 
 
 UNSET = Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An action with all that is signed with it, before it is signed. Made by `session.prepare`.
+
+    `payload` is the action in wire names, with client ids; `nonce`, `expiry_after` and `created` are Unix ms; `signer`
+    is the address whose key will sign.
+    """
+
+    environment: Environment
+    account: str
+    signer: str
+    role: Role
+    payload: Mapping[str, Any]
+    nonce: int
+    expiry_after: int | None
+    vault_address: str | None
+    client_ids: tuple[int, ...]
+    created: int
+
+    def explain(self) -> Explained:
+        """Return every step from the action to the digest that will be signed."""
+        from ..protocol import signing
+
+        return signing.explain(self.payload, self.environment.chain, self.nonce, self.expiry_after, self.vault_address)
 
 
 @dataclass(slots=True)
@@ -87,10 +113,25 @@ class Delivery:
         Raises WalletError or MalformedRequest before anything is recorded, NotSent when nothing left, ExchangeError
         for the venue's refusal, and OutcomeUnknown when no answer came: then `resolve` settles it.
         """
-        from ..protocol import envelope, signing
+        self._confirm(payload)
+        prepared = yield from self.prepare(declaration, payload, expiry_after=expiry_after, vault_address=vault_address)
+        return (yield from self._send(prepared))
+
+    def prepare(
+        self,
+        declaration: Action,
+        payload: Mapping[str, Any],
+        *,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Prepared]:
+        """Return an action with all that will be signed with it; nothing is recorded, signed or sent.
+
+        Raises WalletError without the key it needs, and MalformedRequest.
+        """
+        from ..protocol import envelope
 
         role: Role = "agent" if declaration.signed_by_agent else "master"
-        self._confirm(payload)
         key = self._key(declaration.type, role)
         account = yield from self.account()
         yield from self._wait_for_turn(declaration.type)
@@ -103,18 +144,37 @@ class Delivery:
         envelope.read_unsigned(
             {"action": payload, "nonce": nonce, "expiryAfter": expiry, "vaultAddress": vault_address}
         )
+        return Prepared(
+            self.environment, account, key.address, role, payload, nonce, expiry, vault_address, client_ids, now
+        )
+
+    def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
+        """Record, sign and send what `prepare` returned, as it is. `confirmed`: a person has just confirmed it.
+
+        Raises as `submit` does; a second time the venue refuses it, because a nonce is used once.
+        """
+        if not confirmed:
+            self._confirm(prepared.payload)
+        return (yield from self._send(prepared))
+
+    def _send(self, prepared: Prepared) -> Flow[Receipt]:
+        from ..protocol import envelope, signing
+
+        action = str(prepared.payload["type"])
+        key = self._key(action, prepared.role)
+        now: int = yield Now()
         intent = Intent(
-            id=intent_id(self.environment.name, key.address, nonce),
-            environment=self.environment.name,
-            account=account,
-            signer=key.address,
-            action=declaration.type,
-            nonce=nonce,
-            expiry_after=expiry,
-            vault_address=vault_address,
-            client_ids=client_ids,
-            payload=payload,
-            payload_hash=payload_hash(payload),
+            id=intent_id(prepared.environment.name, prepared.signer, prepared.nonce),
+            environment=prepared.environment.name,
+            account=prepared.account,
+            signer=prepared.signer,
+            action=action,
+            nonce=prepared.nonce,
+            expiry_after=prepared.expiry_after,
+            vault_address=prepared.vault_address,
+            client_ids=prepared.client_ids,
+            payload=prepared.payload,
+            payload_hash=payload_hash(prepared.payload),
             created=now,
             updated=now,
         )
@@ -122,12 +182,12 @@ class Delivery:
         try:
             self.ledger.record(intent)
             request = signing.sign(
-                payload,
+                prepared.payload,
                 key=key,
-                chain=self.environment.chain,
-                nonce=nonce,
-                expiry_after=expiry,
-                vault_address=vault_address,
+                chain=prepared.environment.chain,
+                nonce=prepared.nonce,
+                expiry_after=prepared.expiry_after,
+                vault_address=prepared.vault_address,
             )
             body = envelope.dump(request)
             intent = self.ledger.update(intent.id, now, body=body)

@@ -10,7 +10,7 @@ from ..errors import CheckFailed, InputError, WalletError
 from ..orders import Order, close_position, order
 from ..products import Amount, Product, ProductTable, decimal_text
 from .catalogue import Catalogue
-from .delivery import UNSET, Delivery, Unset
+from .delivery import UNSET, Delivery, Prepared, Unset
 from .drive import Fetch, Flow, flow, part
 from .receipts import ItemResult, Receipt
 from .transport import read
@@ -152,7 +152,59 @@ class TradingFlows:
         chosen = [orders] if isinstance(orders, Order) else list(orders)
         return (yield from self._place(chosen, expiry_after=expiry_after, vault_address=vault_address))
 
+    @flow
+    def prepare(
+        self,
+        what: Order | Sequence[Order] | Mapping[str, Any],
+        *,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Prepared]:
+        """Return exactly what would be signed for orders (checked first) or an action in wire names; sign nothing.
+
+        `.explain()` of the result shows proto bytes, typed data and digest; `send_prepared` signs and sends it as it
+        is. Raises CheckFailed, InputError, WalletError.
+        """
+        from ..protocol.actions import declaration
+
+        if isinstance(what, Mapping):
+            payload: dict[str, Any] = dict(what)
+        else:
+            orders = [what] if isinstance(what, Order) else list(what)
+            yield from self._checked(orders)
+            payload = yield from self._payload(orders)
+        return (
+            yield from self._delivery.prepare(
+                declaration(payload), payload, expiry_after=expiry_after, vault_address=vault_address
+            )
+        )
+
+    @flow
+    def send_prepared(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
+        """Sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this (on Mainnet).
+
+        Errors are those of `buy`, without CheckFailed.
+        """
+        return (yield from self._delivery.send(prepared, confirmed=confirmed))
+
+    def _payload(self, orders: list[Order]) -> Flow[dict[str, Any]]:
+        first = orders[0]
+        product = yield from self._catalogue.find(first.symbol)
+        if first.is_bracket:
+            return {"type": "placeBracketOrder", "orders": first.to_items(product)}
+        items = []
+        for made in orders:
+            items.append(made.to_item((yield from self._catalogue.find(made.symbol))))
+        return {"type": "placeOrder", "orders": items}
+
     def _place(self, orders: list[Order], **options: Any) -> Flow[Receipt]:
+        yield from self._checked(orders)
+        brackets = any(made.is_bracket for made in orders)
+        method = self.exchange.place_bracket_order if brackets else self.exchange.place_order
+        receipt: Receipt = yield from part(method, orders, **options)
+        return receipt
+
+    def _checked(self, orders: list[Order]) -> Flow[None]:
         if not orders:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
         brackets = [made for made in orders if made.is_bracket]
@@ -166,9 +218,6 @@ class TradingFlows:
             failures += made.failures(product)
         if failures:
             raise CheckFailed(failures)
-        method = self.exchange.place_bracket_order if brackets else self.exchange.place_order
-        receipt: Receipt = yield from part(method, orders, **options)
-        return receipt
 
     @flow
     def replace(
