@@ -196,7 +196,8 @@ class Connection:
         if self.closed or (subject is not None and subject.name not in self.subjects):
             return
         if self._limit is not None and len(self._queue) >= self._limit:
-            if not self._make_room():
+            told = self._make_room()
+            if self.closed or (subject is not None and subject.name in told):
                 return
         self._queue.append((text, subject.name if subject else ""))
         if self.on_wake is not None:
@@ -207,18 +208,21 @@ class Connection:
         self._queue = deque(one for one in self._queue if one[1] != subject.name)
         self.hub.say(self, subject, "snapshot", subject.source.snapshot(self.hub.venue.core))
 
-    def _make_room(self) -> bool:
-        """Put one snapshot in place of what waits of each channel that allows it, or cut the reader off: False."""
+    def _make_room(self) -> set[str]:
+        """Put one snapshot in place of what waits of each channel that allows it, or cut the reader off.
+
+        Returns the subjects that are told as they are now.
+        """
         crowded = {name for _, name in self._queue if name and self.subjects[name].channel.conflate}
         kept = deque(one for one in self._queue if one[1] not in crowded)
         if not crowded or len(kept) + len(crowded) >= (self._limit or 0):
             self._close(f"too slow: {len(self._queue)} messages wait to be read", wire.OVERLOAD_CLOSE)
-            return False
+            return set()
         self._queue = kept
         self.conflated += 1
         for name in sorted(crowded):
             self.put_snapshot(self.subjects[name])
-        return True
+        return crowded
 
     def _close(self, reason: str, code: int) -> None:
         if self.closed:

@@ -1,0 +1,166 @@
+"""What the feed tells is what is: after every command, live objects equal the engine's book and the Info API."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.venue.traders import Trader
+from toolkit.client.stream import Stream
+from toolkit.client.stream_live import Live
+from toolkit.venue import records
+from toolkit.venue.local import LocalVenue
+
+DEPTHS = (1, 3, 20)
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("place"), st.integers(0, 2), st.sampled_from(("BUY", "SELL")), st.integers(-6, 6), st.integers(1, 9)
+        ),
+        st.tuples(
+            st.just("market"), st.integers(0, 2), st.sampled_from(("BUY", "SELL")), st.just(0), st.integers(1, 9)
+        ),
+        st.tuples(st.just("cancel"), st.integers(0, 2), st.just(""), st.integers(0, 20), st.just(0)),
+        st.tuples(st.just("advance"), st.just(0), st.just(""), st.integers(1, 200), st.just(0)),
+        st.tuples(st.just("revert"), st.just(0), st.just(""), st.just(0), st.just(0)),
+    ),
+    max_size=25,
+)
+
+
+class Watch:
+    """A venue, three traders, and a stream that listens to everything about the first."""
+
+    def __init__(self) -> None:
+        self.venue = LocalVenue(clock="manual", market=False, accounts=3)
+        self.traders = [Trader(self.venue, index) for index in range(3)]
+        self.orders: list[tuple[int, int]] = []
+        self.kept = self.venue.snapshot()
+        address = self.traders[0].address
+        self.stream = Stream(SimpleNamespace(venue=self.venue, environment=None, account=address))
+        self.books = [self.stream.order_book("BTCUSDC", depth) for depth in DEPTHS]
+        self.trades = self.stream.trades("BTCUSDC")
+        self.candles = self.stream.candles("BTCUSDC", "3m")
+        self.ticker, self.tickers = self.stream.ticker("BTCUSDC"), self.stream.tickers()
+        self.wallet, self.open = self.stream.account(), self.stream.orders()
+        self.positions = self.stream.positions()
+        self.fills, self.history = self.stream.fills(), self.stream.order_history()
+        self.transactions = self.stream.transactions()
+
+    def step(self, kind: str, who: int, side: str, number: int, size: int) -> None:
+        trader = self.traders[who]
+        if kind == "place":
+            order = trader.place(side, str(62500 + number), f"0.00{size}")
+            self.orders.append((who, order))
+        elif kind == "market":
+            trader.place(side, "0", f"0.00{size}")
+        elif kind == "cancel" and self.orders:
+            who, order = self.orders[number % len(self.orders)]
+            self.traders[who].cancel(order)
+        elif kind == "advance":
+            self.venue.advance(number * 1000)
+        elif kind == "revert":
+            self.venue.revert(self.kept)
+            self.orders = []
+
+    def info(self, path: str, **query: Any) -> Any:
+        answer = self.venue.handle("GET", f"/info/{path}", [(name, str(value)) for name, value in query.items()])
+        return json.loads(answer.body)["data"]
+
+    def check(self) -> None:
+        core, user = self.venue.core, self.traders[0].address
+        product = core.products[1]
+        for book, depth in zip(self.books, DEPTHS, strict=True):
+            for side, levels in ((1, book.bids()), (-1, book.asks())):
+                assert [(str(price), str(quantity)) for price, quantity in levels] == [
+                    (records.price(product, price), records.quantity(product, total))
+                    for price, total in core.books[1].depth(side, depth)
+                ]
+        assert raw(self.candles) == self.info("kline/last", symbol_name="BTCUSDC", interval=180, limit=100)[::-1]
+        assert shared(raw(self.wallet), self.info("account/wallet", userAddr=user))
+        assert shared(raw(self.positions), self.info("position/list", userAddr=user))
+        states = self.info("order/states", userAddr=user, pageSize=500)["items"]
+        waiting = {one["ordId"]: one for one in states if one["status"] in ("NEW", "PARTIALLY_FILLED")}
+        told = {one["ordId"]: one for one in raw(self.open)}
+        assert told.keys() == waiting.keys()
+        for order, one in told.items():
+            info = waiting[order]
+            assert (one["ordPx"], one["leavesQty"], one["filledQty"], one["ordStatus"], one["cumFilledValue"]) == (
+                *(info["price"], info["leaveQty"], info["filledQty"], info["status"]),
+                info["cumFilledValue"],
+            )
+        fills = self.info("trade/page", userAddr=user, pageSize=500)["items"][::-1]
+        assert [(one["execId"], one["filledPx"], one["openFee"]) for one in raw(self.fills)] == [
+            (one["execId"], one["filledPx"], one["openFee"]) for one in fills
+        ]
+        events = self.info("order/events", userAddr=user, pageSize=500)["items"][::-1]
+        assert [(one["ordId"], one["execStatus"], one["execQty"]) for one in raw(self.history)] == [
+            (one["ordId"], one["execStatus"], one["execQty"]) for one in events
+        ]
+        assert [one["filledPx"] for one in raw(self.trades)] == [
+            records.price(product, trade.price) for trade in core.state.history.trades[1]
+        ]
+        assert [one["txHash"] for one in raw(self.transactions)] == [
+            one.hash for one in core.state.history.transactions.records
+        ]
+        rate = self.info("fundingRate/current", symbol="1")[0]
+        ticker = self.ticker.value
+        assert (ticker.mark_price, ticker.oracle_price) == (Decimal(rate["markPx"]), Decimal(rate["oraclePx"]))
+        assert ticker.last == Decimal(records.price(product, core.state.markets[1].last))
+        assert self.tickers["BTCUSDC"] == ticker
+        self.stream.assert_healthy()
+        assert all(live.gaps == live.duplicates == 0 for live in self.stream.live)
+
+
+def raw(live: Live) -> list[dict[str, Any]]:
+    live.state  # noqa: B018 - looking takes in what has arrived
+    return list(live._raw())
+
+
+def shared(told: list[dict[str, Any]], answered: list[dict[str, Any]]) -> bool:
+    """Tell whether the rows are equal in all fields that both have."""
+    assert len(told) == len(answered)
+    for one, other in zip(told, answered, strict=True):
+        both = one.keys() & other.keys()
+        assert len(both) > 5
+        assert {name: one[name] for name in both} == {name: other[name] for name in both}
+    return True
+
+
+@settings(max_examples=40)
+@given(steps)
+def test_live_objects_equal_the_venue_after_every_command(activity: list[Any]) -> None:
+    watch = Watch()
+    watch.check()
+    for step in activity:
+        watch.step(*step)
+        watch.check()
+    watch.stream.close()
+
+
+def test_live_objects_equal_the_venue_through_hours_of_simulated_market() -> None:
+    with LocalVenue(clock="manual", accounts=1) as venue:
+        stream = Stream(SimpleNamespace(venue=venue, environment=None, account=None))
+        book, trades = stream.order_book("ETHUSDC", 10), stream.trades("ETHUSDC")
+        candles, height = stream.candles("ETHUSDC", "1h"), stream.block_height()
+        product = venue.core.products[2]
+        for span in ("1s", "3s", "59s", "1m", "30m", "2h"):
+            venue.advance(span)
+            for side, levels in ((1, book.bids()), (-1, book.asks())):
+                assert [(str(price), str(quantity)) for price, quantity in levels] == [
+                    (records.price(product, price), records.quantity(product, total))
+                    for price, total in venue.core.books[2].depth(side, 10)
+                ]
+            assert len(trades) == len(venue.core.state.history.trades[2])
+            query = [("symbol_name", "ETHUSDC"), ("interval", "3600"), ("limit", str(len(candles)))]
+            answer = venue.handle("GET", "/info/kline/last", query)
+            assert raw(candles) == json.loads(answer.body)["data"][::-1]
+            assert height["block"] == venue.core.height - 1
+        stream.assert_healthy()
+        stream.close()

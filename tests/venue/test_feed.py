@@ -1,0 +1,331 @@
+"""The feed's connections: subscribing, limits, slow readers, idleness, scripted faults, reverts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.venue.traders import Trader
+from toolkit.errors import InputError
+from toolkit.protocol import feed as wire
+from toolkit.venue.feed import Connection, Hub
+from toolkit.venue.local import LocalVenue
+
+BOOK = {"type": "orderBook", "symbol": "BTCUSDC", "depth": 5}
+
+
+class Clock:
+    """Milliseconds of the wire, set by the test."""
+
+    def __init__(self) -> None:
+        self.now = 1_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Reader:
+    """A client of the feed, spoken to in objects."""
+
+    def __init__(self, hub: Hub, peer: str = "10.0.0.1", **options: Any) -> None:
+        self.connection: Connection = hub.open(peer, **options)
+
+    def say(self, method: str, **subscription: Any) -> None:
+        message = {"method": method, **({"subscription": subscription} if subscription else {})}
+        self.connection.send(json.dumps(message))
+
+    def take(self) -> list[dict[str, Any]]:
+        return [json.loads(text) for text in self.connection.drain()]
+
+    def subscribe(self, **subscription: Any) -> list[dict[str, Any]]:
+        self.say("subscribe", **subscription)
+        return self.take()
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False, accounts=2) as made:
+        yield made
+
+
+@pytest.fixture
+def alice(venue: LocalVenue) -> Trader:
+    return Trader(venue, 0)
+
+
+def test_a_subscription_is_acknowledged_and_begins_with_a_snapshot(venue: LocalVenue, alice: Trader) -> None:
+    alice.place("BUY", "62000", "0.5")
+    reader = Reader(venue.feed)
+    answer, snapshot = reader.subscribe(**BOOK)
+    assert answer == {"method": "subscribe", "success": True, "subject": "orderBook.BTCUSDC.5"}
+    assert snapshot["channel"] == "orderBook"
+    data = snapshot["data"]
+    assert list(data) == ["type", "sequence", "symbolCode", "symbol", "block", "depth", "timestamp", "book"]
+    assert (data["type"], data["symbolCode"], data["depth"]) == ("snapshot", 1, 5)
+    assert data["book"] == {"bids": [["62000.0", "0.500"]], "asks": []}
+
+
+def test_increments_follow_the_snapshot_without_a_gap(venue: LocalVenue, alice: Trader) -> None:
+    reader = Reader(venue.feed)
+    first = reader.subscribe(**BOOK)[1]["data"]["sequence"]
+    order = alice.place("BUY", "62000", "0.5")
+    alice.place("BUY", "62000", "0.25")
+    alice.cancel(order)
+    messages = reader.take()
+    assert [one["data"]["sequence"] for one in messages] == [first + 1, first + 2, first + 3]
+    assert [one["data"]["book"]["bids"] for one in messages] == [
+        [["62000.0", "0.500"]],
+        [["62000.0", "0.750"]],
+        [["62000.0", "0.250"]],
+    ]
+    assert {one["data"]["type"] for one in messages} == {"incremental"}
+
+
+def test_two_readers_hear_the_same_text(venue: LocalVenue, alice: Trader) -> None:
+    one, two = Reader(venue.feed), Reader(venue.feed)
+    one.subscribe(**BOOK)
+    alice.place("BUY", "62000", "0.5")
+    two.subscribe(**BOOK)
+    assert one.take()[-1]["data"]["sequence"] == 2
+    alice.place("BUY", "62001", "0.5")
+    assert one.connection.drain() == two.connection.drain()
+
+
+def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> None:
+    reader = Reader(venue.feed)
+    reader.subscribe(**BOOK)
+    alice.place("BUY", "62000", "0.5")
+    reader.say("unsubscribe", **BOOK)
+    assert reader.take() == [{"method": "unsubscribe", "success": True, "subject": "orderBook.BTCUSDC.5"}]
+    alice.place("BUY", "62001", "0.5")
+    assert reader.take() == []
+
+
+def test_sequences_never_go_back_when_nobody_listened_for_a_while(venue: LocalVenue, alice: Trader) -> None:
+    reader = Reader(venue.feed)
+    reader.subscribe(**BOOK)
+    alice.place("BUY", "62000", "0.5")
+    last = reader.take()[-1]["data"]["sequence"]
+    reader.say("unsubscribe", **BOOK)
+    alice.place("BUY", "62001", "0.5")
+    reader.take()
+    assert reader.subscribe(**BOOK)[1]["data"]["sequence"] > last
+
+
+def test_ping_is_answered(venue: LocalVenue) -> None:
+    reader = Reader(venue.feed)
+    reader.say("ping")
+    assert reader.take() == [{"channel": "pong"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "method", "words"),
+    [
+        ("{", "", "one JSON object"),
+        ('{"method":"subscribe"}', "subscribe", "subscription must be an object"),
+        ('{"method":"subscribe","subscription":{"type":"ticker","symbol":"NOPE"}}', "subscribe", "listed are BTCUSDC"),
+        ('{"method":"unsubscribe","subscription":{"type":"block"}}', "unsubscribe", "block is not subscribed"),
+        (
+            '{"method":"subscribe","subscription":{"type":"candle","symbol":"BTCUSDC"}}',
+            "subscribe",
+            "interval is missing",
+        ),
+    ],
+)
+def test_what_is_wrong_is_answered_not_punished(venue: LocalVenue, text: str, method: str, words: str) -> None:
+    reader = Reader(venue.feed)
+    reader.connection.send(text)
+    (answer,) = reader.take()
+    assert (answer["method"], answer["success"], answer["code"]) == (method, False, 40003)
+    assert words in answer["message"]
+    assert not reader.connection.closed
+
+
+def test_an_address_has_ten_connections(venue: LocalVenue) -> None:
+    readers = [Reader(venue.feed) for _ in range(10)]
+    refused = Reader(venue.feed)
+    assert refused.connection.closed
+    assert refused.connection.close_code == 1008
+    (answer,) = refused.take()
+    assert (answer["success"], answer["code"]) == (False, 40220)
+    assert answer["message"] == "10.0.0.1 has 10 connections already; an address may have 10"
+    assert not Reader(venue.feed, "10.0.0.2").connection.closed
+    refused.connection.close()
+    readers[0].connection.close()
+    assert not Reader(venue.feed).connection.closed
+
+
+def test_a_connection_has_fifty_subscriptions(venue: LocalVenue) -> None:
+    reader = Reader(venue.feed)
+    for depth in range(1, 51):
+        assert reader.subscribe(**{**BOOK, "depth": depth})[0]["success"]
+    (answer,) = reader.subscribe(**{**BOOK, "depth": 51})
+    assert (answer["code"], answer["subject"]) == (40220, "orderBook.BTCUSDC.51")
+    assert "50 subscriptions" in answer["message"]
+    assert reader.subscribe(**{**BOOK, "depth": 50})[0]["success"], "subscribing again is a fresh snapshot"
+    reader.say("unsubscribe", **{**BOOK, "depth": 1})
+    reader.take()
+    assert reader.subscribe(**{**BOOK, "depth": 51})[0]["success"]
+
+
+def test_more_than_fifty_messages_a_second_are_not_taken(venue: LocalVenue) -> None:
+    clock = Clock()
+    reader = Reader(venue.feed, clock=clock)
+    for _ in range(50):
+        reader.say("ping")
+        clock.now += 10
+    reader.say("subscribe", **BOOK)
+    *pongs, refusal = reader.take()
+    assert len(pongs) == 50
+    assert (refusal["method"], refusal["code"], refusal["subject"]) == ("subscribe", 40220, "orderBook.BTCUSDC.5")
+    assert refusal["retryAfterMs"] == 500
+    clock.now += 500
+    assert reader.subscribe(**BOOK)[0]["success"]
+
+
+def test_an_idle_connection_is_closed_and_a_ping_keeps_it(venue: LocalVenue) -> None:
+    clock = Clock()
+    reader = Reader(venue.feed, clock=clock)
+    clock.now += 59_999
+    assert not reader.connection.check_idle()
+    reader.say("ping")
+    clock.now += 59_999
+    assert not reader.connection.check_idle()
+    clock.now += 1
+    assert reader.connection.check_idle()
+    assert reader.connection.reason == "idle: nothing came for 60 s; send a ping"
+
+
+def test_a_slow_reader_of_a_book_gets_one_snapshot_instead_of_many_increments(venue: LocalVenue, alice: Trader) -> None:
+    slow, quick = Reader(venue.feed, queue=8), Reader(venue.feed)
+    slow.subscribe(**BOOK)
+    quick.subscribe(**BOOK)
+    for tick in range(12):
+        alice.place("BUY", f"6200{tick % 10}", "0.01")
+    assert slow.connection.conflated == 1
+    snapshot, *increments = [one["data"] for one in slow.take()]
+    assert snapshot["type"] == "snapshot"
+    sequences = [snapshot["sequence"], *(one["sequence"] for one in increments)]
+    assert sequences == list(range(sequences[0], sequences[0] + len(sequences)))
+    assert sequences[-1] == quick.take()[-1]["data"]["sequence"]
+
+
+def test_a_slow_reader_of_trades_is_cut_off_and_holds_up_nobody(venue: LocalVenue, alice: Trader) -> None:
+    bob = Trader(venue, 1)
+    woken: list[bool] = []
+    slow, quick = Reader(venue.feed, queue=8), Reader(venue.feed)
+    slow.connection.on_wake = lambda: woken.append(slow.connection.closed)
+    for reader in (slow, quick):
+        reader.subscribe(type="trades", symbol="BTCUSDC")
+    for _ in range(10):
+        alice.place("SELL", "62000", "0.001")
+        bob.place("BUY", "62000", "0.001")
+    assert slow.connection.closed
+    assert slow.connection.reason == "too slow: 8 messages wait to be read"
+    assert slow.connection.close_code == 1013
+    assert woken[-1], "the server is woken to say goodbye"
+    assert len(slow.take()) == 8
+    assert len(quick.take()) == 10
+    assert not quick.connection.closed
+
+
+def test_time_runs_by_itself_while_anybody_listens(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
+    running: list[int] = []
+    monkeypatch.setattr(venue, "start_running", lambda: running.append(1))
+    monkeypatch.setattr(venue, "stop_running", lambda: running.append(-1))
+    reader = Reader(venue.feed)
+    assert running == [1]
+    reader.connection.close()
+    reader.connection.close()
+    assert running == [1, -1]
+
+
+def after(venue: LocalVenue, alice: Trader, arm: Callable[[Hub], object]) -> tuple[Reader, list[int]]:
+    """Arm a fault, change the book three times, and return the sequences that arrived."""
+    reader = Reader(venue.feed)
+    reader.subscribe(**BOOK)
+    arm(venue.feed)
+    for price in ("62000", "62001", "62002"):
+        alice.place("BUY", price, "0.1")
+    return reader, [one["data"]["sequence"] for one in reader.take()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sequences"), [("drop", [2, 4]), ("duplicate", [2, 3, 3, 4]), ("skip", [2, 4, 5]), ("cut", [2])]
+)
+def test_scripted_faults_strike_the_message_they_are_for(
+    venue: LocalVenue, alice: Trader, kind: Any, sequences: list[int]
+) -> None:
+    reader, arrived = after(venue, alice, lambda hub: hub.faults.add(kind, channel="orderBook", after=1))
+    assert arrived == sequences
+    assert reader.connection.closed == (kind == "cut")
+
+
+def test_a_freeze_holds_everything_back_until_it_thaws(venue: LocalVenue, alice: Trader) -> None:
+    reader, arrived = after(venue, alice, lambda hub: hub.faults.add("freeze"))
+    reader.say("ping")
+    assert arrived == []
+    assert reader.take() == []
+    venue.feed.faults.thaw()
+    *data, pong = reader.take()
+    assert [one["data"]["sequence"] for one in data] == [2, 3, 4]
+    assert pong == {"channel": "pong"}
+    assert not venue.feed.faults.active
+
+
+def test_faults_are_for_the_channel_and_peer_they_name(venue: LocalVenue, alice: Trader) -> None:
+    _, arrived = after(venue, alice, lambda hub: hub.faults.add("drop", channel="trades", count=None))
+    assert arrived == [2, 3, 4]
+    venue.feed.faults.clear()
+    _, arrived = after(venue, alice, lambda hub: hub.faults.add("drop", peer="10.9.9.9", count=None))
+    assert len(arrived) == 3
+    with pytest.raises(InputError, match="none of drop, duplicate, skip, freeze, cut"):
+        venue.feed.faults.add("melt")  # type: ignore[arg-type]
+
+
+def test_connections_can_be_cut_at_once(venue: LocalVenue) -> None:
+    one, other = Reader(venue.feed, "10.0.0.1"), Reader(venue.feed, "10.0.0.2")
+    assert venue.feed.faults.cut(peer="10.0.0.1") == 1
+    assert (one.connection.closed, other.connection.closed) == (True, False)
+    venue.feed.close()
+    assert other.connection.reason == "the venue is shutting down"
+
+
+def test_a_revert_gives_every_subscription_a_fresh_snapshot_with_a_larger_sequence(
+    venue: LocalVenue, alice: Trader
+) -> None:
+    reader = Reader(venue.feed)
+    alice.place("BUY", "62000", "0.5")
+    for subscription in (BOOK, {"type": "aopState", "userAddress": alice.address}):
+        reader.subscribe(**subscription)
+    kept = venue.snapshot()
+    alice.place("BUY", "62001", "0.5")
+    last = {one["channel"]: one["data"]["sequence"] for one in reader.take()}
+    venue.revert(kept)
+    fresh = {one["channel"]: one["data"] for one in reader.take()}
+    assert set(fresh) == {"orderBook", "aopState"}
+    for channel, data in fresh.items():
+        assert data["type"] == "snapshot"
+        assert data["sequence"] == last[channel] + 1
+    assert fresh["orderBook"]["book"]["bids"] == [["62000.0", "0.500"]]
+    assert len(fresh["aopState"]["aop"]["orders"]) == 1
+    alice.place("BUY", "62002", "0.5")
+    assert reader.take()[0]["data"]["sequence"] == last["orderBook"] + 2
+
+
+def test_the_feed_changes_nothing_in_the_venue(venue: LocalVenue, alice: Trader) -> None:
+    silent = LocalVenue(clock="manual", market=False, accounts=2)
+    other = Trader(silent, 0)
+    reader = Reader(venue.feed)
+    for channel in wire.CHANNELS.values():
+        known = {"symbol": "BTCUSDC", "depth": 5, "interval": "60", "userAddress": alice.address}
+        assert reader.subscribe(type=channel.type, **{one.name: known[one.name] for one in channel.fields})[0][
+            "success"
+        ]
+    for trader in (alice, other):
+        trader.place("BUY", "62000", "0.5")
+        trader.venue.advance("5m")
+    assert venue.state_hash() == silent.state_hash()
