@@ -133,7 +133,7 @@ def shared(told: list[dict[str, Any]], answered: list[dict[str, Any]]) -> bool:
     return True
 
 
-@settings(max_examples=40)
+@settings(max_examples=80)
 @given(steps)
 def test_live_objects_equal_the_venue_after_every_command(activity: list[Any]) -> None:
     watch = Watch()

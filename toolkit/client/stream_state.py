@@ -51,7 +51,8 @@ class State(ABC):
         if isinstance(held, dict):
             return [held]
         record = {name: value for name, value in data.items() if name not in _ENVELOPE}
-        return [*data.get("recent", ()), *([record] if record else [])]
+        named = all(name in record for name in self.channel.identity or self.channel.record[:1])
+        return [*data.get("recent", ()), *([record] if named else [])]
 
 
 class BookState(State):

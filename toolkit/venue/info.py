@@ -39,7 +39,7 @@ def answer(core: Core, endpoint: str, values: Values) -> Any:
     `endpoint` is a name in `protocol.info.ENDPOINTS`, `values` what its `parse` returned. Raises MalformedRequest for
     a parameter that is well-formed and still names nothing here (product, vault, block to come).
     """
-    if not QUERIES:
+    if endpoint not in QUERIES:
         for module in MODULES:
             importlib.import_module(f".{module}", __package__)
         missing = ENDPOINTS.keys() - QUERIES.keys()
