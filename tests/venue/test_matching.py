@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.venue.naive import FOK, GTC, IOC, POST_ONLY, Naive, Plain
 from tests.venue.order_invariants import OrderWatch
+from tests.venue.trading import PRICES
 from toolkit.venue import ledger
 from toolkit.venue.core import Core, Submit
 from toolkit.venue.genesis import Genesis
@@ -50,7 +51,7 @@ class Pair:
     """The engine and the model, side by side."""
 
     def __init__(self) -> None:
-        self.core = Core(Genesis(settings={"market": False}))
+        self.core = Core(Genesis(prices=PRICES, settings={"market": False}))
         for address in ACCOUNTS:
             account = self.core.account(address)
             ledger.deposit(self.core, account, 10**14)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..venue import ledger
 from ..venue.core import Context, Core, Submit
+from ..venue.genesis import Genesis
 from ..venue.orders import place
 from ..venue.rng import Rng
 from . import Row
@@ -67,7 +68,7 @@ def items(count: int, seed: int = 7, *, base: int = 600_000, width: int = 200) -
 
 def funded_core(accounts: int = ACCOUNTS) -> tuple[Core, list[str]]:
     """Return a core with funded accounts."""
-    core = Core()
+    core = Core(Genesis(prices={1: "60000.0"}))
     addresses = [f"0x{number:040x}" for number in range(1, accounts + 1)]
     for address in addresses:
         ledger.deposit(core, core.account(address), 10**13)
