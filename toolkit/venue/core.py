@@ -280,6 +280,7 @@ class Core:
         state = self.state
         for code, row in state.products.items():
             self.products[code] = Product.from_row(row, state.margin_tables[int(row["marginTableId"])])
+        self.desk.relist(self.products)
 
     def state_hash(self) -> str:
         """Return the hash of the whole state as 64 hex digits."""

@@ -5,7 +5,7 @@ Nothing here is hashed or dumped, and nothing here may decide an order of events
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -99,22 +99,25 @@ class Desk:
         self.rates: dict[str, tuple[int, int, int]] = {}
         self.source: PriceSource | None = None
 
+    def relist(self, products: Mapping[int, Product]) -> None:
+        """Make the tables anew after products or margin tables changed; everybody has to be looked at again."""
+        self.tables = {code: RiskTable(product) for code, product in products.items()}
+        self.bands = {code: {} for code in products}
+        self.moved = set(products)
+        for code in products:
+            self.holders.setdefault(code, {})
+
     def rebuild(self, core: Core) -> None:
         """Make every index anew from the state of a core."""
-        self.tables = {code: RiskTable(product) for code, product in core.products.items()}
+        self.relist(core.products)
         self.holders = {code: {} for code in core.products}
-        self.bands = {code: {} for code in core.products}
-        self.touched, self.moved, self.rates = {}, set(), {}
+        self.touched, self.rates = {}, {}
         for account in core.state.accounts.values():
             self.index(account)
 
     def table(self, core: Core, code: int) -> RiskTable:
-        """Return the table of a product, made anew after a relisting."""
-        table = self.tables.get(code)
-        product = core.products[code]
-        if table is None or table.product is not product:
-            table = self.tables[code] = RiskTable(product)
-        return table
+        """Return the table of a product."""
+        return self.tables[code]
 
     def index(self, account: Account) -> None:
         """Note in which products an account holds a position."""

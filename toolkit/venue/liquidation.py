@@ -19,6 +19,7 @@ from . import events as ev
 from . import ledger, lifecycle, matching, orders, risk
 from .core import followup, process
 from .desk import MICRO
+from .ledger import LP_VAULT, TOTALS_ONLY
 from .state import (
     ADL,
     HEDGE,
@@ -57,23 +58,34 @@ def wake(core: Core, time: int) -> int | None:
 @followup("liquidation")
 def check(core: Core) -> bool:
     """Check every account whose balance, position or mark changed; True when something was closed."""
-    desk, closed = core.desk, False
+    desk, accounts, closed = core.desk, core.state.accounts, False
     while desk.touched or desk.moved:
-        found, desk.touched = desk.touched, {}
-        for account in found.values():
-            desk.index(account)
-        for code in desk.moved:
-            mark, bands = core.state.markets[code].mark, desk.bands[code]
-            for address, account in desk.holders[code].items():
-                band = bands.get(address)
-                if band is None or not band[0] <= mark <= band[1]:
-                    found[address] = account
-        desk.moved = set()
-        for address in sorted(found):
-            account = found[address]
-            if account.kind in ("user", "vault") and address != ledger.LP_VAULT:
+        touched, desk.touched = desk.touched, {}
+        near = _near_the_edge(core)
+        for address in sorted(near.union(touched)) if near else sorted(touched):
+            account = accounts[address]
+            for code in account.positions:
+                desk.bands[code].pop(address, None)
+            if account.kind in TOTALS_ONLY or address == LP_VAULT:
+                continue
+            if core.state.liquidations or not risk.healthy(core, account):
                 closed = _check_account(core, account) or closed
+            if address in near:
+                _set_bands(core, account)
     return closed
+
+
+def _near_the_edge(core: Core) -> set[str]:
+    """Return who has to be looked at because marks moved: those without a band, and those whose mark has left it."""
+    desk, found = core.desk, set()
+    for code in desk.moved:
+        mark, bands = core.state.markets[code].mark, desk.bands[code]
+        for address in desk.holders[code]:
+            band = bands.get(address)
+            if band is None or not band[0] <= mark <= band[1]:
+                found.add(address)
+    desk.moved = set()
+    return found
 
 
 def _check_account(core: Core, account: Account) -> bool:
@@ -89,7 +101,6 @@ def _check_account(core: Core, account: Account) -> bool:
         closed = _check_group(core, account, 0) or closed
     if account.balance < 0 and not legs_of(account, 0):
         _settle_debt(core, account)
-    _set_bands(core, account)
     return closed
 
 
@@ -116,9 +127,7 @@ def _set_bands(core: Core, account: Account) -> None:
             room = figures.equity - figures.maintenance
         table, mark = desk.table(core, code), core.state.markets[code].mark
         width = room * RATE // (size * table.unit * (RATE + table.steepest))
-        if under or width <= 0:
-            desk.bands[code].pop(account.address, None)
-        else:
+        if width > 0 and not under:
             desk.bands[code][account.address] = (mark - width, mark + width)
 
 
@@ -302,7 +311,7 @@ def _net(core: Core, account: Account, position: Position) -> None:
 def _close_with_vault(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> int:
     """Let the LP vault take a leg over at mark, for its fee; it pays what the group lacks. Return what is left."""
     config, code = core.state.config, position.product
-    vault = core.state.accounts[ledger.LP_VAULT]
+    vault = core.state.accounts[LP_VAULT]
     listed, table = core.products[code], core.desk.table(core, code)
     leg = position.long if side > 0 else position.short
     price = core.state.markets[code].mark
@@ -394,7 +403,7 @@ def _opposite(core: Core, account: Account, code: int, side: int) -> list[dict[s
 
 def cover(core: Core, account: Account, position: Position | None, amount: int) -> None:
     """Pay what a group lacks: the LP vault from its balance, INSURANCE the rest (its balance may fall below 0)."""
-    vault = core.state.accounts[ledger.LP_VAULT]
+    vault = core.state.accounts[LP_VAULT]
     part = min(amount, max(0, vault.balance, 0)) if vault is not account else 0
     _grant(core, vault, account, position, part)
     _grant(core, core.state.accounts[ledger.INSURANCE], account, position, amount - part)

@@ -117,6 +117,30 @@ def cross(core: Core, account: Account) -> Figures:
     return Figures(equity, initial, maintenance)
 
 
+def healthy(core: Core, account: Account) -> bool:
+    """Tell in one pass whether no position of an account is to be liquidated and nothing is owed."""
+    equity = account.balance
+    maintenance = 0
+    markets, tables = core.state.markets, core.desk.tables
+    for code, position in account.positions.items():
+        long, short = position.long, position.short
+        longs, shorts = long.size, short.size
+        if not (longs or shorts):
+            continue
+        table = tables[code]
+        price = markets[code].mark * table.unit
+        need = table.maintenance(longs * price) if longs else 0
+        if shorts:
+            need += table.maintenance(shorts * price)
+        pnl = (longs - shorts) * price - long.value + short.value
+        if position.mode != ISOLATED:
+            equity += pnl
+            maintenance += need
+        elif position.assigned + pnl <= need:
+            return False
+    return equity > maintenance or (not maintenance and equity >= 0)
+
+
 def isolated(core: Core, position: Position) -> Figures:
     """Return the figures of one isolated position (without its orders)."""
     table = core.desk.table(core, position.product)
