@@ -51,14 +51,15 @@ class Read:
             yield from self._catch_up(ask)
         while not self.done:
             yield from self._step(ask, progress)
-        if self.endpoint.record.changing and self._newest is not None and len(self.pages) > 1:
-            yield from self._refresh(ask, self._newest)
+        if self.endpoint.record.changing and len(self.pages) > 1:
+            yield from self._refresh(ask)
 
     def newest_first(self) -> list[Mapping[str, Any]]:
-        """Return the rows by time, newest first; rows of one millisecond as the venue ordered them."""
+        """Return the rows by time and, within a millisecond, by number, newest first."""
         if not self._windowed:
             return list(self.rows.values())
-        return sorted(self.rows.values(), key=self._time, reverse=True)
+        numbered = sorted(self.rows.items(), key=lambda item: (self._time(item[1]), _number(item[0])), reverse=True)
+        return [row for _, row in numbered]
 
     @property
     def _windowed(self) -> bool:
@@ -98,21 +99,25 @@ class Read:
         return fresh
 
     def _catch_up(self, ask: Ask) -> Flow[None]:
-        """After an interruption: read what is newer than the newest row, or has changed since."""
-        if not self._windowed or self.end is not None:
-            return
-        newest = max(map(self._time, self.rows.values()))
-        again = Read(self.endpoint, self.query, start=newest)
-        yield from again.run(ask, Progress.silent())
-        self.pages += again.pages
-        self.rows = {**again.rows, **{key: row for key, row in self.rows.items() if key not in again.rows}}
+        """After an interruption: read what is newer than the newest row."""
+        if self._windowed and self.end is None:
+            yield from self._read_again(ask, max(map(self._time, self.rows.values())))
 
-    def _refresh(self, ask: Ask, since: int) -> Flow[None]:
-        """Read rows that changed since a time (states of orders move to the front) and put them in place of the old."""
+    def _refresh(self, ask: Ask) -> Flow[None]:
+        """Read rows that changed during the read: they moved to the front, maybe before they were seen."""
+        since, changed = self._newest, True
+        while since is not None and changed:
+            since, changed = yield from self._read_again(ask, since)
+
+    def _read_again(self, ask: Ask, since: int) -> Flow[tuple[int | None, bool]]:
+        """Read the window from `since` on, put its rows in place of the old; return its newest time, and if any did."""
         again = Read(self.endpoint, self.query, start=since, end=self.end)
-        yield from again.run(ask, Progress.silent())
+        while not again.done:
+            yield from again._step(ask, Progress.silent())
+        changed = any(self.rows.get(key) != row for key, row in again.rows.items())
         self.pages += again.pages
         self.rows |= again.rows
+        return again._newest, changed
 
     @property
     def _size(self) -> int:
@@ -126,6 +131,10 @@ class Read:
         if end is not None and self._windowed:
             pairs.append(("endTime", str(end)))
         return (*pairs, ("page", str(page)), (self.endpoint.size_param, str(self._size)))
+
+
+def _number(key: tuple[str, ...]) -> int:
+    return int(key[0]) if len(key) == 1 and key[0].isdigit() else 0
 
 
 def identity(endpoint: Endpoint, row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,0 +1,203 @@
+"""Long reads: complete, without doubles, in order, whatever arrives or fails meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.client.drive import Driver, Fetch, Flow, Reply
+from toolkit.client.info import Query
+from toolkit.client.paging import Read, identity
+from toolkit.client.progress import Progress
+from toolkit.errors import TimedOut
+from toolkit.protocol.info import ENDPOINTS, Endpoint
+
+TRADES = ENDPOINTS["trades"]
+STATES = ENDPOINTS["order_states"]
+PAYOUTS = ENDPOINTS["referral_payouts"]
+
+
+class Shelf:
+    """A venue's list that pages, newest first; `arrivals` come one by one between requests.
+
+    `cap` cuts pages down to fewer rows than asked for, `bare` answers an array without a total, `failures` says which
+    requests time out.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        times: list[int],
+        arrivals: list[int] = (),  # type: ignore[assignment]
+        *,
+        cap: int = 500,
+        bare: bool = False,
+        failures: frozenset[int] = frozenset(),
+    ) -> None:
+        self.endpoint = endpoint
+        self.rows: list[dict[str, Any]] = []
+        for time in sorted(times):
+            self.put(time)
+        self.first = len(self.rows)
+        self.arrivals = list(arrivals)
+        self.cap, self.bare, self.failures = cap, bare, failures
+        self.requests = 0
+
+    def put(self, time: int) -> None:
+        """Add a row in front; time never runs backwards."""
+        time = max([time, *(row[self.time] for row in self.rows[-1:])])
+        number = str(len(self.rows) + 1)
+        self.rows.append({self.endpoint.record.identity[0]: number, self.time: time})
+
+    @property
+    def time(self) -> str:
+        return self.endpoint.record.time
+
+    def send(self, fetch: Fetch) -> Reply:
+        values = self.endpoint.parse(fetch.query)
+        self.requests += 1
+        if self.requests in self.failures:
+            raise TimedOut("no answer in time")
+        start, end = values.get("startTime"), values.get("endTime")
+        found = [
+            row
+            for row in sorted(self.rows, key=lambda row: row[self.time], reverse=True)
+            if (start is None or row[self.time] >= start) and (end is None or row[self.time] <= end)
+        ]
+        size = min(values[self.endpoint.size_param], self.cap)
+        begin = (values["page"] - 1) * size
+        page = found[begin : begin + size]
+        for time in self.arrivals[:1]:
+            self.put(time)
+        del self.arrivals[:1]
+        data = page if self.bare else {"total": len(found), "items": page}
+        return Reply(200, msgspec.json.encode({"code": 0, "message": "success", "data": data}))
+
+    def ask(self, query: Query) -> Flow[Reply]:
+        reply: Reply = yield Fetch("GET", self.endpoint.path, query)
+        return reply
+
+    def run(self, read: Read) -> list[str]:
+        Driver(self.send).run(read.run(self.ask, Progress.silent()))
+        return ids(read)
+
+
+def ids(read: Read) -> list[str]:
+    return [row[read.endpoint.record.identity[0]] for row in read.newest_first()]
+
+
+def query(endpoint: Endpoint) -> Query:
+    return (("userAddr", "0x" + "ab" * 20),)
+
+
+MS = st.integers(1_000_000_000_000, 1_000_000_000_006)
+
+
+@given(
+    st.sampled_from([TRADES, STATES, PAYOUTS]),
+    st.lists(MS, max_size=40),
+    st.lists(MS, max_size=12),
+    st.integers(1, 7),
+    st.booleans(),
+)
+def test_no_row_is_skipped_or_doubled_while_new_ones_arrive(
+    endpoint: Endpoint, times: list[int], arrivals: list[int], cap: int, bare: bool
+) -> None:
+    shelf = Shelf(endpoint, times, arrivals, cap=cap, bare=bare)
+    got = shelf.run(Read(endpoint, query(endpoint)))
+    assert len(got) == len(set(got))
+    assert set(got) >= {str(number + 1) for number in range(shelf.first)}
+
+
+@given(st.lists(MS, min_size=1, max_size=40), st.integers(1, 7), st.booleans())
+def test_rows_come_newest_first_and_all_of_them(times: list[int], cap: int, bare: bool) -> None:
+    shelf = Shelf(TRADES, times, cap=cap, bare=bare)
+    read = Read(TRADES, query(TRADES))
+    shelf.run(read)
+    stamps = [row["blockTime"] for row in read.newest_first()]
+    assert stamps == sorted(times, reverse=True)
+
+
+@given(st.lists(MS, max_size=40), MS, MS, st.integers(1, 7))
+def test_windows_include_both_ends(times: list[int], one: int, other: int, cap: int) -> None:
+    start, end = sorted((one, other))
+    read = Read(TRADES, query(TRADES), start, end)
+    Shelf(TRADES, times, cap=cap).run(read)
+    assert sorted(row["blockTime"] for row in read.newest_first()) == sorted(t for t in times if start <= t <= end)
+
+
+@given(
+    st.lists(MS, min_size=1, max_size=30),
+    st.lists(MS, max_size=6),
+    st.integers(1, 5),
+    st.frozensets(st.integers(1, 12), max_size=5),
+)
+def test_a_read_goes_on_where_it_failed(
+    times: list[int], arrivals: list[int], cap: int, failures: frozenset[int]
+) -> None:
+    shelf = Shelf(TRADES, times, arrivals, cap=cap, failures=failures)
+    read = Read(TRADES, query(TRADES))
+    for _ in range(len(failures) + 1):
+        try:
+            shelf.run(read)
+        except TimedOut:
+            continue
+        break
+    got = ids(read)
+    assert read.done
+    assert len(got) == len(set(got))
+    assert set(got) >= {str(number + 1) for number in range(shelf.first)}
+
+
+def test_many_rows_of_one_millisecond_are_read_page_by_page() -> None:
+    shelf = Shelf(TRADES, [1_000_000_000_000] * 23, cap=5)
+    assert len(shelf.run(Read(TRADES, query(TRADES)))) == 23
+
+
+def test_a_row_that_changes_while_it_is_read_is_there_in_its_latest_state() -> None:
+    shelf = Shelf(STATES, [1_000_000_000_000 + at for at in range(9)], cap=3)
+    calls: Iterator[int] = iter(range(100))
+
+    def send(fetch: Fetch) -> Reply:
+        reply = shelf.send(fetch)
+        if next(calls) == 0:
+            shelf.rows[0] |= {"status": "FILLED", "blockTime": 1_000_000_000_100}
+        return reply
+
+    read = Read(STATES, query(STATES))
+    Driver(send).run(read.run(shelf.ask, Progress.silent()))
+    newest = read.newest_first()
+    assert len(newest) == 9
+    assert newest[0] == {"ordId": "1", "status": "FILLED", "blockTime": 1_000_000_000_100}
+
+
+def test_a_short_read_asks_once() -> None:
+    shelf = Shelf(TRADES, [1_000_000_000_000])
+    shelf.run(Read(TRADES, query(TRADES)))
+    assert shelf.requests == 1
+
+
+def test_rows_without_an_id_are_told_apart_by_all_they_hold() -> None:
+    assert identity(TRADES, {"id": "7", "price": "1"}) == ("7",)
+    assert identity(TRADES, {"price": "1"}) != identity(TRADES, {"price": "2"})
+
+
+def test_the_bar_appears_only_when_asked_or_late(capsys: pytest.CaptureFixture[str]) -> None:
+    for shown in (None, False):
+        bar = Progress("rows", shown)
+        bar.expect(10)
+        bar.add(5)
+        bar.close()
+    assert capsys.readouterr().err == ""
+    bar = Progress("fills", shown=True)
+    bar.expect(10)
+    bar.add(5)
+    bar.expect(20)
+    bar.add(1)
+    bar.close()
+    assert "fills" in capsys.readouterr().err
