@@ -173,9 +173,11 @@ def end(core: Core, account: Account, position: Position, order: Order, status: 
         record(core, account, order, reason)
     if account.kind != "market":
         core.state.history.orders.add(order.address, order)
-    if order.group == order.id and not order.filled:
+    if order.group == order.id:
+        why = "ended without a position to protect" if order.filled else "was cancelled unfilled"
         for child in bracket(account, order.id):
-            cancel(core, account, child, "its main order was cancelled unfilled")
+            if not child.armed:
+                cancel(core, account, child, f"its main order {why}")
 
 
 # what hangs on positions
@@ -226,17 +228,20 @@ def bracket(account: Account, group: int) -> list[Order]:
     return [order for order in account.orders.values() if order.group == group and order.id != group]
 
 
-def group_filled(core: Core, account: Account, order: Order, quantity: int) -> None:
-    """Follow a fill of a bracket's order: the main one arms its TP and SL, one of those cancels the other."""
+def group_filled(core: Core, account: Account, order: Order, opened: int) -> None:
+    """Follow a fill of a bracket's order, which opened so many steps.
+
+    The main one arms its TP and SL as far as it opened a position; one of those cancels the other.
+    """
     for other in bracket(account, order.group):
         if order.id != order.group:
             if other is not order:
                 cancel(core, account, other, f"one cancels the other: order {order.id} was filled")
-            continue
-        other.cover += quantity
-        if not other.armed:
-            other.armed = True
-            core.triggers[other.product].add(other)
+        elif opened:
+            other.cover += opened
+            if not other.armed:
+                other.armed = True
+                core.triggers[other.product].add(other)
 
 
 def may_rest(order: Order) -> bool:

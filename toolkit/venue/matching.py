@@ -250,7 +250,7 @@ def settle(
         core.events.append(ev.OrderChanged(event))
         core.events.append(ev.PositionChanged(order.address, order.product))
     if order.group:
-        lifecycle.group_filled(core, account, order, quantity)
+        lifecycle.group_filled(core, account, order, opened)
     if closed:
         if not against.size:
             record_closed(core, account, position, against, -side)

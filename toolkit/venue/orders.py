@@ -106,7 +106,7 @@ def place(
     main = _parent(account, order)
     limit = admit(core, account, product, position, order, main)
     if main is not None:
-        _join(main, order)
+        _join(position, main, order)
     lifecycle.accept(core, account, position, order)
     if not order.trigger:
         matching.enter(core, account, position, order, limit)
@@ -151,7 +151,7 @@ def place_bracket(
     lifecycle.accept(core, account, position, main)
     main.group = main.id
     for child in children:
-        _join(main, child)
+        _join(position, main, child)
         lifecycle.accept(core, account, position, child)
     if not main.trigger:
         matching.enter(core, account, position, main, limit)
@@ -446,11 +446,12 @@ def _check_children(account: Account, main: Order, children: list[Order]) -> Non
         raise Refused(reasons.CLIENT_ID_IN_USE, "each order of a bracket needs a clOrdId of its own")
 
 
-def _join(main: Order, child: Order) -> None:
-    """Hang a TP or SL on its main order: it waits for the first fill."""
+def _join(position: Position, main: Order, child: Order) -> None:
+    """Hang a TP or SL on its main order: it waits until that has opened a position."""
+    leg = position.long if main.side > 0 else position.short
     main.group = child.group = child.parent = main.id
-    child.cover = main.filled
-    child.armed = main.filled > 0
+    child.cover = min(main.filled, leg.size)
+    child.armed = child.cover > 0
 
 
 def _check_same(order: Order, spec: Spec) -> None:

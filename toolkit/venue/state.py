@@ -85,7 +85,7 @@ class Order(msgspec.Struct):
     group: int = 0
     """Bracket it belongs to (id of the main order, which has it too), 0 = none; its TP and SL cancel each other."""
     cover: int = 0
-    """Steps that the main order has filled so far, for a TP/SL of a bracket."""
+    """Steps that the main order has opened so far, for a TP/SL of a bracket."""
     slippage: int = 0
     """Allowed slippage of a market order, parts of RATE; 0 = the default."""
     priority: int = 0
