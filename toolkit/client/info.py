@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LIMITED_AS = "info"
 """Key of all queries in the session's rate limits."""
 _OPENED = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":[\[{n]')
+_CHECKSUM = re.compile(rb'"md5Checksum":"([^"\\]*)"')
 
 Query = tuple[tuple[str, str], ...]
 
@@ -111,8 +112,17 @@ class InfoFlows:
     def _call(self, endpoint: Endpoint, given: Mapping[str, Any], exact: bool) -> Flow[pd.DataFrame]:
         query = yield from self.query(endpoint, given)
         reply = yield from self.ask(endpoint, query)
+        if endpoint.name == "products":
+            self._compare_checksum(reply.body)
         made: pd.DataFrame = yield from self.frame(endpoint, [reply.body], exact)
         return made
+
+    def _compare_checksum(self, page: bytes) -> None:
+        """Let the session's product list be asked for again when the venue's has changed."""
+        catalogue = self._session._catalogue
+        found = _CHECKSUM.search(page)
+        if found and catalogue.known is not None and found[1].decode() != catalogue.known.checksum:
+            catalogue.forget()
 
 
 def readable_products(page: bytes) -> bytes:
