@@ -18,7 +18,7 @@ from ..environments import LOCAL, Chain
 from ..errors import BadSignature, InputError, UnknownAction
 from ..protocol import envelope, signing
 from ..protocol.info import BY_PATH, Endpoint
-from .core import WireError
+from .core import Core, WireError
 
 if TYPE_CHECKING:
     from .local import LocalVenue
@@ -72,7 +72,7 @@ class Hooks:
         return None
 
     def admitted(self, incoming: Incoming, now: int) -> None:
-        """Called with the action and the recovered signer, before the command is applied; `now` in ms.
+        """Called with the action and the recovered signer ("" for queries), before it is applied; `now` in ms.
 
         Raises WireError (40006, 40220, 40231, 40280, 40281) to refuse it.
         """
@@ -159,11 +159,12 @@ class Gateway:
         from . import info
 
         values = endpoint.parse(incoming.query)
-        venue = self.venue
-        with venue.lock:
-            now = venue.catch_up()
-            self.hooks.admitted(incoming, now)
-            return enveloped(200, 0, "success", info.answer(venue.core, endpoint.name, values))
+
+        def answer(core: Core) -> Answer:
+            self.hooks.admitted(incoming, core.state.time)
+            return enveloped(200, 0, "success", info.answer(core, endpoint.name, values))
+
+        return self.venue.ask(answer)
 
 
 def refusal(error: Exception) -> Answer:

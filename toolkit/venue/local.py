@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .feed import Hub
     from .server import Served
     from .transport import VenueTransport
+
+T = TypeVar("T")
 
 SLICE = 60_000
 """Long advances go in slices of this many ms, so that events never pile up. The state does not depend on it."""
@@ -178,6 +180,14 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             outcome = self._apply(Submit(now, action, signer.lower(), nonce, expiry_after, vault, digest))
         self._deliver()
         return outcome
+
+    def ask(self, question: Callable[[Core], T]) -> T:
+        """Return question(core), asked of the core as it is now, with nobody changing it meanwhile."""
+        with self.lock:
+            self._catch_up()
+            answer = question(self.core)
+        self._deliver()
+        return answer
 
     def intervene(self, name: str, /, **args: Any) -> dict[str, Any]:
         """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused."""

@@ -1,0 +1,514 @@
+"""Builders, vaults and referrals with real requests: who pays whom, what is refused, and that the books close."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.venue.wallets import Signer
+from toolkit.venue import builders, development, referrals, treasury, vaults
+from toolkit.venue.config import Config
+from toolkit.venue.genesis import Genesis
+from toolkit.venue.ledger import FEES, INSURANCE, LP_VAULT
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.state import RATE
+
+USDC = 1_000_000
+RARE = Genesis(config=Config(price_interval=86_400_000))
+"""Prices that stand still, so that the numbers of these tests do."""
+
+
+def mark(venue: LocalVenue) -> str:
+    """Return the BTC mark price as text."""
+    return venue.core.products[1].price_text(venue.core.state.markets[1].mark)
+
+
+class Desk:
+    """A venue with masters 0–3, each with an agent, and short ways to say what they do."""
+
+    def __init__(self) -> None:
+        self.venue = LocalVenue(clock="manual", market=False, accounts=4, config=RARE)
+        self.masters = [Signer(development.account(index)) for index in range(4)]
+        self.agents = [Signer(development.account(10 + index)) for index in range(4)]
+        for master, agent in zip(self.masters, self.agents, strict=True):
+            assert self.approve(master, agent)["code"] == 0
+        self.mark = mark(self.venue)
+
+    def approve(self, master: Signer, agent: Signer, **more: Any) -> dict[str, Any]:
+        action = {"type": "approveAgent", "agentAddress": agent.address, "agentName": "bot", "validitySeconds": 0}
+        return master.do(self.venue, {**action, "dexChain": "Testnet", **more})
+
+    def builder(self, trader: int = 0, builder: int = 1, agent: int = 20, cap: str = "0.001") -> Signer:
+        """Register a builder and authorise an agent of it; return that agent's wallet."""
+        self.masters[builder].do(self.venue, {"type": "registerBuilder", "name": "Acme", "dexChain": "Testnet"})
+        signer = Signer(development.account(agent))
+        action = {
+            "type": "approveAgentToBuilder",
+            "agentAddress": signer.address,
+            "builderAddress": self.masters[builder].address,
+            "maxFeeRate": cap,
+            "validitySeconds": 0,
+            "dexChain": "Testnet",
+        }
+        assert self.masters[trader].do(self.venue, action)["code"] == 0
+        return signer
+
+    def item(self, side: str, quantity: str, price: str = "", **more: Any) -> dict[str, Any]:
+        limit = {"ordPx": price or self.mark, "ordType": "LIMIT", "timeInForce": "GTC"}
+        return {"symbolCode": 1, "ordQty": quantity, "ordSide": side, **limit, **more}
+
+    def place(self, who: int, side: str, quantity: str, price: str = "", **envelope: Any) -> dict[str, Any]:
+        action = {"type": "placeOrder", "orders": [self.item(side, quantity, price)]}
+        return self.agents[who].do(self.venue, action, **envelope)
+
+    def balance(self, address: str) -> int:
+        return self.venue.core.state.accounts[address.lower()].balance
+
+    def vault(self, who: int = 0, amount: str = "1000") -> str:
+        action = {"type": "vaultCreate", "name": "V", "description": "d", "amount": amount, "currencyCode": 1}
+        answer = self.agents[who].do(self.venue, action)
+        assert answer["code"] == 0, answer
+        return str(answer["data"]["vault"])
+
+    def join(self, who: int, vault: str, amount: str) -> dict[str, Any]:
+        action = {"type": "vaultDeposit", "vault": vault, "amount": amount, "currencyCode": 1}
+        return self.agents[who].do(self.venue, action)
+
+    def leave(self, who: int, vault: str, share: str) -> dict[str, Any]:
+        action = {"type": "vaultWithdraw", "vault": vault, "share": share, "currencyCode": 1}
+        return self.agents[who].do(self.venue, action)
+
+    def info(self, path: str, query: str) -> Any:
+        return json.loads(self.venue.handle("GET", path, query).body)["data"]
+
+    def check_books(self) -> None:
+        """Invariant 1: all balances and isolated margins are what came in less what left."""
+        state = self.venue.core.state
+        total = sum(
+            account.balance + sum(position.assigned for position in account.positions.values())
+            for account in state.accounts.values()
+        )
+        assert total == state.deposits - state.withdrawals
+        reserves = sum(vault.reserve for vault in state.vaults.values())
+        assert self.balance(vaults.RESERVES) == reserves
+        due = sum(sum(each.due.values()) for each in state.referrals.accounts.values())
+        assert self.balance(referrals.REFERRALS) == due
+        for vault in state.vaults.values():
+            assert vault.shares == sum(holding.shares for holding in vault.holders.values())
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    made = Desk()
+    yield made
+    made.check_books()
+    made.venue.close()
+
+
+def refused(answer: dict[str, Any], reason: int) -> str:
+    assert (answer["code"], answer["data"]["txCode"]) == (40230, reason), answer
+    assert answer["data"]["txMsg"] == answer["message"]
+    return str(answer["message"])
+
+
+# builders
+
+
+def test_a_builder_is_paid_on_fills_by_the_trader_on_top_of_the_trading_fee(desk: Desk) -> None:
+    agent, builder = desk.builder(), desk.masters[1].address
+    trader = desk.masters[0].address
+    before = desk.balance(builder), desk.balance(trader), desk.balance(FEES)
+    action = {
+        "type": "placeBuilderOrder",
+        "order": desk.item("BUY", "0.1"),
+        "builder": builder,
+        "builderFeeRate": "0.0005",
+    }
+    assert agent.do(desk.venue, action)["code"] == 0
+    assert desk.balance(builder) == before[0], "nothing is paid before a fill"
+    assert desk.place(2, "SELL", "0.1")["code"] == 0
+    value = int(float(desk.mark) * 0.1 * USDC)
+    assert desk.balance(builder) - before[0] == value * 5 // 10_000
+    assert before[1] - desk.balance(trader) == value // 10_000 + value * 5 // 10_000
+    assert desk.balance(FEES) - before[2] == value // 10_000 + value * 6 // 10_000
+    rows = desk.info("/info/account/ledger", f"userAddr={builder}")["items"]
+    assert rows[0]["bizType"] == "BUILDER_FEE"
+    [fill] = desk.info("/info/trade/page", f"userAddr={trader}")["items"]
+    assert float(fill["openFee"]) > 0
+
+
+def test_a_builder_bracket_is_placed_for_the_trader(desk: Desk) -> None:
+    agent = desk.builder()
+    price = float(desk.mark)
+    closing = {"triggerPx": f"{price * 1.1:.1f}", "tpslTriggerType": "MARK_PRICE", "reduceOnly": "TP_FROM_POSITION"}
+    action = {
+        "type": "placeBuilderBracketOrder",
+        "orders": [desk.item("BUY", "0.1"), desk.item("SELL", "0.1", f"{price * 1.1:.1f}", **closing)],
+        "builder": desk.masters[1].address,
+        "builderFeeRate": "0.0001",
+    }
+    answer = agent.do(desk.venue, action)
+    assert answer["code"] == 0, answer
+    assert len(desk.venue.core.state.accounts[desk.masters[0].address.lower()].orders) == 2
+
+
+def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None:
+    venue, trader, builder = desk.venue, desk.masters[0], desk.masters[1]
+    register = {"type": "registerBuilder", "name": "Acme", "dexChain": "Testnet"}
+    permit = {
+        "type": "approveAgentToBuilder",
+        "agentAddress": development.account(20).address,
+        "builderAddress": builder.address,
+        "maxFeeRate": "0.0005",
+        "validitySeconds": 60,
+        "dexChain": "Testnet",
+    }
+    end = {"type": "revokeAgentToBuilder", "dexChain": "Testnet"}
+    refused(trader.do(venue, permit), builders.NOT_REGISTERED)
+    refused(trader.do(venue, end), builders.NO_GRANT)
+    assert builder.do(venue, register)["code"] == 0
+    assert "Acme" in refused(builder.do(venue, register), builders.REGISTERED)
+    text = refused(trader.do(venue, {**permit, "maxFeeRate": "0.0011"}), builders.RATE_ABOVE_CAP)
+    assert "maxFeeRate 0.0011 is above the environment's cap 0.001" in text
+    refused(trader.do(venue, {**permit, "maxFeeRate": "0.000000001"}), builders.RATE_TOO_FINE)
+    refused(trader.do(venue, {**permit, "agentAddress": desk.agents[0].address}), builders.TRADERS_AGENT)
+    refused(trader.do(venue, {**permit, "agentAddress": builder.address}), builders.OWN_AGENT)
+    refused(builder.do(venue, permit), builders.OWN_BUILDER)
+    assert trader.do(venue, permit)["code"] == 0
+    refused(desk.masters[2].do(venue, permit), builders.AGENT_BOUND)
+    agent = Signer(development.account(20))
+    order = {
+        "type": "placeBuilderOrder",
+        "order": desk.item("BUY", "0.01"),
+        "builder": builder.address,
+        "builderFeeRate": "0.0006",
+    }
+    assert "above the authorisation's maxFeeRate 0.0005" in refused(agent.do(venue, order), builders.RATE_ABOVE_GRANT)
+    order["builderFeeRate"] = "0.0005"
+    refused(agent.do(venue, {**order, "builder": trader.address}), builders.OTHER_BUILDER)
+    both = {**order, "order": desk.item("SELL", "0.01", reduceOnly="REDUCE_ONLY", reduceOnlyOption="TP_FROM_POSITION")}
+    answer = agent.post(venue, order)
+    assert answer.status == 200
+    with pytest.raises(ValueError, match="reduceOnly"):
+        agent.request(both)
+    venue.advance("61s")
+    text = agent.do(venue, order)["message"]
+    assert "expired at" in text
+    assert trader.do(venue, permit)["code"] == 0
+    assert trader.do(venue, end)["code"] == 0
+    texts = {
+        agent.do(venue, order)["message"],
+        desk.agents[0].do(venue, order)["message"],
+        trader.do(venue, order)["message"],
+    }
+    assert len(texts) == 3
+    assert all(each.startswith("signature verification failed") for each in texts)
+    assert any("was revoked at" in each for each in texts)
+    assert any("trader's own agent" in each for each in texts)
+    assert any("master wallet" in each for each in texts)
+
+
+# the boundary of permissions
+
+
+def test_an_agent_trades_and_never_withdraws_approves_or_claims(desk: Desk) -> None:
+    agent, own = desk.agents[0], desk.masters[0]
+    for action in (
+        {"type": "withdraw", "destination": agent.address, "amount": "5"},
+        {"type": "registerBuilder", "name": "x", "dexChain": "Testnet"},
+        {"type": "revokeAgentToBuilder", "dexChain": "Testnet"},
+    ):
+        answer = agent.do(desk.venue, action)
+        assert answer["code"] == 40204
+        assert f'agent "bot" of {own.address}' in answer["message"]
+        assert "sign with the master wallet" in answer["message"]
+    answer = own.do(desk.venue, {"type": "cancelAll", "symbolCode": 1})
+    assert answer["code"] == 40204
+    assert "it is a master wallet, and cancelAll is signed by an agent" in answer["message"]
+
+
+def test_agents_end_by_expiry_replacement_and_revocation(desk: Desk) -> None:
+    first, second = desk.agents[0], Signer(development.account(30))
+    trade = {"type": "cancelAll", "symbolCode": 1}
+    assert desk.approve(desk.masters[0], second, agentName="desk", validitySeconds=60)["code"] == 0
+    assert first.do(desk.venue, trade)["code"] == second.do(desk.venue, trade)["code"] == 0
+    desk.venue.advance("60s")
+    assert second.do(desk.venue, trade)["code"] == 0, "the last moment still counts"
+    desk.venue.advance("1ms")
+    assert "expired at" in second.do(desk.venue, trade)["message"]
+    assert desk.approve(desk.masters[0], second)["code"] == 0
+    assert "was replaced at" in first.do(desk.venue, trade)["message"]
+    desk.approve(desk.masters[0], second, agentAddress="0x" + "0" * 40)
+    assert "was revoked at" in second.do(desk.venue, trade)["message"]
+    desk.venue.advance("7d")
+    assert "expired at" in desk.agents[1].do(desk.venue, trade)["message"], "validity 0 is 7 days"
+
+
+def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> None:
+    stranger = Signer(development.account(40))
+    assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
+    assert desk.balance(stranger.address) == 500 * USDC
+    text = refused(stranger.do(desk.venue, {"type": "faucetClaim"}), treasury.CLAIMED)
+    assert "it can be claimed again at" in text
+    desk.venue.advance("24h")
+    assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
+
+
+def test_a_withdrawal_is_at_least_2_usdc_and_free_money(desk: Desk) -> None:
+    master, action = desk.masters[0], {"type": "withdraw", "destination": desk.masters[1].address}
+    refused(master.do(desk.venue, {**action, "amount": "1.999999"}), treasury.TOO_SMALL)
+    refused(master.do(desk.venue, {**action, "amount": "2.0000001"}), treasury.PRECISION)
+    refused(master.do(desk.venue, {**action, "amount": "10000.000001"}), treasury.NOT_ENOUGH)
+    assert desk.place(0, "BUY", "1")["code"] == 0
+    refused(master.do(desk.venue, {**action, "amount": "9999"}), treasury.NOT_ENOUGH)
+    assert master.do(desk.venue, {**action, "amount": "2", "withdrawSequence": 7})["code"] == 0
+    assert desk.balance(master.address) == 9_998 * USDC
+
+
+# vaults
+
+
+def test_shares_are_bought_and_sold_at_net_asset_value_and_the_leader_gets_a_tenth_of_the_gain(desk: Desk) -> None:
+    leader = desk.masters[0].address
+    start = desk.balance(leader)
+    vault = desk.vault(0, "1000")
+    assert start - desk.balance(leader) == 1_100 * USDC
+    assert desk.join(1, vault, "500")["data"]["share"] == "500"
+    trade = {"type": "placeOrder", "orders": [desk.item("BUY", "0.1")]}
+    assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
+    assert desk.place(2, "SELL", "0.1")["code"] == 0
+    higher = f"{float(desk.mark) + 1_000:.1f}"
+    trade = {"type": "placeOrder", "orders": [desk.item("SELL", "0.1", higher)]}
+    assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
+    assert desk.place(2, "BUY", "0.1", higher)["code"] == 0
+    profit = desk.balance(vault) - 1_500 * USDC
+    assert profit > 80 * USDC
+    row = desk.info("/info/vault/detail", f"vaultAddress={vault}&userAddress={desk.masters[1].address}")
+    assert float(row["tvl"]) == desk.balance(vault) / USDC
+    assert float(row["userCurrentValue"]) == pytest.approx(500 + profit / 3 / USDC, abs=1e-5)
+    assert desk.join(3, vault, "100")["data"]["share"] == "93.823886"
+    gain = profit // 3
+    before, tenth = desk.balance(desk.masters[1].address), desk.balance(leader)
+    answer = desk.leave(1, vault, "500")
+    assert answer["code"] == 0
+    assert desk.balance(leader) - tenth == gain * 10 // 100
+    assert desk.balance(desk.masters[1].address) - before == 500 * USDC + gain - gain * 10 // 100
+    assert float(answer["data"]["amount"]) == (500 * USDC + gain - gain * 10 // 100) / USDC
+    close = desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault)
+    assert close["code"] == 0, close
+    assert desk.balance(vault) == 0
+    refused(desk.join(1, vault, "5"), vaults.CLOSED)
+    kinds = [row["type"] for row in desk.info("/info/vault/events", f"vaultAddress={vault}")["items"]]
+    assert kinds == ["CLOSE", "WITHDRAW", "DEPOSIT", "DEPOSIT", "CREATE"]
+
+
+def test_only_the_owners_agents_act_for_a_vault_and_ownership_can_be_handed_on(desk: Desk) -> None:
+    vault = desk.vault()
+    trade = {"type": "cancelAll", "symbolCode": 1}
+    assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
+    refused(desk.agents[1].do(desk.venue, trade, vault=vault), vaults.NOT_OWNER)
+    refused(desk.agents[0].do(desk.venue, trade, vault=LP_VAULT), vaults.NOT_OWNER)
+    refused(desk.agents[0].do(desk.venue, trade, vault="0x" + "ab" * 20), 6001)
+    hand = {"type": "vaultUpdateOwner", "owner": development.account(50).address}
+    refused(desk.agents[0].do(desk.venue, hand, vault=vault), vaults.NO_OWNER)
+    hand["owner"] = desk.masters[1].address
+    assert desk.agents[0].do(desk.venue, hand, vault=vault)["code"] == 0
+    refused(desk.agents[0].do(desk.venue, trade, vault=vault), vaults.NOT_OWNER)
+    assert desk.agents[1].do(desk.venue, trade, vault=vault)["code"] == 0
+
+
+def test_a_vault_begins_with_100_usdc_and_an_account_has_at_most_five(desk: Desk) -> None:
+    action = {"type": "vaultCreate", "name": "V", "description": "", "amount": "99.99", "currencyCode": 1}
+    refused(desk.agents[0].do(desk.venue, action), vaults.TOO_LITTLE)
+    refused(desk.agents[0].do(desk.venue, {**action, "amount": "9900.01"}), treasury.NOT_ENOUGH)
+    refused(desk.agents[0].do(desk.venue, {**action, "currencyCode": 2}), treasury.CURRENCY)
+    for _ in range(5):
+        desk.vault(0, "100")
+    refused(desk.agents[0].do(desk.venue, {**action, "amount": "100"}), vaults.TOO_MANY)
+
+
+def test_cash_is_set_aside_for_withdrawals_and_moved_between_sub_vaults(desk: Desk) -> None:
+    vault, agent = desk.vault(), desk.agents[0]
+    child = str(agent.do(desk.venue, {"type": "vaultCreateSubVault"}, vault=vault)["data"]["vault"])
+    move = {"type": "vaultRebalance", "from": vault, "to": child, "amount": "600", "currencyCode": 1}
+    assert agent.do(desk.venue, move)["code"] == 0
+    assert desk.balance(child) == 600 * USDC
+    assert desk.info("/info/vault/detail", f"vaultAddress={vault}")["tvl"] == "1000"
+    aside = {"type": "vaultPreWithdraw", "amount": "300", "currencyCode": 1}
+    assert agent.do(desk.venue, aside, vault=vault)["code"] == 0
+    refused(agent.do(desk.venue, {**aside, "amount": "101"}, vault=vault), treasury.NOT_ENOUGH)
+    assert "400 of the vault is free" in refused(desk.leave(0, vault, "400.000001"), vaults.NO_CASH)
+    assert desk.leave(0, vault, "350")["code"] == 0
+    assert desk.balance(vault) == 50 * USDC
+    back = {**move, "from": vault, "to": vault}
+    refused(agent.do(desk.venue, back), vaults.NO_CASH)
+    refused(agent.do(desk.venue, {**move, "to": desk.vault(1, "100")}), vaults.NOT_FAMILY)
+    refused(desk.agents[1].do(desk.venue, move), vaults.NOT_OWNER)
+    refused(desk.join(1, child, "10"), vaults.IS_PART)
+    refused(agent.do(desk.venue, {"type": "vaultCreateSubVault"}, vault=child), vaults.IS_PART)
+    assert agent.do(desk.venue, {"type": "vaultClose"}, vault=child)["code"] == 0
+    assert desk.balance(vault) == 650 * USDC
+    assert agent.do(desk.venue, {"type": "vaultClose"}, vault=vault)["code"] == 0
+    assert desk.balance(desk.masters[0].address) == 9_900 * USDC
+
+
+def test_a_vault_with_a_position_is_not_closed(desk: Desk) -> None:
+    vault = desk.vault()
+    trade = {"type": "placeOrder", "orders": [desk.item("BUY", "0.01")]}
+    assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
+    text = refused(desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault), vaults.NOT_FLAT)
+    assert "open orders" in text
+    assert desk.place(1, "SELL", "0.01")["code"] == 0
+    text = refused(desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault), vaults.NOT_FLAT)
+    assert "a position in BTCUSDC" in text
+
+
+def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain(desk: Desk) -> None:
+    row = desk.info("/info/vault/detail", f"vaultAddress={LP_VAULT}")
+    assert (row["tvl"], row["price"], row["ownerAddress"]) == ("1000000", "1", "")
+    assert desk.join(1, LP_VAULT, "1000")["data"]["share"] == "1000"
+    assert "locked until" in refused(desk.leave(1, LP_VAULT, "1000"), vaults.LOCKED)
+    refused(desk.leave(2, LP_VAULT, "1"), vaults.NO_SHARES)
+    desk.venue.advance("4d")
+    assert desk.leave(1, LP_VAULT, "1000")["code"] == 0
+    assert desk.balance(desk.masters[1].address) == 10_000 * USDC
+    assert list(desk.venue.core.state.vaults[LP_VAULT].holders) == [INSURANCE]
+    points = desk.info("/info/vault/history", f"vaultAddress={LP_VAULT}&interval=all-time")
+    assert len(points) == 4 * 24 + 1
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from([1, 2, 3]), st.integers(1, 3_000_000_000), st.integers(-400, 600)), max_size=8
+    )
+)
+def test_whatever_happens_to_a_vault_nobody_gains_by_joining_and_leaving(steps: list[tuple[int, int, int]]) -> None:
+    desk = SHARED
+    number = desk.venue.snapshot()
+    vault = desk.vault(0, "1000")
+    for who, amount, profit in steps:
+        before = desk.balance(desk.masters[who].address)
+        joined = desk.join(who, vault, f"{amount / USDC:.6f}")
+        if joined["code"] == 0 and profit % 2:
+            assert desk.leave(who, vault, joined["data"]["share"])["code"] == 0
+            assert desk.balance(desk.masters[who].address) <= before
+        elif profit > 0:
+            desk.venue.control.fund(address=vault, amount=str(profit))
+    desk.check_books()
+    holders = desk.venue.core.state.vaults[vault.lower()].holders
+    worths = desk.info("/info/vault/depositors", f"vaultAddress={vault}")
+    assert len(worths) == len(holders)
+    assert sum(float(row["currentValue"]) for row in worths) <= desk.balance(vault) / USDC + 1e-6
+    assert desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault)["code"] == 0
+    assert desk.balance(vault) == 0
+    desk.check_books()
+    desk.venue.revert(number)
+
+
+SHARED = Desk()
+
+
+# referrals
+
+
+def test_an_account_is_bound_once_and_its_inviters_are_paid_daily(desk: Desk) -> None:
+    for upper, lower in ((0, 1), (1, 2)):
+        code = referrals.code_of(desk.masters[upper].address)
+        assert desk.agents[lower].do(desk.venue, {"type": "bindReferral", "referralCode": code})["code"] == 0
+    bind = {"type": "bindReferral", "referralCode": referrals.code_of(desk.masters[2].address)}
+    refused(desk.agents[0].do(desk.venue, bind), referrals.CIRCLE)
+    refused(desk.agents[2].do(desk.venue, bind), referrals.ALREADY_BOUND)
+    refused(desk.agents[3].do(desk.venue, {**bind, "referralCode": "ABC418"}), referrals.UNKNOWN_CODE)
+    own = {**bind, "referralCode": referrals.code_of(desk.masters[3].address)}
+    refused(desk.agents[3].do(desk.venue, own), referrals.OWN_CODE)
+    assert desk.place(2, "BUY", "0.1")["code"] == 0
+    assert desk.place(3, "SELL", "0.1")["code"] == 0
+    fee = int(float(desk.mark) * 0.1 * USDC) // 10_000
+    before = [desk.balance(desk.masters[index].address) for index in (0, 1)]
+    desk.check_books()
+    desk.venue.advance("24h")
+    after = [desk.balance(desk.masters[index].address) for index in (0, 1)]
+    assert [new - old for new, old in zip(after, before, strict=True)] == [fee * 5 // 100, fee * 10 // 100]
+    summary = desk.info("/info/referral/summary", f"userAddr={desk.masters[0].address}")
+    assert (summary["inviteeCount"], summary["secondTierCount"]) == (1, 1)
+    assert float(summary["secondTierReward"]) == fee * 5 // 100 / USDC
+    [paid] = desk.info("/info/referral/payouts", f"userAddr={desk.masters[1].address}")["items"]
+    assert (paid["tier"], paid["fromAddress"]) == (1, desk.masters[2].address)
+    [row] = desk.info("/info/referral/referrals", f"userAddr={desk.masters[1].address}")["items"]
+    assert float(row["fees"]) == fee / USDC
+
+
+def test_the_rebate_grows_with_the_networks_volume_of_the_days_before(desk: Desk) -> None:
+    code = referrals.code_of(desk.masters[0].address)
+    desk.agents[1].do(desk.venue, {"type": "bindReferral", "referralCode": code})
+    core = desk.venue.core
+    mine = referrals.referral(core, desk.masters[0].address.lower())
+    assert referrals.rate(core, mine) == RATE // 10
+    day = core.state.time // 86_400_000
+    core.state.accounts[desk.masters[1].address.lower()].volumes[day] = 30_000_000 * USDC
+    assert referrals.rate(core, mine) == RATE // 10, "today does not count yet"
+    desk.venue.advance("24h")
+    assert referrals.rate(core, mine) == RATE // 4
+
+
+def test_the_referral_code_of_an_approval_counts_on_the_first_one_only(desk: Desk) -> None:
+    code = referrals.code_of(desk.masters[0].address)
+    assert desk.approve(desk.masters[1], desk.agents[1], referralCode=code)["code"] == 0
+    assert not desk.info("/info/referral/code", f"userAddr={desk.masters[1].address}")["inviterAddress"]
+    fresh = Signer(development.account(60))
+    assert fresh.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
+    agent = Signer(development.account(61))
+    refused(desk.approve(fresh, agent, referralCode="nobody"), referrals.UNKNOWN_CODE)
+    assert desk.approve(fresh, agent, referralCode=code)["code"] == 0
+    row = desk.info("/info/referral/code", f"userAddr={fresh.address}")
+    assert (row["inviterAddress"], row["inviterCode"]) == (desk.masters[0].address, code)
+
+
+# all together
+
+
+def test_four_wallets_over_loopback(desk: Desk) -> None:
+    """Builder, its agent, trader and counterparty: register, authorise, trade, be paid, revoke."""
+    trader, builder, other = desk.masters[0], desk.masters[1], desk.agents[2]
+    agent = Signer(development.account(20))
+    with desk.venue.serve() as served, httpx.Client(base_url=served.base_url) as client:
+
+        def post(signer: Signer, action: dict[str, Any]) -> dict[str, Any]:
+            return dict(client.post("/api/v1/exchange", json=signer.request(action)).json())
+
+        assert post(builder, {"type": "registerBuilder", "name": "Acme", "dexChain": "Testnet"})["code"] == 0
+        permit = {
+            "type": "approveAgentToBuilder",
+            "agentAddress": agent.address,
+            "builderAddress": builder.address,
+            "maxFeeRate": "0.001",
+            "validitySeconds": 3600,
+            "dexChain": "Testnet",
+        }
+        assert post(trader, permit)["code"] == 0
+        query = {"builder": builder.address}
+        [row] = client.get("/info/builder/agents", params=query).json()["data"]["agents"]
+        assert (row["wallet"], row["agent"], row["maxFeeRate"]) == (trader.address, agent.address, "0.001")
+        order = {
+            "type": "placeBuilderOrder",
+            "order": desk.item("BUY", "0.01"),
+            "builder": builder.address,
+            "builderFeeRate": "0.001",
+        }
+        assert post(agent, order)["code"] == 0
+        assert post(other, {"type": "placeOrder", "orders": [desk.item("SELL", "0.01")]})["code"] == 0
+        [position] = client.get("/info/position/list", params={"userAddr": trader.address}).json()["data"]
+        assert float(position["longSize"]) == 0.01
+        ledger = client.get("/info/account/ledger", params={"userAddr": builder.address, "bizType": "BUILDER_FEE"})
+        assert [float(row["amount"]) for row in ledger.json()["data"]["items"]] == [
+            pytest.approx(float(desk.mark) * 0.01 * 0.001, abs=1e-6)
+        ]
+        assert post(trader, {"type": "revokeAgentToBuilder", "dexChain": "Testnet"})["code"] == 0
+        assert post(agent, order)["code"] == 40204
+        assert client.get("/info/builder/agents", params=query).json()["data"]["agents"] == []
