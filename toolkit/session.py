@@ -178,7 +178,7 @@ class _Nonces:
     def __init__(self, venue: LocalVenue | None) -> None:
         self._directory = None if venue is not None else state_directory() / "nonces"
         self._sources = {} if venue is None else _venue_nonces.setdefault(venue, {})
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __call__(self, address: str) -> NonceSource:
         with self._lock:

@@ -154,9 +154,9 @@ def _draw(equity: pd.Series[Any], path: Path) -> int:
 
     from .. import plots
 
-    upper, _ = plots.equity(equity, title="Equity of the first trade (USDC)")
+    plots.equity(equity, title="Equity of the first trade (USDC)")
     try:
-        upper.figure.savefig(path)
+        pyplot.savefig(path)
     except OSError as error:
         _say(f"The figure could not be written to {path}: {error.strerror}.")
         return 1

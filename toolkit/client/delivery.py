@@ -6,6 +6,8 @@ once, so the venue takes such bytes at most once: 40207 after a re-send means th
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -84,6 +86,33 @@ class Prepared:
         return signing.explain(self.payload, self.environment.chain, self.nonce, self.expiry_after, self.vault_address)
 
 
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """Who is sending an intent. An interrupt may strike before anybody could strike it off, so it is asked, not told:
+    what this very thread or task sent is over when it asks."""
+
+    thread: threading.Thread
+    task: asyncio.Task[Any] | None
+
+    @classmethod
+    def here(cls) -> Flight:
+        """Return the thread and task that run now."""
+        return cls(threading.current_thread(), _current_task())
+
+    def goes_on(self) -> bool:
+        """Tell whether somebody else is still at it."""
+        if self.task is not None:
+            return self.task is not _current_task() and not self.task.done()
+        return self.thread is not threading.current_thread() and self.thread.is_alive()
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
 @dataclass(slots=True)
 class Delivery:
     """Sends the actions of one wallet to one environment. Everything it needs is given to it."""
@@ -98,7 +127,7 @@ class Delivery:
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
     clock_skew_ms: int | None = None
-    _active: set[str] = field(default_factory=set)
+    _flights: dict[str, Flight] = field(default_factory=dict)
 
     def submit(
         self,
@@ -178,7 +207,7 @@ class Delivery:
             created=now,
             updated=now,
         )
-        self._active.add(intent.id)
+        self._flights[intent.id] = Flight.here()
         try:
             self.ledger.record(intent)
             request = signing.sign(
@@ -193,7 +222,7 @@ class Delivery:
             intent = self.ledger.update(intent.id, now, body=body)
             return (yield from self._deliver(intent, body))
         finally:
-            self._active.discard(intent.id)
+            self._flights.pop(intent.id, None)
 
     def resolve(self, ids: Iterable[str] | None = None, resend: bool | None = None) -> Flow[list[Receipt]]:
         """Settle intents whose outcome is unknown, and return the receipt of each, oldest first.
@@ -205,13 +234,14 @@ class Delivery:
         wanted = None if ids is None else set(ids)
         receipts = []
         for intent in self.ledger.all(OPEN):
-            if intent.id in self._active or (wanted is not None and intent.id not in wanted):
+            flight = self._flights.get(intent.id)
+            if (flight and flight.goes_on()) or (wanted is not None and intent.id not in wanted):
                 continue
-            self._active.add(intent.id)
+            self._flights[intent.id] = Flight.here()
             try:
                 receipts.append(receipt((yield from self._settle_open(intent, resend))))
             finally:
-                self._active.discard(intent.id)
+                self._flights.pop(intent.id, None)
         return receipts
 
     # --- before sending ---

@@ -217,8 +217,9 @@ class SqliteLedger:
     def update(self, id: str, now: int, **changes: Any) -> Intent:
         """See Ledger."""
         with self._lock:
-            self._base.execute("BEGIN IMMEDIATE")
+            self._undo_leftover()
             try:
+                self._base.execute("BEGIN IMMEDIATE")
                 after = changed(self.get(id), now, changes)
                 names = [*changes, "updated"]
                 values = [_cell(name, getattr(after, name)) for name in names]
@@ -226,10 +227,14 @@ class SqliteLedger:
                 self._base.execute(f"UPDATE intents SET {sets} WHERE id=?", (*values, id))
                 self._base.execute("COMMIT")
             except BaseException:
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
+                self._undo_leftover()
                 raise
             return after
+
+    def _undo_leftover(self) -> None:
+        """End a transaction that an interrupt or error left open; nobody else has one while the lock is held."""
+        if self._base.in_transaction:
+            self._base.execute("ROLLBACK")
 
     def get(self, id: str) -> Intent:
         """See Ledger."""

@@ -25,7 +25,7 @@ class RateLimiter:
     def __init__(self, rates: Mapping[str, Rate] | None = None, default: Rate | None = DEFAULT) -> None:
         self._rates = dict(rates or {})
         self._default = default
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._full_at: dict[str, float] = {}
 
     def reserve(self, key: str, now_ms: int) -> float:

@@ -176,7 +176,7 @@ class HttpTransport:
         self._transport = transport
         self._timeout = timeout
         self._client: httpx.Client | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def send(self, fetch: Fetch) -> Reply:
         """Return the answer, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer."""
