@@ -8,11 +8,11 @@ it is stored, and any day costs the same, however far back it lies.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from .rng import SIGMA, Rng, mix
+from .rng import GOLDEN, IRWIN_HALL_DEVIATION, SIGMA, Rng, mix
 
 FINE = 1 << 16
 """Sub-ticks in a tick: the index moves by less than a tick at a time."""
@@ -24,6 +24,7 @@ PAST_CHUNKS = 1200
 _PPM = 1_000_000
 _TICKS_A_DAY_ROOT = 170  # square root of 28,800 ticks of 3 s
 _CHUNK_ROOT = 38  # square root of 1,440 minutes
+_MOST_FINE = 1 << 50  # products of prices and 16-bit numbers stay within 64 bits
 
 
 class Shape(NamedTuple):
@@ -121,35 +122,64 @@ def past_chunk(seed: int, shape: Shape, genesis: int, chunk: int) -> tuple[Bar, 
         return ()
     ends = _ends(seed, shape)
     first, last = ends[chunk + 1], ends[chunk]
-    rng = Rng(mix(seed, shape.code, 0xC4, chunk))
     sigma = first * shape.daily_ppm // _PPM // _CHUNK_ROOT
+    words = _words(mix(seed, shape.code, 0xC4, chunk), 3 * CHUNK)
     walk, volatility, level = [], _PPM, 0
-    for _ in range(CHUNK):
-        shock = rng.normal()
+    for shock in _normals(words[: 2 * CHUNK]):
         volatility += (_PPM - volatility) // 64 + (abs(shock) - 797_885) * volatility // (12 * SIGMA)
         volatility = min(max(volatility, 400_000), 3_000_000)
         level += sigma * shock // SIGMA * volatility // _PPM
         walk.append(level)
     origin = genesis // MINUTE_MS * MINUTE_MS - (chunk + 1) * CHUNK * MINUTE_MS
     drift = last - first - level
-    bars, before = [], first
-    for i, moved in enumerate(walk):
-        after = max(first + moved + drift * (i + 1) // CHUNK, FINE)
-        bars.append(_bar(rng, shape, origin + i * MINUTE_MS, before, after, sigma))
-        before = after
-    return tuple(bars)
+    closes = [max(first + moved + drift * (i + 1) // CHUNK, FINE) for i, moved in enumerate(walk)]
+    return _bars(shape, origin, first, closes, sigma, words[2 * CHUNK :])
 
 
-def _bar(rng: Rng, shape: Shape, start: int, before: int, after: int, sigma: int) -> Bar:
-    spice = rng.bits()
+def _words(seed: int, count: int) -> Any:
+    """Return the next `count` results of `Rng(seed).bits()` as an array of uint64: its state is only a counter."""
+    import numpy as np
+
+    word = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN) + np.uint64(seed)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+def _normals(words: Any) -> list[int]:
+    """Return what `Rng.normal` makes of pairs of words."""
+    import numpy as np
+
+    total = sum((words >> np.uint64(shift) & np.uint64(0xFFFF)).astype(np.int64) for shift in (0, 16, 32, 48))
+    normals: list[int] = ((total[0::2] + total[1::2] - 262140) * SIGMA // IRWIN_HALL_DEVIATION).tolist()
+    return normals
+
+
+def _bars(shape: Shape, origin: int, first: int, closes: list[int], sigma: int, words: Any) -> tuple[Bar, ...]:
+    """Return the minutes between one close and the next; ranges and volumes are drawn from the words.
+
+    Prices of more than 2**34 ticks have no simulated past.
+    """
+    import numpy as np
+
+    if max(first, *closes) >= _MOST_FINE:
+        return ()
+    after = np.array(closes, dtype=np.int64)
+    before = np.concatenate(([first], after[:-1]))
+    spice = words.astype(np.int64)
     up, down = (spice & 0xFFFF) * sigma >> 17, (spice >> 16 & 0xFFFF) * sigma >> 17
-    opened, closed = max(before // FINE, 1), max(after // FINE, 1)
-    high = max((max(before, after) + up) // FINE, 1)
-    low = max((min(before, after) - down) // FINE, 1)
-    heat = 0x6000 + (spice >> 32 & 0xFFFF) + min(abs(after - before) * 0x8000 // max(sigma, 1), 0x40000)
-    volume = max(shape.minute_steps * heat >> 16, 1)
-    turnover = volume * (opened + high + low + closed) * shape.unit // 4
-    return Bar(start, opened, high, low, closed, volume, turnover, 4 + (heat >> 13) + (spice >> 48 & 7))
+    opened, closed = np.maximum(before // FINE, 1), np.maximum(after // FINE, 1)
+    high = np.maximum((np.maximum(before, after) + up) // FINE, 1)
+    low = np.maximum((np.minimum(before, after) - down) // FINE, 1)
+    moved = np.minimum(np.abs(after - before) * 0x8000 // max(sigma, 1), 0x40000)
+    heat = 0x6000 + (spice >> 32 & 0xFFFF) + moved
+    volume = np.maximum(shape.minute_steps * heat >> 16, 1)
+    trades = 4 + (heat >> 13) + (spice >> 48 & 7)
+    columns = (each.tolist() for each in (opened, high, low, closed, volume, trades))
+    return tuple(
+        Bar(origin + i * MINUTE_MS, o, h, lo, c, v, v * (o + h + lo + c) * shape.unit // 4, n)
+        for i, (o, h, lo, c, v, n) in enumerate(zip(*columns, strict=True))
+    )
 
 
 def past(seed: int, shape: Shape, genesis: int, start: int, end: int) -> list[Bar]:

@@ -36,8 +36,12 @@ def decimal(value: int, places: int) -> str:
     """Return value × 10^−places as plain decimal text with exactly that many decimals."""
     if not places:
         return str(value)
-    whole, part = divmod(abs(value), 10**places)
-    return f"{'-' if value < 0 else ''}{whole}.{part:0{places}d}"
+    if value < 0:
+        return "-" + decimal(-value, places)
+    digits = str(value)
+    if len(digits) <= places:
+        digits = digits.zfill(places + 1)
+    return f"{digits[:-places]}.{digits[-places:]}"
 
 
 def short(value: int, places: int) -> str:

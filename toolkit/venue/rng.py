@@ -9,17 +9,17 @@ from __future__ import annotations
 import msgspec
 
 _MASK = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15
+GOLDEN = 0x9E3779B97F4A7C15
 SIGMA = 1_000_000
 """`Rng.normal` is in units of a millionth of a standard deviation."""
-_IRWIN_HALL_DEVIATION = 53510  # of the sum of eight uniform 16-bit numbers: 65536 · sqrt(8 / 12)
+IRWIN_HALL_DEVIATION = 53510  # of the sum of eight uniform 16-bit numbers: 65536 · sqrt(8 / 12)
 
 
 def mix(*parts: int) -> int:
     """Return one 64-bit seed from several numbers; every bit of each part matters."""
     state = 0
     for part in parts:
-        state = _scramble((state ^ (part & _MASK)) + _GOLDEN & _MASK)
+        state = _scramble((state ^ (part & _MASK)) + GOLDEN & _MASK)
     return state
 
 
@@ -36,7 +36,7 @@ class Rng(msgspec.Struct, gc=False):
 
     def bits(self) -> int:
         """Return 64 random bits."""
-        self.state = state = self.state + _GOLDEN & _MASK
+        self.state = state = self.state + GOLDEN & _MASK
         return _scramble(state)
 
     def below(self, bound: int) -> int:
@@ -63,4 +63,4 @@ class Rng(msgspec.Struct, gc=False):
             + (b >> 32 & 0xFFFF)
             + (b >> 48)
         )
-        return (total - 262140) * SIGMA // _IRWIN_HALL_DEVIATION
+        return (total - 262140) * SIGMA // IRWIN_HALL_DEVIATION
