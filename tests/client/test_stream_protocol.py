@@ -227,6 +227,14 @@ def test_a_ping_that_is_not_answered_ends_the_connection() -> None:
     assert peer.client.must_close == "nothing came for 200 ms after a ping"
 
 
+def test_pings_that_go_on_do_not_hide_that_none_is_answered() -> None:
+    peer, _ = live_book(heartbeat_ms=100, answer_ms=250)
+    for _ in range(3):
+        assert peer.wait(100) == ["ping"]
+    peer.wait(50)
+    assert peer.client.must_close == "nothing came for 250 ms after a ping"
+
+
 def test_no_more_messages_than_the_rate_allows() -> None:
     peer = Peer(rate=10)
     for place in range(25):

@@ -192,6 +192,8 @@ def column(field: Field, values: list[Any], symbols: Symbols, *, exact: bool) ->
         return _texts(values, lambda value: str(value) if _given(value) else None)
     if field.kind == "bool":
         return _booleans(values)
+    if field.kind == "object":
+        return pd.Series(values, dtype=object).to_numpy(), 0
     return _texts(values, lambda value: None if value is None else str(value))
 
 

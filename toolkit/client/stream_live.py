@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -24,7 +25,7 @@ from ..protocol.info_enums import ENUMS
 from ..protocol.info_records import Field, Record
 from .stream_client import FeedClient, Job
 from .stream_protocol import Event
-from .stream_state import AccountState, BookState, KeyedState, LatestState
+from .stream_state import AccountState, AppendState, BookState, KeyedState
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,16 +202,20 @@ class Live:
         """Return the last `count` records (all by default), oldest first, with Decimal amounts."""
         self._client.shell.pump()
         with self._client.condition:
-            raw = list(self._raw())
+            raw = list(self._raw(count))
         return [row(self._record, one) for one in (raw if count is None else raw[max(0, len(raw) - count) :])]
 
-    def _raw(self) -> Sequence[dict[str, Any]]:
+    def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
+        """Return the records as they came; with `count` it may leave out all but the last ones."""
         return self._topic.data.records()
 
     def __len__(self) -> int:
         self._client.shell.pump()
         with self._client.condition:
-            return len(self._raw())
+            return self._size()
+
+    def _size(self) -> int:
+        return len(self._raw())
 
     def __bool__(self) -> bool:
         return True
@@ -341,7 +346,7 @@ class Live:
                 self._client.shell.pump()
                 if backlog:
                     yield backlog.popleft()
-                elif self._client.shell.manual or self._over():
+                elif self._over() or self._client.shell.manual:
                     return
                 else:
                     with self._client.condition:
@@ -470,13 +475,24 @@ class LiveLog(Live):
     @property
     def holes(self) -> int:
         """Breaks after which something may be missing: the venue told less of the past than the break was long."""
-        return int(getattr(self._topic.data, "holes", 0))
+        return self._log.holes
+
+    @property
+    def _log(self) -> AppendState:
+        state = self._topic.data
+        assert isinstance(state, AppendState)
+        return state
+
+    def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
+        items = self._log.items
+        return items if count is None else list(islice(reversed(items), count))[::-1]
+
+    def _size(self) -> int:
+        return len(self._log.items)
 
 
 class LiveValue(Live):
     """One value that changes: `value` is a Row."""
-
-    _topic_state: LatestState
 
     @property
     def value(self) -> Row:
@@ -522,7 +538,7 @@ class LiveCandles(LiveTable):
         rows = self.rows(1)
         return rows[-1] if rows else None
 
-    def _raw(self) -> Sequence[dict[str, Any]]:
+    def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
         state = self._topic.data
         assert isinstance(state, KeyedState)
         return [state.items[key] for key in sorted(state.items)]
@@ -614,7 +630,7 @@ class LiveAccount(LiveTable):
         self._key = {"accounts": "currency", "orders": "order_id"}.get(part, "symbol")
         super().__init__(client, channel, fields, record=AOP_RECORDS[part])
 
-    def _raw(self) -> Sequence[dict[str, Any]]:
+    def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
         state = self._topic.data
         assert isinstance(state, AccountState)
         records = list(state.parts[self._part].values())

@@ -233,7 +233,8 @@ class FeedProtocol:
         if self._ping_at is not None and now >= self._ping_at:
             self._outbox.append((wire.PING, "", ""))
             self._ping_at = now + self.settings.heartbeat_ms
-            self._pong_by = now + self.settings.answer_ms
+            if self._pong_by is None:
+                self._pong_by = now + self.settings.answer_ms
         if self._alone_since is not None and now >= self._alone_since + self.settings.linger_ms:
             self.must_close = "no subscriptions"
         for topic in list(self.topics.values()):
@@ -408,7 +409,8 @@ class FeedProtocol:
     def _queueing_ms(self) -> int:
         """Return how long the last message of the outbox may wait for its turn."""
         rate = self.settings.rate
-        return 0 if rate is None else len(self._outbox) * 1000 // rate + 1000
+        waiting = len(self._outbox) + len(self._sent_at)
+        return 0 if rate is None or waiting <= rate else waiting * 1000 // rate
 
     def _say(self, method: str, topic: Topic) -> None:
         write = wire.subscribe if method == "subscribe" else wire.unsubscribe

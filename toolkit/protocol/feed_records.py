@@ -91,6 +91,8 @@ FEED_WALLET = _record(
     status status enum:account_status — NORMAL, or LIQUIDATING while the ladder runs
     makerFeeRatio maker_fee_rate ratio — maker fee at the account's volume
     takerFeeRatio taker_fee_rate ratio — taker fee at the account's volume
+    blockHeight block integer — block of the last change
+    blockTime time ms — time of that block
     """,
     identity="userAddr currency",
 )

@@ -239,7 +239,7 @@ class Hub:
     """All subjects and connections of one venue's feed.
 
     Limits (attributes, changeable): `connections` an IP, `subscriptions` a connection, `messages_per_second`,
-    `idle_ms`. `faults` holds scripted faults for tests and teaching.
+    `idle_ms`, `queue` (messages that may wait for a reader). `faults` holds scripted faults for tests and teaching.
     """
 
     def __init__(self, venue: FeedVenue) -> None:
@@ -248,6 +248,7 @@ class Hub:
         self.subscriptions = wire.MAX_SUBSCRIPTIONS
         self.messages_per_second = wire.MAX_MESSAGES_PER_SECOND
         self.idle_ms = wire.IDLE_MS
+        self.queue = QUEUE
         self.faults = FeedFaults(self)
         self.open_connections: dict[Connection, None] = {}
         self.after: list[Callable[[], None]] = []
@@ -256,15 +257,15 @@ class Hub:
         self._sequences: dict[str, int] = {}
 
     def open(
-        self, peer: str = "in-process", *, clock: Callable[[], int] | None = None, queue: int | None = QUEUE
+        self, peer: str = "in-process", *, clock: Callable[[], int] | None = None, queue: int | None = 0
     ) -> Connection:
         """Return a new connection, which may have been refused: then it is closed and has a message to take.
 
         `clock` gives the milliseconds by which idleness and the message rate are judged; without one there are no
-        such limits (time on a manual clock stands still between two messages). `queue` bounds what may wait; None
-        is for a reader in the same process that reads after every command.
+        such limits (time on a manual clock stands still between two messages). `queue` bounds what may wait (0 for
+        the hub's own bound); None is for a reader in the same process that reads after every command.
         """
-        connection = Connection(self, peer, clock, queue)
+        connection = Connection(self, peer, clock, self.queue if queue == 0 else queue)
         with self.venue.lock:
             mine = sum(1 for other in self.open_connections if other.peer == peer and not other.closed)
             if mine >= self.connections:

@@ -29,27 +29,34 @@ def monotonic_ms() -> int:
 
 async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
     """Carry texts between an accepted WebSocket and a new connection of the feed, until either side ends it."""
-    loop, woken = asyncio.get_running_loop(), asyncio.Event()
+    loop, woken, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     connection = hub.open(peer, clock=monotonic_ms)
+
+    def look() -> None:
+        woken.set()
+        if connection.closed:
+            ended.set()
 
     def wake() -> None:
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(woken.set)
+            loop.call_soon_threadsafe(look)
 
     connection.on_wake = wake
-    woken.set()
+    look()
     reader = asyncio.create_task(_listen(connection, websocket))
     writer = asyncio.create_task(_tell(connection, websocket, woken))
+    ending = asyncio.create_task(ended.wait())
+    tasks = {reader, writer, ending}
     try:
-        await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if connection.closed and not writer.done():
             await asyncio.wait({writer}, timeout=GOODBYE)
     finally:
         connection.on_wake = None
         connection.close()
-        for task in (reader, writer):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(reader, writer, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if websocket.client_state is WebSocketState.CONNECTED:
             await _goodbye(connection, websocket)
 

@@ -1,0 +1,359 @@
+"""Live objects over WebSockets on loopback: bad networks, many reconnects, full connections, slow readers."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from tests.client.proxy import Proxy
+from tests.venue.traders import Trader
+from toolkit.client.stream import Stream
+from toolkit.client.stream_live import LiveBook
+from toolkit.client.stream_protocol import Settings
+from toolkit.errors import StaleData
+from toolkit.venue import feed_socket, records, server
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.server import Served
+
+QUICK = Settings(
+    heartbeat_ms=200,
+    answer_ms=500,
+    backoff_ms=10,
+    backoff_max_ms=100,
+    settle_ms=0,
+    silence_ms={"orderBook": 600, "trades": 600},
+)
+"""Patience of the tests' streams; the limits below follow from it."""
+LIMIT = 10.0
+"""Seconds within which a client is right again, on a busy machine."""
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(market=False, accounts=3) as made:
+        yield made
+
+
+@pytest.fixture
+def served(venue: LocalVenue) -> Iterator[Served]:
+    with venue.serve() as made:
+        yield made
+
+
+@pytest.fixture
+def alice(venue: LocalVenue) -> Trader:
+    return Trader(venue, 0)
+
+
+@pytest.fixture
+def proxy(served: Served) -> Iterator[Proxy]:
+    with Proxy(served.environment.feed_url) as made:
+        yield made
+
+
+def stream_to(url: str, settings: Settings = QUICK, account: str | None = None) -> Stream:
+    session = SimpleNamespace(venue=None, environment=SimpleNamespace(feed_url=url), account=account)
+    return Stream(session, settings=settings, rng=random.Random(1))
+
+
+def truth(venue: LocalVenue, depth: int = 20) -> list[list[tuple[str, str]]]:
+    with venue.lock:
+        product = venue.core.products[1]
+        return [
+            [
+                (records.price(product, price), records.quantity(product, total))
+                for price, total in venue.core.books[1].depth(side, depth)
+            ]
+            for side in (1, -1)
+        ]
+
+
+def told(book: LiveBook) -> list[list[tuple[str, str]]]:
+    return [[(str(price), str(quantity)) for price, quantity in side] for side in (book.bids(), book.asks())]
+
+
+def is_right(book: LiveBook, venue: LocalVenue) -> bool:
+    return book.state == "live" and told(book) == truth(venue)
+
+
+def await_true(condition: Callable[[], object], limit: float = LIMIT) -> None:
+    """Look again and again until it is true; fail after the limit."""
+    end = time.monotonic() + limit
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < end, f"not true within {limit} s"
+        pause.wait(0.005)
+
+
+def threads() -> set[str]:
+    return {one.name for one in threading.enumerate() if one.name.startswith("toolkit-feed")}
+
+
+def test_live_objects_over_a_websocket_are_those_of_the_venue(venue: LocalVenue, served: Served, alice: Trader) -> None:
+    with stream_to(served.environment.feed_url, account=alice.address) as stream:
+        book, orders = stream.order_book("BTCUSDC"), stream.orders()
+        assert len(book.frame()) == 0
+        for tick in range(10):
+            alice.place("BUY", f"6200{tick}", "0.001")
+        book.wait(lambda live: live.best_bid == 62009)
+        orders.wait(lambda live: len(live) == 10)
+        assert told(book) == truth(venue)
+        stream.assert_healthy()
+    assert not threads()
+
+
+def trouble_drop(proxy: Proxy, alice: Trader) -> None:
+    proxy.drop = 1
+    alice.place("BUY", "62000", "0.001")
+
+
+def trouble_gap(proxy: Proxy, alice: Trader) -> None:
+    trouble_drop(proxy, alice)
+    await_true(lambda: proxy.drop == 0)
+    alice.place("BUY", "62001", "0.001")
+
+
+def trouble_duplicate(proxy: Proxy, alice: Trader) -> None:
+    proxy.duplicate = 3
+    alice.place("BUY", "62002", "0.001")
+
+
+def trouble_delay(proxy: Proxy, alice: Trader) -> None:
+    proxy.delay = 0.75
+    alice.place("BUY", "62003", "0.001")
+
+
+def trouble_cut(proxy: Proxy, alice: Trader) -> None:
+    proxy.cut()
+    alice.place("BUY", "62004", "0.001")
+
+
+def trouble_freeze(proxy: Proxy, alice: Trader) -> None:
+    proxy.freeze()
+    alice.place("BUY", "62005", "0.001")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "tells"),
+    [
+        (trouble_drop, "resyncing"),
+        (trouble_gap, "resyncing"),
+        (trouble_duplicate, ""),
+        (trouble_delay, "reconnecting"),
+        (trouble_cut, "reconnecting"),
+        (trouble_freeze, "reconnecting"),
+    ],
+)
+def test_after_trouble_the_client_says_so_and_is_right_again(
+    venue: LocalVenue, proxy: Proxy, alice: Trader, trouble: Callable[[Proxy, Trader], None], tells: str
+) -> None:
+    alice.place("SELL", "63000", "0.001")
+    with stream_to(proxy.url) as stream:
+        book = stream.order_book("BTCUSDC").wait(lambda live: live.state == "live")
+        assert is_right(book, venue)
+        states: list[str] = []
+        book.on_state(lambda live: states.append(live.state))
+        trouble(proxy, alice)
+        if tells:
+            await_true(lambda: tells in states)
+        else:
+            await_true(lambda: book.duplicates)
+        proxy.delay = 0.0
+        proxy.thaw()
+        await_true(lambda: is_right(book, venue))
+        book.assert_healthy()
+        assert bool(states) == bool(tells), "what was never wrong was never called stale"
+
+
+def test_while_it_is_not_right_it_says_why(proxy: Proxy, alice: Trader) -> None:
+    with stream_to(proxy.url) as stream:
+        book = stream.order_book("BTCUSDC").wait(lambda live: live.state == "live")
+        proxy.refusing = True
+        proxy.cut()
+        book.wait(lambda live: "go away" in live.reason)
+        assert book.stale
+        with pytest.raises(StaleData, match=r"is reconnecting: the venue closed the connection: go away \(code 1013\)"):
+            book.assert_healthy()
+        proxy.refusing = False
+        book.wait(lambda live: live.state == "live")
+
+
+def test_through_a_storm_of_faults_it_ends_up_right(venue: LocalVenue, proxy: Proxy, alice: Trader) -> None:
+    dice = random.Random(5)
+    fates = ["pass"] * 12 + ["drop", "drop", "duplicate", "cut"]
+    with stream_to(proxy.url, account=alice.address) as stream:
+        book, trades, orders = stream.order_book("BTCUSDC"), stream.trades("BTCUSDC"), stream.orders()
+        bob = Trader(venue, 1)
+        book.wait(lambda live: live.state == "live")
+        proxy.lottery = lambda: dice.choice(fates)
+        placed = []
+        for _ in range(120):
+            price = str(62500 + dice.randrange(-5, 6))
+            trader = dice.choice((alice, bob))
+            placed.append((trader, trader.place(dice.choice(("BUY", "SELL")), price, "0.001")))
+            if dice.random() < 0.3:
+                owner, order = dice.choice(placed)
+                owner.cancel(order)
+            updates = book.updates
+            stream._open().condition.acquire()
+            stream._open().condition.wait_for(lambda before=updates: book._updates > before, 0.01)
+            stream._open().condition.release()
+        proxy.lottery = None
+        await_true(lambda: is_right(book, venue))
+        await_true(lambda: len(orders) == len(venue.core.state.accounts[alice.address].orders))
+        done = venue.core.state.history.trades[1]
+        await_true(lambda: trades.last is not None and trades.last.tx_hash == done[-1].tx_hash)
+        assert stream.reconnects
+        assert book.resyncs
+        await_true(lambda: all(not live.stale for live in stream.live))
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+
+def tasks(stream: Stream) -> int:
+    import asyncio
+
+    shell: Any = stream._open().shell
+    return len(asyncio.all_tasks(shell._loop))
+
+
+@pytest.mark.parametrize("times", [30, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+def test_reconnecting_leaks_no_thread_task_or_socket(
+    venue: LocalVenue, served: Served, alice: Trader, times: int
+) -> None:
+    with stream_to(served.environment.feed_url, account=alice.address) as stream:
+        book, fills = stream.order_book("BTCUSDC"), stream.fills()
+        book.wait(lambda live: live.state == "live")
+        fills.wait(lambda live: live.state == "live")
+        await_true(lambda: len(venue.feed.open_connections) == 1)
+        before = (threading.active_count(), tasks(stream), descriptors())
+        for turn in range(1, times + 1):
+            venue.feed.faults.cut()
+            await_true(lambda turn=turn: stream.reconnects >= turn)
+            await_true(lambda: book.state == fills.state == "live")
+        alice.place("BUY", "62000", "0.001")
+        await_true(lambda: is_right(book, venue))
+        await_true(lambda: len(venue.feed.open_connections) == 1)
+        gc.collect()
+        await_true(lambda: (threading.active_count(), tasks(stream), descriptors()) <= before)
+    assert not threads()
+    await_true(lambda: not venue.feed.open_connections)
+
+
+def test_fifty_subscriptions_at_the_venues_own_limits(venue: LocalVenue, served: Served, alice: Trader) -> None:
+    with stream_to(served.environment.feed_url, Settings()) as stream:
+        books = [stream.order_book("BTCUSDC", depth) for depth in range(1, 51)]
+        await_true(lambda: all(book.state == "live" for book in books))
+        (connection,) = venue.feed.open_connections
+        for tick in range(60):
+            alice.place("BUY", f"620{tick:02}", "0.001")
+        await_true(lambda: all(book.best_bid == 62059 for book in books))
+        for book in books:
+            assert told(book) == truth(venue, book.depth)
+            assert (book.gaps, book.resyncs) == (0, 0)
+        assert not connection.closed
+        stream.assert_healthy()
+
+
+@pytest.fixture
+def narrow(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A served venue whose sockets buffer little, so that a slow reader is felt soon."""
+
+    listen = server.listen
+
+    def listen_narrow(*args: Any, **kwargs: Any) -> socket.socket:
+        listener = listen(*args, **kwargs)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+        return listener
+
+    monkeypatch.setattr(server, "listen", listen_narrow)
+    monkeypatch.setattr(feed_socket, "GOODBYE", 0.2)
+    with venue.serve() as made:
+        yield made
+
+
+def test_a_reader_that_does_not_read_is_cut_off_and_holds_up_nobody(
+    venue: LocalVenue, narrow: Served, alice: Trader
+) -> None:
+    venue.feed.queue = 50
+    bob = Trader(venue, 1)
+    raw = socket.create_connection(("127.0.0.1", narrow.port))
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    with (
+        connect(f"{narrow.ws_url}/ws/dex", sock=raw, max_queue=1, compression=None) as lazy,
+        stream_to(narrow.environment.feed_url) as stream,
+    ):
+        lazy.send('{"method":"subscribe","subscription":{"type":"trades","symbol":"BTCUSDC"}}')
+        trades = stream.trades("BTCUSDC").wait()
+        await_true(lambda: len(venue.feed.open_connections) == 2)
+        slow = next(one for one in venue.feed.open_connections if one.subjects.keys() == {"trades.BTCUSDC"})
+        order = {"symbolCode": 1, "ordPx": "62500", "ordQty": "0.001", "ordType": "LIMIT", "timeInForce": "GTC"}
+        seen = 0
+        sides = itertools.cycle((("SELL", "BUY"), ("BUY", "SELL")))
+        while len(venue.feed.open_connections) == 2 and not slow.closed:
+            maker, taker = next(sides)
+            alice.act("placeOrder", orders=[{**order, "ordSide": maker}] * 80)
+            bob.place(taker, "62500", "0.080")
+            seen += 80
+            trades.wait(lambda live, seen=seen: len(live) >= min(seen, 9_000))
+            assert seen < 60_000
+        assert trades.state == "live"
+        await_true(lambda: len(venue.feed.open_connections) == 1)
+        with contextlib.suppress(ConnectionClosed):
+            while lazy.recv(timeout=LIMIT):
+                continue
+        assert lazy.close_code in (1006, 1013)
+
+
+def test_a_venue_in_this_process_with_a_running_clock_needs_no_socket() -> None:
+    with LocalVenue(accounts=1) as venue:
+        alice = Trader(venue, 0)
+        session = SimpleNamespace(venue=venue, environment=None, account=alice.address)
+        with Stream(session, settings=QUICK) as stream:
+            book, ticker, orders = stream.order_book("BTCUSDC"), stream.ticker("BTCUSDC"), stream.orders()
+            book.wait()
+            alice.place("BUY", "60000", "0.001")
+            orders.wait(lambda live: len(live) == 1)
+            venue.feed.faults.cut()
+            await_true(lambda: stream.reconnects == 1 and book.state == ticker.state == "live")
+            venue.advance("10s")
+            await_true(lambda: is_right(book, venue))
+        assert not threads()
+        assert not venue.feed.open_connections
+
+
+def test_a_program_that_forgets_to_close_still_ends(served: Served) -> None:
+    code = (
+        "from types import SimpleNamespace as N; from toolkit.client.stream import Stream;"
+        f"s = Stream(N(venue=None, environment=N(feed_url={served.environment.feed_url!r}), account=None));"
+        "s.tickers().wait(); print(s.state)"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == ("open\n", "", 0)
+
+
+def test_the_thread_ends_when_nothing_is_left_to_hear(served: Served) -> None:
+    settings = Settings(linger_ms=50)
+    with stream_to(served.environment.feed_url, settings) as stream:
+        stream.tickers().wait().close()
+        await_true(lambda: not threads())
+        assert stream.state == "idle"
+        stream.tickers().wait()
+        assert threads()
