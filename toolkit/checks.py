@@ -209,8 +209,8 @@ def read_order(
     slippage = get("slippagePct")
     spec.slippage = 0 if slippage is None else _read_slippage(spec, product, slippage)
     if market:
-        if kind == MARKET and tif in (GTC, POST_ONLY):
-            _market_tif(spec, str(get("timeInForce")))
+        if tif == POST_ONLY or (tif == GTC and kind == MARKET):
+            _market_tif(spec, str(get("ordType")), str(get("timeInForce")))
         price = spec.trigger or last or mark
     elif tif == POST_ONLY and not spec.trigger:
         if (side[0] > 0 and ask and price >= ask) or (side[0] < 0 and bid and 0 < price <= bid):
@@ -326,8 +326,8 @@ def _too_much(spec: Spec, product: Product, text: str) -> None:
     _fail(spec, "maxOrderQty", "ordQty", text, most, f"quantity {text} is above maxOrderQty {most}", (most,))
 
 
-def _market_tif(spec: Spec, name: str) -> None:
-    message = f"Invalid order type: timeInForce of a MARKET order must be IOC or FOK, not {name}"
+def _market_tif(spec: Spec, kind: str, name: str) -> None:
+    message = f"Invalid order type: timeInForce of a {kind} order must be IOC or FOK, not {name}"
     _fail(spec, "market timeInForce", "timeInForce", name, "IOC, FOK", message, ("IOC", "FOK"))
 
 

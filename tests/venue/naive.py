@@ -5,6 +5,7 @@ No money, no levels, no indexes. It is what the engine is held against; when the
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 
 GTC, IOC, FOK, POST_ONLY = "GTC", "IOC", "FOK", "POST_ONLY"
@@ -101,10 +102,21 @@ class Naive:
         if limit is None:
             limit = self.last * 103 // 100 if order.side > 0 else -(-self.last * 97 // 100)
         if order.tif == FOK:
-            there = sum(other.leaves for other in self.takeable(order, limit) if other.account != order.account)
-            if there < order.leaves:
+            trial = copy.deepcopy(self)
+            taking = next(other for other in trial.orders if other is not order and other.id == order.id)
+            trial.match(taking, limit)
+            if taking.leaves:
                 self.end(order)
                 return
+        self.match(order, limit)
+        if order.leaves and order.price is not None and order.tif in (GTC, POST_ONLY):
+            self.time += 1
+            order.place = self.time
+            self.trim(order.account)
+        else:
+            self.end(order)
+
+    def match(self, order: Plain, limit: int) -> None:
         while order.leaves:
             found = self.takeable(order, limit)
             if not found:
@@ -114,12 +126,6 @@ class Naive:
                 self.end(maker)
                 continue
             self.trade(maker, order, min(maker.leaves, order.leaves))
-        if order.leaves and order.price is not None and order.tif in (GTC, POST_ONLY):
-            self.time += 1
-            order.place = self.time
-            self.trim(order.account)
-        else:
-            self.end(order)
 
     def trade(self, maker: Plain, taker: Plain, quantity: int) -> None:
         price = maker.price or 0

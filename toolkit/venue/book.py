@@ -139,22 +139,6 @@ class Book:
             found.append((level.price, level.total))
         return found
 
-    def available(self, side: int, limit: int, wanted: int, address: str = "") -> int:
-        """Return how many steps (at most `wanted`) an order of `side` by `address` could take at `limit` or better.
-
-        Orders of the same account do not count.
-        """
-        found = 0
-        for level in self.side(-side).within(limit):
-            found += level.total
-            if found >= wanted and not address:
-                break
-            if address:
-                found -= sum(order.leaves for order in level.orders.values() if order.address == address)
-                if found >= wanted:
-                    break
-        return min(found, wanted)
-
     @property
     def mid2(self) -> int:
         """Twice the mid price in ticks, 0 when a side is empty."""

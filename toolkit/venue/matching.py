@@ -9,6 +9,7 @@ from ..products import Product
 from . import events as ev
 from . import fees, ledger, lifecycle, risk
 from .core import Core
+from .liquidity import takeable
 from .positions import grow_leg, position_of, record_closed, reduce_leg
 from .state import (
     CANCELED,
@@ -34,15 +35,16 @@ MINUTE = 60_000
 
 def enter(core: Core, account: Account, position: Position, order: Order, limit: int) -> None:
     """Match a live order up to `limit` ticks; what is left rests or is cancelled, as its time in force says."""
-    if order.tif == FOK and not _fills_whole(core, account, position, order, limit):
-        product = core.products[order.product]
-        there = core.books[order.product].available(order.side, limit, order.leaves, order.address)
-        reason = (
-            f"FOK: {product.quantity_text(there)} of {product.quantity_text(order.leaves)} can be filled at"
-            f" {product.price_text(limit)} or better"
-        )
-        lifecycle.cancel(core, account, order, reason)
-        return
+    if order.tif == FOK:
+        there = takeable(core, order, limit)
+        if there < order.leaves:
+            product = core.products[order.product]
+            reason = (
+                f"FOK: {product.quantity_text(there)} of {product.quantity_text(order.leaves)} can be filled at"
+                f" {product.price_text(limit)} or better"
+            )
+            lifecycle.cancel(core, account, order, reason)
+            return
     match(core, account, position, order, limit)
     if not order.leaves:
         lifecycle.end(
@@ -293,16 +295,6 @@ def cross(
         settle(core, product, market, account, position, order, price, quantity, value, role, exec_id)
         lifecycle.end(core, account, position, order, FILLED)
     return orders[0], orders[1]
-
-
-def _fills_whole(core: Core, account: Account, position: Position, order: Order, limit: int) -> bool:
-    own = (
-        position.sell_quantity + position.sell_reducing
-        if order.side > 0
-        else position.buy_quantity + position.buy_reducing
-    )
-    address = order.address if own else ""
-    return core.books[order.product].available(order.side, limit, order.leaves, address) >= order.leaves
 
 
 def _show_level(core: Core, market: Market, level: object, side: int, price: int) -> None:
