@@ -214,8 +214,8 @@ def check_increase(
 
     `price` in ticks is the limit, or a market order's slippage bound. An order that, with the resting ones of its
     side, can only reduce passes always. Otherwise the notional it could lead to must lie under the product's limit,
-    the leverage under that of its tier, and equity must cover the initial margin after it, counting what a fill at
-    the limit loses against mark and the fees.
+    the leverage under that of its tier, and equity must cover the initial margin after it, counting the fees of what
+    it trades at once and what those fills lose against mark.
 
     Orders with reduce-only or a hedge close never come here. Simulated participants trade on the venue's credit.
     """
@@ -242,18 +242,42 @@ def check_increase(
     mark = core.state.markets[code].mark
     value = price * quantity * unit
     _check_notional(core, account, position, table, side, value, mark * unit)
-    loss = max(0, side * (price - mark)) * quantity * unit
     counted = max(value, mark * quantity * unit) if side < 0 else value
     equity, initial = _after(core, account, position, counted if side > 0 else 0, counted if side < 0 else 0)
-    if position.mode == ISOLATED:
-        initial += quantity
-    loss += fees.worst_cost(core, account, product, value, quantity)
+    taken, paid = _taken(core, account, position, side, quantity, price)
+    loss = 0
+    if taken:
+        loss = max(0, side * (paid - mark * taken)) * unit
+        loss += fees.worst_cost(core, account, product, paid * unit, taken)
+        if position.mode == ISOLATED:
+            initial += taken
     if equity - loss < initial:
+        cost = f" and {text(loss)} for what it would trade at once (fees, and prices beyond mark)" if loss else ""
         raise Refused(
             INSUFFICIENT,
-            f"margin: the order needs initial margin {text(initial)} USDC in all and {text(loss)} for fees and "
-            f"the way to mark; equity {text(equity)} is {text(initial + loss - equity)} short",
+            f"margin: the order needs initial margin {text(initial)} USDC in all{cost}; "
+            f"equity {text(equity)} is {text(initial + loss - equity)} short",
         )
+
+
+def _taken(core: Core, account: Account, position: Position, side: int, quantity: int, limit: int) -> tuple[int, int]:
+    """Return what an order would trade at once: steps, and the sum of ticks × steps it would pay for them."""
+    ladder = core.books[position.product].side(-side)
+    if not ladder.best or side * (limit - ladder.best) < 0:
+        return 0, 0
+    own = position.sell_quantity + position.sell_reducing if side > 0 else position.buy_quantity + position.buy_reducing
+    address, left, paid = account.address, quantity, 0
+    for level in ladder.within(limit):
+        there = level.total
+        if own:
+            there -= sum(order.leaves for order in level.orders.values() if order.address == address)
+        if there > left:
+            there = left
+        left -= there
+        paid += there * level.price
+        if not left:
+            break
+    return quantity - left, paid
 
 
 def _after(core: Core, account: Account, own: Position, buys: int, sells: int) -> tuple[int, int]:
