@@ -24,6 +24,7 @@ from .client.delivery import DEFAULT_EXPIRY_MS, Confirm, Delivery
 from .client.drive import AsyncDriver, Asynchronous, Driver, Surroundings, Synchronous, wall_ms
 from .client.intents import Intent, Ledger, State, frame, open_ledger
 from .client.limits import DEFAULT, Rate, RateLimiter
+from .client.permissions import AsyncBuilderSide, BuilderSide, PermissionFlows
 from .client.tables import TableFlows
 from .client.trading import TradingFlows
 from .client.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
@@ -196,7 +197,7 @@ def state_directory() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "toolkit"
 
 
-class Session(TradingFlows, TableFlows, Synchronous):
+class Session(TradingFlows, TableFlows, PermissionFlows, Synchronous):
     """One wallet in one environment. Made by `connect`.
 
     Attributes: `environment`, `wallet`, `account` (the master's address), `venue` (the local venue, else None),
@@ -274,6 +275,11 @@ class Session(TradingFlows, TableFlows, Synchronous):
         return Stream(self)
 
     @cached_property
+    def builder(self) -> BuilderSide:
+        """A builder's side of Builder Code: register, see traders, place orders for them."""
+        return BuilderSide(self)
+
+    @cached_property
     def aio(self) -> AsyncSession:
         """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue."""
         return AsyncSession(self)
@@ -330,7 +336,7 @@ class Session(TradingFlows, TableFlows, Synchronous):
         return f"{where}, {who}, signs as {' and '.join(roles)}"
 
 
-class AsyncSession(TradingFlows, TableFlows, Asynchronous):
+class AsyncSession(TradingFlows, TableFlows, PermissionFlows, Asynchronous):
     """The awaited twin of Session, reached as `session.aio`. Same names, same arguments, same results."""
 
     def __init__(self, session: Session) -> None:
@@ -368,6 +374,11 @@ class AsyncSession(TradingFlows, TableFlows, Asynchronous):
         from .client.info import AsyncInfo
 
         return AsyncInfo(self)
+
+    @cached_property
+    def builder(self) -> AsyncBuilderSide:
+        """A builder's side of Builder Code, awaited."""
+        return AsyncBuilderSide(self)
 
     @cached_property
     def stream(self) -> AsyncStream:

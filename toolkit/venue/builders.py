@@ -185,16 +185,20 @@ def builder_agent_row(core: Core, grant: Grant) -> dict[str, Any]:
 
 def builder_agents(
     core: Core,
-    builder: str,
+    builder: str | None,
     *,
     wallet: str | None = None,
     agent: str | None = None,
     approve_state: str = "APPROVED",
     include_expired: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the BuilderAgent records of a builder, newest first."""
+    """Return the BuilderAgent records of a builder (None: of the trader `wallet`), newest first."""
     known = core.state.permissions
-    grants = (known.grants[at] for at in reversed(known.grants_by_builder.get(builder.lower(), ())))
+    if builder is not None:
+        positions = known.grants_by_builder.get(builder.lower(), [])
+    else:
+        positions = known.grants_by_trader.get((wallet or "").lower(), [])
+    grants = (known.grants[at] for at in reversed(positions))
     return [
         row
         for grant in grants

@@ -125,7 +125,14 @@ def referral_tiers(core: Core, values: Values) -> list[dict[str, Any]]:
 
 @answers("builder_agents")
 def builder_agents(core: Core, values: Values) -> dict[str, Any]:
-    """Authorisations given to a builder, newest first."""
+    """Authorisations given to a builder, or by a trader to anybody, newest first."""
+    if values["builder"] is None and values["wallet"] is None:
+        raise MalformedRequest(
+            "builder is required by /info/builder/agents: the builder's master wallet (the local venue also takes the "
+            "trader's wallet instead)",
+            field="builder",
+            rule="required",
+        )
     found = builders.builder_agents(
         core,
         values["builder"],
@@ -136,7 +143,7 @@ def builder_agents(core: Core, values: Values) -> dict[str, Any]:
     )
     page = page_of(values, len(found), found)
     return {
-        "builder": to_checksummed(values["builder"]),
+        "builder": to_checksummed(values["builder"]) if values["builder"] else "",
         "page": values["page"],
         "pageSize": values["pageSize"],
         "total": page["total"],

@@ -1,0 +1,128 @@
+"""Who may do what, as a table; revoking; and the flows of builders and traders."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+import toolkit
+from toolkit import orders
+from toolkit.client.permissions import COLUMNS
+from toolkit.errors import ActionRejected, InputError, SignatureRejected
+from toolkit.venue import development
+from toolkit.venue.local import LocalVenue
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False) as made:
+        yield made
+
+
+@pytest.fixture
+def trader(venue: LocalVenue) -> Iterator[toolkit.Session]:
+    with toolkit.connect(venue=venue) as made:
+        yield made
+
+
+@pytest.fixture
+def maker(venue: LocalVenue) -> Iterator[toolkit.Session]:
+    wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
+    with toolkit.connect(venue=venue, wallet=wallet, approve=False) as made:
+        yield made
+
+
+def test_the_table_of_permissions_is_always_a_table(venue: LocalVenue, trader: toolkit.Session) -> None:
+    made = trader.permissions()
+    assert {name: str(dtype) for name, dtype in made.dtypes.items()} == COLUMNS
+    assert made[["kind", "name", "status"]].values.tolist() == [["agent", "toolkit", "ACTIVE"]]
+    assert made["address"][0] == development.account(10).address
+    assert "never withdraw" in made["may"][0]
+    with toolkit.connect(venue=venue, account=5, approve=False) as nobody:
+        empty = nobody.permissions()
+    assert empty.empty
+    assert {name: str(dtype) for name, dtype in empty.dtypes.items()} == COLUMNS
+
+
+def test_builder_and_trader_in_a_few_lines(trader: toolkit.Session, maker: toolkit.Session) -> None:
+    maker.builder.register("Acme")
+    trader.allow_builder(development.account(1).address, development.account(30).address, "0.0005")
+    assert maker.builder.traders()["wallet"].tolist() == [trader.account]
+    receipt = maker.builder.place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0002")
+    assert receipt.code == 0
+    assert len(trader.orders(open=True)) == 1
+    bracket = orders.buy("BTCUSDC", "0.01", "31000", tp="90000", sl="20000")
+    assert maker.builder.place(bracket, "0.0005").code == 0
+    with pytest.raises(ActionRejected, match=r"above the authorisation's maxFeeRate 0\.0005"):
+        maker.builder.place(orders.buy("BTCUSDC", "0.01", "30000"), "0.0006")
+    [row] = trader.permissions().query("kind == 'builder'").to_dict("records")
+    assert (row["of"], row["address"]) == (development.account(1).address, development.account(30).address)
+    assert row["max_fee_rate"] == 0.0005
+    assert trader.permissions().attrs["complete"]
+    trader.end_builder()
+    with pytest.raises(SignatureRejected, match="was revoked"):
+        maker.builder.place(orders.buy("BTCUSDC", "0.01", "30000"), "0")
+    assert trader.permissions(ended=True)["status"].tolist() == ["ACTIVE", "REVOKED"]
+    assert maker.builder.traders().empty
+    assert len(maker.builder.traders(ended=True)) == 1
+
+
+def test_revoking_takes_a_name_or_an_address(trader: toolkit.Session, maker: toolkit.Session) -> None:
+    maker.builder.register("Acme")
+    trader.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    trader.exchange.approve_agent(development.account(31).address, "second")
+    trader.revoke("second")
+    trader.revoke(development.account(30).address)
+    assert trader.permissions()["name"].tolist() == ["toolkit"]
+    with pytest.raises(
+        InputError, match=r"'second' is no active agent or builder of this account; there is agent toolkit"
+    ):
+        trader.revoke("second")
+    trader.revoke(development.account(10).address.lower())
+    with pytest.raises(SignatureRejected, match="was revoked at"):
+        trader.buy("BTCUSDC", "0.01", "30000")
+
+
+def test_vaults_that_are_led_or_joined_stand_in_the_table(venue: LocalVenue, trader: toolkit.Session) -> None:
+    vault = trader.exchange.vault_create("Fund", amount="100").data["vault"]
+    with toolkit.connect(venue=venue, account=2) as other:
+        other.exchange.vault_deposit(vault, "50")
+        [row] = other.permissions().query("kind == 'vault'").to_dict("records")
+        assert (row["of"], row["may"]) == (trader.account, "its leader trades your deposit")
+    [row] = trader.permissions().query("kind == 'vault'").to_dict("records")
+    assert (row["name"], row["address"], row["status"]) == ("Fund", vault, "OPEN")
+
+
+def test_a_venue_that_wants_the_builder_named_is_asked_for_the_known_ones(
+    venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolkit.errors import MalformedRequest
+    from toolkit.venue import info
+
+    answer = info.answer
+
+    def strict(core: object, name: str, values: dict[str, object]) -> object:
+        if name == "builder_agents" and values["builder"] is None:
+            raise MalformedRequest("builder is required", field="builder")
+        return answer(core, name, values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(info, "answer", strict)
+    maker.builder.register("Acme")
+    trader.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    made = trader.permissions()
+    assert not made.attrs["complete"]
+    assert made["kind"].tolist() == ["agent", "builder"]
+    with toolkit.connect(venue=venue, account=0, approve=False) as later:
+        assert later.permissions()["kind"].tolist() == ["agent"]
+        known = later.permissions(builders=[development.account(1).address])
+        assert known["kind"].tolist() == ["agent", "builder"]
+
+
+def test_the_awaited_twin_has_the_same_calls(trader: toolkit.Session) -> None:
+    async def look() -> list[str]:
+        async with trader.aio as twin:
+            return list((await twin.permissions())["name"])
+
+    assert asyncio.run(look()) == ["toolkit"]
