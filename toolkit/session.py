@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from .client.stream import AsyncStream, Stream
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
+    from .widgets.dashboard import Dashboard
+    from .widgets.portfolio import Blotter
+    from .widgets.shelf import Widgets
+    from .widgets.ticket import OrderTicket
 
 YEAR_SECONDS = 365 * 24 * 3600
 
@@ -278,6 +282,25 @@ class Session(TradingFlows, TableFlows, PermissionFlows, Synchronous):
     def builder(self) -> BuilderSide:
         """A builder's side of Builder Code: register, see traders, place orders for them."""
         return BuilderSide(self)
+
+    @cached_property
+    def widgets(self) -> Widgets:
+        """Live widgets for notebooks: `session.widgets.order_book(symbol)` and others."""
+        from .widgets.shelf import Widgets
+
+        return Widgets(self)
+
+    def ticket(self, symbol: str | int, **fields: Any) -> OrderTicket:
+        """Return an order ticket, a widget; `fields` fills it, e.g. side="SELL", price="70000"."""
+        return self.widgets.ticket(symbol, **fields)
+
+    def blotter(self, symbol: str | int | None = None) -> Blotter:
+        """Return a widget with the account's positions, open orders and fills (of one product, or all)."""
+        return self.widgets.blotter(symbol)
+
+    def dashboard(self, symbol: str | int, interval: str | int = "1m") -> Dashboard:
+        """Return a widget with ticket, candles, order book, trades, account and blotter for one product."""
+        return self.widgets.dashboard(symbol, interval)
 
     @cached_property
     def aio(self) -> AsyncSession:

@@ -1,0 +1,63 @@
+function render({ model, el }) {
+  return panel(model, el, (view) => `${view.symbol || ""} order book`, (body) => {
+    const head = h(
+      "div", { class: "tk-book-row tk-book-head", "aria-hidden": "true" },
+      h("span", {}, "Price (USDC)"), h("span", {}, "Quantity"), h("span", {}, "Sum"),
+    );
+    const asks = h("div", { class: "tk-asks", role: "list", "aria-label": "Asks, highest first" });
+    const middle = h("div", { class: "tk-mid" });
+    const mid = h("strong");
+    const spread = h("span", { class: "tk-note" });
+    const mark = h("span", { class: "tk-note" });
+    middle.append(mid, spread, mark);
+    const bids = h("div", { class: "tk-bids", role: "list", "aria-label": "Bids, highest first" });
+    body.append(h("div", { class: "tk-book" }, head, asks, middle, bids));
+
+    const make = (side) => () => {
+      const row = h(
+        "div", { class: `tk-book-row ${side}`, role: "listitem" },
+        h("span", { class: "tk-price" }), h("span"), h("span"), h("i", { class: "tk-bar", "aria-hidden": "true" }),
+      );
+      const pick = () => {
+        if (model.get("view").pick && row.dataset.price && !model.get("lock")) {
+          model.send({ do: "pick", price: row.dataset.price });
+        }
+      };
+      row.addEventListener("click", pick);
+      row.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" || event.key === " ") {
+          event.preventDefault();
+          pick();
+        }
+      });
+      return row;
+    };
+    const fill = (parent, levels, side, sign, view) => {
+      const made = rows(parent, view.depth || levels.length, make(side));
+      levels.forEach((level, index) => {
+        const row = made[index];
+        const [price, quantity, sum, bar] = row.children;
+        row.style.visibility = level ? "" : "hidden";
+        row.dataset.price = level ? level[4] : "";
+        toggle(row, "tk-pick", view.pick);
+        if (view.pick) row.tabIndex = 0;
+        if (!level) return;
+        put(price, `${sign} ${level[0]}`);
+        put(quantity, level[1]);
+        put(sum, level[2]);
+        bar.style.transform = `scaleX(${level[3]})`;
+        if (view.pick) row.setAttribute("aria-label", `take price ${level[0]}`);
+      });
+    };
+    return (view) => {
+      const depth = view.depth || 0;
+      const padded = (levels) => [...(levels || []), ...Array(Math.max(0, depth - (levels || []).length)).fill(null)];
+      fill(asks, padded(view.asks).reverse(), "tk-ask", "▼", view);
+      fill(bids, padded(view.bids), "tk-bid", "▲", view);
+      put(mid, view.mid);
+      put(spread, `spread ${view.spread || ""} ${view.spreadPct ? `(${view.spreadPct})` : ""}`);
+      put(mark, `mark ${view.mark || ""}`);
+    };
+  });
+}
+export default { render };

@@ -1,0 +1,69 @@
+"""The dashboard: ticket, order book, trades, candles, account and blotter of one product, arranged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+
+from .base import Panel
+from .market import Candles, OrderBook, Trades
+from .portfolio import Account, Blotter
+from .ticket import OrderTicket
+
+if TYPE_CHECKING:
+    from ..session import Session
+
+LEVELS = 9
+
+
+class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
+    """Everything about one product at a glance. The parts are attributes: `ticket`, `order_book`, `trades`, `candles`,
+    `account`, `blotter`. A click on a price of the book puts it into the ticket.
+
+    `close()` closes all of them. Wide pages show three columns, narrow ones one below the other.
+    """
+
+    def __init__(self, session: Session, symbol: str | int, interval: str | int = "1m") -> None:
+        self.symbol = session.product(symbol).symbol
+        self.ticket = OrderTicket(session, self.symbol)
+        self.candles = Candles(session, self.symbol, interval)
+        self.order_book = OrderBook(session, self.symbol, LEVELS, on_pick=self._pick)
+        self.trades = Trades(session, self.symbol)
+        self.account = Account(session)
+        self.blotter = Blotter(session)
+        layout = ipywidgets.Layout
+        middle = ipywidgets.VBox([self.candles, self.blotter], layout=layout(flex="3 1 420px", min_width="0"))
+        left = ipywidgets.VBox([self.ticket, self.account], layout=layout(flex="1 1 320px", min_width="0"))
+        right = ipywidgets.VBox([self.order_book, self.trades], layout=layout(flex="1 1 280px", min_width="0"))
+        row = layout(display="flex", flex_flow="row wrap", align_items="flex-start", width="100%")
+        super().__init__([ipywidgets.HBox([left, middle, right], layout=row)])
+        self.add_class("tk-dashboard")
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """The parts."""
+        return (self.ticket, self.account, self.candles, self.blotter, self.order_book, self.trades)
+
+    def refresh(self) -> None:
+        """Bring all parts up to date now."""
+        for panel in self.panels:
+            panel.refresh()
+
+    def _pick(self, price: str) -> None:
+        self.ticket.price = price
+
+    def close(self) -> None:
+        """Close all parts; their live objects end."""
+        for panel in self.panels:
+            panel.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<Dashboard {self.symbol}: {', '.join(type(panel).__name__ for panel in self.panels)}>"
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        made = super()._repr_mimebundle_(**options)
+        data, metadata = made if isinstance(made, tuple) else (made or {}, {})
+        html = "".join(panel._repr_mimebundle_()[0]["text/html"] for panel in self.panels)
+        return {**data, "text/plain": repr(self), "text/html": f"<div>{html}</div>"}, metadata

@@ -1,0 +1,70 @@
+"""Amounts as people read them: grouped, with a real minus sign, never in a binary float."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+MISSING = "–"
+"""Shown where there is no value."""
+
+
+def money(value: Decimal | None, places: int = 2) -> str:
+    """Return USDC with grouping: "1,234.50", "−0.31"; very small amounts keep their first digits."""
+    if value is None:
+        return MISSING
+    while value and abs(value) < Decimal(1).scaleb(-places) and places < 6:
+        places += 1
+    return minus(f"{value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN):,}")
+
+
+def signed(value: Decimal | None, places: int = 2) -> str:
+    """Return USDC with its sign: "+12.00", "−3.10", "0.00"."""
+    text = money(value, places)
+    return f"+{text}" if value is not None and value > 0 else text
+
+
+def grouped(value: Decimal | None) -> str:
+    """Return a number with all its digits and grouping; the trailing zeros it has stay."""
+    return MISSING if value is None else minus(f"{value:,f}")
+
+
+def trimmed(value: Decimal | None) -> str:
+    """Return a number as plain text without trailing zeros."""
+    if value is None:
+        return MISSING
+    text = format(value, "f")
+    return minus(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def percent(value: Decimal | None, places: int = 2) -> str:
+    """Return a ratio as percent: 0.0123 → "1.23 %"."""
+    return MISSING if value is None else minus(f"{value * 100:,.{places}f} %")
+
+
+def change(value: Decimal | None, places: int = 2) -> str:
+    """Return a ratio as percent with an arrow: "▲ 1.23 %", "▼ 0.40 %"."""
+    if value is None:
+        return MISSING
+    return f"{arrow(value)} {percent(abs(value), places)}".strip()
+
+
+def arrow(value: Any) -> str:
+    """Return ▲ above 0, ▼ below, "" for 0 and nothing."""
+    return "" if not value else "▲" if value > 0 else "▼"
+
+
+def minus(text: str) -> str:
+    """Return the text with a typographic minus sign."""
+    return text.replace("-", "−")
+
+
+def plain(value: Decimal) -> str:
+    """Return a number as text that can be typed into a field: plain digits, no grouping, no trailing zeros."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def short(text: str) -> str:
+    """Return an address or hash in short: 0x1234…cdef."""
+    return f"{text[:6]}…{text[-4:]}" if len(text) > 12 else text

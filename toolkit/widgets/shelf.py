@@ -1,0 +1,64 @@
+"""`session.widgets`: every widget of a session, one method each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..session import Session
+    from .dashboard import Dashboard
+    from .market import Candles, OrderBook, Trades
+    from .portfolio import Account, Blotter
+    from .ticket import OrderTicket
+
+
+class Widgets:
+    """Makes widgets for one session. Each follows the live feed until its `close()`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def ticket(self, symbol: str | int, **fields: Any) -> OrderTicket:
+        """Return an order ticket; `fields` fills it, e.g. side="SELL", price="70000" (see `OrderTicket`)."""
+        from .ticket import OrderTicket
+
+        return OrderTicket(self._session, symbol, **fields)
+
+    def order_book(self, symbol: str | int, depth: int = 12) -> OrderBook:
+        """Return the live order book of a product, `depth` levels a side."""
+        from .market import OrderBook
+
+        return OrderBook(self._session, symbol, depth)
+
+    def trades(self, symbol: str | int) -> Trades:
+        """Return the live public trades of a product."""
+        from .market import Trades
+
+        return Trades(self._session, symbol)
+
+    def candles(self, symbol: str | int, interval: str | int = "1m") -> Candles:
+        """Return a live candle chart of a product; `interval` is "1m", "15m", "4h", "1d" or seconds."""
+        from .market import Candles
+
+        return Candles(self._session, symbol, interval)
+
+    def blotter(self, symbol: str | int | None = None) -> Blotter:
+        """Return the account's positions, open orders and fills (of one product, or all)."""
+        from .portfolio import Blotter
+
+        return Blotter(self._session, symbol)
+
+    def account(self) -> Account:
+        """Return the account's wallet."""
+        from .portfolio import Account
+
+        return Account(self._session)
+
+    def dashboard(self, symbol: str | int, interval: str | int = "1m") -> Dashboard:
+        """Return all of them for one product, arranged."""
+        from .dashboard import Dashboard
+
+        return Dashboard(self._session, symbol, interval)
+
+    def __repr__(self) -> str:
+        return "<Widgets: ticket, order_book, trades, candles, blotter, account, dashboard>"

@@ -1,0 +1,53 @@
+"""Snapshots of panels as plain HTML, for saved notebooks and static exports; all values are escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+_BOX = "display:inline-block;vertical-align:top;border:1px solid #8884;border-radius:6px;padding:8px 12px;margin:2px"
+_NOTE = "font-size:85%;opacity:.75"
+_UP, _DOWN = "#1f6fb5", "#c2570c"
+
+
+def page(inner: str, lock: str, colors: Mapping[str, str]) -> str:
+    """Return a snapshot: `inner` is HTML made by the functions below."""
+    note = f"<div style='{_NOTE}'>⚠ {escape(lock)}</div>" if lock else ""
+    up, down = colors.get("up", _UP), colors.get("down", _DOWN)
+    style = f"{_BOX};--tk-up:{escape(up, quote=True)};--tk-down:{escape(down, quote=True)}"
+    return (
+        f'<div style="{style}">{inner}{note}<div style="{_NOTE}">snapshot; run the cell for the live widget</div></div>'
+    )
+
+
+def heading(text: str, note: str = "") -> str:
+    """Return a heading with a note beside it."""
+    beside = f" <span style='{_NOTE}'>{escape(note)}</span>" if note else ""
+    return f"<div><b>{escape(text)}</b>{beside}</div>"
+
+
+def pairs(rows: Iterable[tuple[str, Any]]) -> str:
+    """Return names and values as a table of two columns."""
+    body = "".join(f"<tr><th scope='row' style='text-align:left'>{_cell(n)}</th>{_td(v)}</tr>" for n, v in rows)
+    return f"<table>{body}</table>"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "none") -> str:
+    """Return a table; `empty` is said when there are no rows."""
+    head = "".join(f"<th scope='col'>{_cell(column)}</th>" for column in columns)
+    body = "".join(f"<tr>{''.join(_td(value) for value in row)}</tr>" for row in rows)
+    if not body:
+        body = f"<tr><td colspan='{len(columns)}' style='{_NOTE}'>{escape(empty)}</td></tr>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _td(value: Any) -> str:
+    text = str(value)
+    color = "--tk-up" if text[:1] in "▲+" else "--tk-down" if text[:1] in "▼−" else ""
+    look = f";color:var({color})" if color else ""
+    return f"<td style='text-align:right{look}'>{_cell(text)}</td>"
+
+
+def _cell(value: Any) -> str:
+    return escape(str(value))
