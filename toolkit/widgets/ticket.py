@@ -294,7 +294,8 @@ class OrderTicket(Panel):
 
     def _draft(self) -> Draft:
         given: dict[str, Any] = {name: getattr(self, name) for name in _INPUTS}
-        return Draft(**{name: value.strip() if isinstance(value, str) else value for name, value in given.items()})
+        given.update((name, value.strip()) for name, value in given.items() if isinstance(value, str))
+        return Draft(**given)
 
     def _market(self) -> Market:
         ticker = self._ticker.value
