@@ -9,19 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-
-class Shape(NamedTuple):
-    """One bar as the core counts it: prices in ticks, volume in steps (0 = not known)."""
-
-    time: int
-    interval: int
-    open: int
-    high: int
-    low: int
-    close: int
-    volume: int
+from ..venue.replay import Shape
 
 
 class Path(Protocol):
@@ -40,8 +30,8 @@ class Liquidity(Protocol):
     def offered(self, bar: Shape) -> int | None:
         """Return how many steps the market trades with us in a bar in all; None = any number."""
 
-    def reaches(self, side: int, limit: int, price: int) -> bool:
-        """Return whether a resting order (side +1 buys) at `limit` is filled when the price is at `price`."""
+    def reach(self, side: int, limit: int) -> int:
+        """Return the price at which a resting order (side +1 buys) at `limit` is filled."""
 
 
 class Slippage(Protocol):
@@ -101,10 +91,9 @@ class BarLiquidity:
         """Return the bar's volume times `share`."""
         return None if self.share is None else int(bar.volume * self.share)
 
-    def reaches(self, side: int, limit: int, price: int) -> bool:
-        """Return whether the price is at the limit (touch) or beyond it."""
-        beyond = (limit - price) * side
-        return beyond >= 0 if self.touch else beyond > 0
+    def reach(self, side: int, limit: int) -> int:
+        """Return the limit itself (touch), or the tick beyond it."""
+        return limit if self.touch else limit - side
 
 
 @dataclass(frozen=True)

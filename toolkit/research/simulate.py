@@ -1,0 +1,275 @@
+"""Backtest: a strategy on bars, on the venue's own core in simulated time.
+
+Orders go through the venue's rules: checks, margin, matching, fees, triggers, funding, liquidation. What bars don't tell
+(the path inside a bar, liquidity, slippage, latency) are models that can be swapped.
+
+The driver holds the data in its own frame and hands out one bar at a time, once it is complete: nothing that a strategy
+can reach knows a later one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import InputError
+from ..products import Amount
+from ..venue.core import Core
+from ..venue.genesis import Genesis
+from ..venue.replay import Shape
+from .bars import Bars, read_bars
+from .desk import Desk, DeskContext, Line
+from .harvest import harvest
+from .listing import listings
+from .models import BarLiquidity, ExtremeOrder, FixedLatency, Latency, Liquidity, Path, RatioSlippage, Slippage
+from .results import Results
+from .strategy import Bar, Strategy, StrategyLike, as_strategy, overrides
+
+Funding = float | pd.Series | Mapping[str, Any] | None
+Member = tuple[Line, Bar, int, int, int, int, int]
+"""A line with its bar, and the bar's open, high, low, close in ticks and volume in steps."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """The assumptions of a backtest; see `models`."""
+
+    path: Path = field(default_factory=ExtremeOrder)
+    liquidity: Liquidity = field(default_factory=BarLiquidity)
+    slippage: Slippage = field(default_factory=RatioSlippage)
+    latency: Latency = field(default_factory=FixedLatency)
+
+
+def backtest(
+    strategy: StrategyLike,
+    data: Any,
+    *,
+    capital: Amount = 10_000,
+    interval: str | pd.Timedelta | None = None,
+    products: Mapping[str, Any] | None = None,
+    leverage: Amount | None = None,
+    fees: tuple[Amount, Amount] | None = None,
+    funding: Funding | str = "interest",
+    path: Path | None = None,
+    liquidity: Liquidity | None = None,
+    slippage: Slippage | float | None = None,
+    latency: Latency | int | None = None,
+    seed: int = 7,
+    progress: bool = False,
+    every_point: bool = False,
+) -> Results:
+    """Run `strategy` on `data` and return its Results.
+
+    Parameters:
+        strategy: a Strategy, or a function on_bar(ctx, bar); it is copied, so running it twice gives the same.
+        data: bars of one or many symbols, in any shape `read_bars` takes. `interval`: their length.
+        capital: USDC on the account at the start.
+        products: symbol → Product or fields to change (tick_size, maker_fee_rate …); see `listing`.
+        leverage: set for every symbol at the start (default: the venue's).
+        fees: own (maker, taker) rates as ratios instead of the venue's with its volume tiers.
+        funding: "interest" (the venue's formula at a premium of 0), a rate for each interval, a Series of rates over
+            UTC times, a mapping symbol → any of these, or None for none. A settlement meets the position held before
+            orders of the same instant; it is valued at the price of that instant.
+        path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency in ms.
+        every_point: look at every point of every bar, also where nothing can happen; slower, with the same results.
+
+    Timing: a bar is handed over when it closes. An order sent then arrives `latency` later, at the earliest with the
+    next bar's open, and trades at the price of that moment. Prices inside a bar move along `path`; resting orders,
+    triggers and liquidations happen at their prices on the way. Open positions stay open at the end, at the last
+    close; orders still under way then are dropped.
+
+    Raises InputError for broken data or settings; errors of the strategy come through with the time as a note.
+    """
+    bars = read_bars(data, interval=interval)
+    models = Models(
+        path or ExtremeOrder(),
+        liquidity or BarLiquidity(),
+        RatioSlippage(slippage) if isinstance(slippage, int | float) else slippage or RatioSlippage(),
+        FixedLatency(latency) if isinstance(latency, int) else latency or FixedLatency(),
+    )
+    running = as_strategy(strategy)
+    start = min(int(series.opened[0]) for series in bars.values())
+    core = _core(bars, products, seed, start)
+    lines = [Line(core, core.products[code], symbol) for code, symbol in zip(core.products, bars, strict=True)]
+    desk = Desk(core, lines, models.liquidity, models.slippage, models.latency, Random(seed), running)
+    desk.open_account(capital, leverage, fees)
+    settlements = _settlements(core, bars, funding)
+    ctx = DeskContext(desk, max(series.interval for series in bars.values()))
+    end = _drive(desk, ctx, running, bars, settlements, models, every_point, progress)
+    settings = {
+        "seed": seed,
+        "capital": str(capital),
+        "funding": funding if isinstance(funding, str | float | int | None) else "given",
+        **{name: repr(getattr(models, name)) for name in ("path", "liquidity", "slippage", "latency")},
+    }
+    return harvest(desk, ctx, running, bars, start, end, settings)
+
+
+def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: int, start: int) -> Core:
+    """Return a core that lists the symbols and does nothing by itself: prices and funding come from the driver."""
+    rows, tables = listings(bars, products)
+    genesis = Genesis(seed=seed, time=start, products=rows, margin_tables=tables, prices={}, settings={"market": False})
+    core = Core(genesis)
+    core.state.schedule.clear()
+    return core
+
+
+def _settlements(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[tuple[int, int, int]]:
+    """Return (time, product code, mean premium that gives the rate) of every settlement, in order."""
+    from ..venue.funding import FINE, RATE, rate_of
+
+    found = []
+    for code, (symbol, series) in zip(core.products, bars.items(), strict=True):
+        given = funding.get(symbol) if isinstance(funding, Mapping) else funding
+        if given is None:
+            continue
+        product = core.products[code]
+        first, last = int(series.opened[0]), int(series.closed[-1])
+        if isinstance(given, pd.Series):
+            times = pd.DatetimeIndex(pd.to_datetime(given.index, utc=True)).as_unit("ms").asi8.tolist()
+            rates = [round(float(rate) * RATE) for rate in given]
+        else:
+            every = product.funding_interval * 1000
+            times = list(range(-(-first // every) * every, last, every))
+            rates = [rate_of(core, code, 0) if given == "interest" else round(float(given) * RATE)] * len(times)
+        config = core.state.config
+        for time, rate in zip(times, rates, strict=True):
+            if not first <= time < last:
+                continue
+            if abs(rate) > config.funding_cap:
+                raise InputError(f"{symbol}: funding rate {rate / RATE} is beyond the cap", field="funding", value=rate)
+            drawn = rate * 8 * 3600 * (FINE // RATE) // product.funding_interval
+            aim = drawn - config.interest * (FINE // RATE)
+            reach = config.funding_clamp * (FINE // RATE)
+            found.append((time, code, drawn + (reach if aim > 0 else -reach) if aim else 0))
+    return sorted(found)
+
+
+def _instants(desk: Desk, bars: Mapping[str, Bars]) -> list[tuple[int, list[Member]]]:
+    """Return for each closing time the bars that close then, in the order of the symbols."""
+    columns = []
+    for line, series in zip(desk.lines.values(), bars.values(), strict=True):
+        tick, step = float(line.product.tick_size), float(line.product.step_size)
+        closed = series.closed.tolist()
+        ticks = [
+            np.rint(values / tick).astype("int64").tolist()
+            for values in (series.open, series.high, series.low, series.close)
+        ]
+        _check_ticks(line.symbol, tick, ticks[2])
+        steps = np.floor(series.volume / step).astype("int64").tolist()
+        floats = [values.tolist() for values in (series.open, series.high, series.low, series.close, series.volume)]
+        symbols = [line.symbol] * len(closed)
+        made = map(Bar, symbols, series.opened.tolist(), closed, *floats)
+        members = zip([line] * len(closed), made, *ticks, steps, strict=True)
+        columns.append(zip(closed, members, strict=True))
+    if len(columns) == 1:
+        return [(closed, [member]) for closed, member in columns[0]]
+    together: dict[int, list[Member]] = {}
+    for column in columns:
+        for closed, member in column:
+            together.setdefault(closed, []).append(member)
+    return sorted(together.items())
+
+
+def _check_ticks(symbol: str, tick: float, lows: Sequence[int]) -> None:
+    if min(lows) < 1:
+        raise InputError(
+            f"{symbol}: a price is below one tick of {tick}; give the product a smaller tick_size",
+            field="products",
+            rule="tick_size",
+        )
+
+
+def _drive(
+    desk: Desk,
+    ctx: DeskContext,
+    strategy: Strategy,
+    bars: Mapping[str, Bars],
+    settlements: list[tuple[int, int, int]],
+    models: Models,
+    every_point: bool,
+    progress: bool,
+) -> int:
+    """Run the whole of the data; return the time of the last instant the strategy saw."""
+    instants = _instants(desk, bars)
+    settlements = settlements[::-1]
+    on_bar, books = strategy.on_bar, overrides(strategy, "on_book")
+    queue, closed = desk.queue, desk.now
+    with desk.noting():
+        strategy.on_start(ctx)
+    for closed, members in _shown(instants, progress):
+        due = settlements[-1][0] if settlements else closed
+        quiet = not (queue or every_point or due < closed or desk.due < closed)
+        if quiet:
+            for line, _, _, high, low, _, _ in members:
+                if low <= line.wake_low or high >= line.wake_high:
+                    quiet = False
+                    break
+            if quiet and desk.coupled:
+                quiet = desk.safe(members)
+        if not quiet:
+            _walk(desk, members, closed, settlements, models.path)
+            desk.keep(closed)
+        desk.now = ctx.now = closed
+        for line, bar, _, _, _, close, _ in members:
+            line.price = close
+            line.history.append(bar)
+        try:
+            for line, bar, _, _, _, _, _ in members:
+                on_bar(ctx, bar)
+                if books:
+                    strategy.on_book(ctx, desk.book(line))
+        except Exception as error:
+            error.add_note(f"in {strategy.name} at {pd.Timestamp(closed, unit='ms', tz='UTC')}")
+            raise
+        if ctx.stopped:
+            desk.note("STOP", "", ctx.stopped)
+            break
+    desk.settle_time()
+    with desk.noting():
+        strategy.on_stop(ctx)
+    return closed
+
+
+def _shown(instants: list[tuple[int, list[Member]]], progress: bool) -> Iterator[tuple[int, list[Member]]]:
+    if not progress:
+        yield from instants
+        return
+    from tqdm.auto import tqdm
+
+    yield from tqdm(instants, desc="backtest", unit="bar")
+
+
+def _walk(
+    desk: Desk, members: list[Member], closed: int, settlements: list[tuple[int, int, int]], path: Path
+) -> None:
+    """Move along the bars of one instant, point by point, with everything that happens on the way."""
+    points = []
+    for line, bar, opened, high, low, close, volume in members:
+        shape = Shape(bar.time, bar.closed - bar.time, opened, high, low, close, volume)
+        line.begin(shape, desk.liquidity)
+        points += [(bar.time + offset, line, price) for offset, price in path.points(shape)]
+    points.sort(key=lambda point: point[0])
+    for time, line, price in points:
+        _pass(desk, time, settlements)
+        desk.move(line, price, time)
+    _pass(desk, closed, settlements)
+    desk.rewake()
+
+
+def _pass(desk: Desk, until: int, settlements: list[tuple[int, int, int]]) -> None:
+    """Let everything due before `until` happen: settlements, then arrivals, by time."""
+    while True:
+        arrival = desk.next_arrival(until)
+        if settlements and settlements[-1][0] < until and settlements[-1][0] <= arrival:
+            time, code, mean = settlements.pop()
+            desk.settle_funding(code, mean, time)
+        elif arrival < until:
+            desk.arrive()
+        else:
+            return

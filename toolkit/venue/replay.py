@@ -1,0 +1,87 @@
+"""Replay: recorded or computed bars as the venue's market, through a house that trades with everybody else.
+
+Bars tell prices, not books. A house account with deep pockets stands for all other traders: it quotes around the price
+of the moment, and trades with resting orders that the price has reached.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import ledger, lifecycle, matching
+from .core import Core
+from .positions import position_of
+from .state import GTC, IOC, LIMIT, Order, Position
+
+HOUSE = "0x00000000000000000000000000000000000000b0"
+CAPITAL = 10**18
+"""Micro-USDC the house begins with: it never runs out."""
+ENDLESS = 10**12
+"""Steps of a quote without a limit."""
+
+
+class Shape(NamedTuple):
+    """One bar as the core counts it: times in ms, prices in ticks, volume in steps (0 = not known)."""
+
+    time: int
+    interval: int
+    open: int
+    high: int
+    low: int
+    close: int
+    volume: int
+
+
+class House:
+    """The other side of every trade in a replay. It pays no fees and keeps no order history.
+
+    Quotes that nobody met leave no trace in the state, so that asking often or seldom makes no difference.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        fresh = HOUSE not in core.state.accounts
+        self.account = account = core.account(HOUSE)
+        if fresh:
+            account.kind = "market"
+            account.maker_rate = account.taker_rate = 0
+            ledger.deposit(core, account, CAPITAL)
+        self._quotes = 0
+
+    def quote(self, code: int, side: int, price: int, quantity: int = ENDLESS) -> Order:
+        """Rest an order of `side` at `price` behind what rests there; take it away with `withdraw`."""
+        self._quotes -= 1
+        order = Order(self._quotes, HOUSE, code, side, False, LIMIT, GTC, 0, price, quantity, quantity)
+        position, value = self._position(code), price * quantity * self.core.products[code].unit
+        if side > 0:
+            position.buy_quantity += quantity
+            position.buy_value += value
+        else:
+            position.sell_quantity += quantity
+            position.sell_value += value
+        order.priority = self.core.state.last_priority
+        self.account.orders[order.id] = order
+        self.core.books[code].side(side).add(order)
+        return order
+
+    def withdraw(self, quote: Order) -> None:
+        """Take away what is left of a quote."""
+        if quote.id in self.account.orders:
+            self.core.books[quote.product].side(quote.side).remove(quote)
+            lifecycle.uncount(self.core, self._position(quote.product), quote, quote.leaves)
+            del self.account.orders[quote.id]
+        if not self.account.orders:
+            self._quotes = 0
+
+    def hit(self, code: int, side: int, price: int, quantity: int) -> int:
+        """Trade up to `quantity` against what rests at `price` or better; return the steps that were filled."""
+        core, account = self.core, self.account
+        order = Order(0, HOUSE, code, side, False, LIMIT, IOC, 0, price, quantity, quantity)
+        position = self._position(code)
+        lifecycle.accept(core, account, position, order)
+        matching.enter(core, account, position, order, price)
+        return order.filled
+
+    def _position(self, code: int) -> Position:
+        found = self.account.positions.get(code)
+        return found if found is not None else position_of(self.core, self.account, self.core.products[code])
