@@ -6,7 +6,7 @@ It knows the present only. The driver in `simulate` moves prices and time; the s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
@@ -22,8 +22,10 @@ from ..venue.replay import ENDLESS, House, Shape
 from ..venue.state import (
     ADL,
     ISOLATED,
+    LIMIT,
     LIQUIDATION,
     MAKER,
+    MARKET,
     RATE,
     STATUS_NAMES,
     Account,
@@ -124,8 +126,12 @@ class Desk:
         """Orders and cancels under way: (arrival, number, line, what, payload)."""
         self.sent = 0
         self.placed: dict[int, Placed] = {}
+        self.every_point = False
+        """Look everywhere, also where nothing can happen."""
+        self.stale = True
+        """Whether orders or positions changed since `rewake`."""
         self.coupled = False
-        """True while several cross positions share one margin: then a single price does not tell what can happen."""
+        """True while several positions share a margin, or a liquidation goes on: one price does not tell enough then."""
         self.due = NEVER
         """When a process of the core (a liquidation in steps) is due."""
         self.notes: list[tuple[int, str, str, str]] = []
@@ -173,7 +179,8 @@ class Desk:
     def send(self, order: Order) -> Placed:
         """Put an order on its way."""
         line = self.line(str(order.symbol))
-        order = self._numbered(order)
+        if order.cl_ord_id is None or order.is_bracket:
+            order = self._numbered(order)
         placed = self.placed[order.cl_ord_id or 0] = Placed(order, order.cl_ord_id or 0)
         for leg in order.legs[1:]:
             self.placed[leg.cl_ord_id or 0] = Placed(leg, leg.cl_ord_id or 0)
@@ -188,12 +195,15 @@ class Desk:
         for name in ("take_profit", "stop_loss"):
             leg = getattr(order, name)
             if leg is not None and leg.cl_ord_id is None:
-                self.sent += 1
-                changes[name] = replace(leg, cl_ord_id=FIRST_ID + self.sent)
+                changes[name] = replace(leg, cl_ord_id=self.next_id())
         if order.cl_ord_id is None:
-            self.sent += 1
-            changes["cl_ord_id"] = FIRST_ID + self.sent
+            changes["cl_ord_id"] = self.next_id()
         return replace(order, **changes) if changes else order
+
+    def next_id(self) -> int:
+        """Return a client id that was not used before."""
+        self.sent += 1
+        return FIRST_ID + self.sent
 
     def push(self, line: Line, what: str, payload: Any) -> None:
         """Put something on its way; it arrives after the latency."""
@@ -232,6 +242,7 @@ class Desk:
         """Let the next thing under way arrive at its time."""
         arrival, _, line, what, payload = heappop(self.queue)
         self.reach(arrival)
+        self.stale = True
         if what == "place":
             self._place(line, *payload)
         elif what == "cancel":
@@ -246,37 +257,49 @@ class Desk:
         order = placed.order
         if order.price is None and order.trigger_price is None and steps > 0:
             line.underway -= steps if order.side == "BUY" else -steps
-        acting = self._acting()
         quote = self._quote_for(line, order, steps)
-        try:
-            if not order.is_bracket and self._plain(line, order, steps):
-                kind, tif = (2, TIFS[order.tif]) if order.price is None else (1, TIFS[order.tif])
-                price = 0 if order.price is None else whole_units(order.price, *line.product.tick_scale)
-                orders.submit(
-                    self.core,
-                    self.account,
-                    line.product,
-                    1 if order.side == "BUY" else -1,
-                    steps,
-                    price,
-                    kind=kind,
-                    tif=tif,
-                    reduce=1 if order.reduce_only else 0,
-                    client_id=placed.cl_ord_id,
-                )
-            else:
-                self._place_items(line, order, acting)
-        except Refused as refusal:
-            self._refuse(line, placed, refusal, acting)
+        if not self._submit(line, placed, steps):
+            action = "placeBracketOrder" if order.is_bracket else "placeOrder"
+            items = order.to_items(line.product) if order.is_bracket else [order.to_item(line.product)]
+            with suppress(Refused):
+                self.core.handlers[action](self.core, self._acting(), {"type": action, "orders": items})
         if quote is not None:
             if line.left is not None:
                 line.left -= quote.filled
             self.house.withdraw(quote)
 
+    def _submit(self, line: Line, placed: Placed, steps: int) -> bool:
+        """Place a plain order by its integers; False when it must go through the venue's reading of orders."""
+        order = placed.order
+        if not self._plain(line, order, steps):
+            return False
+        self.core._open_step(b"")
+        try:
+            orders.submit(
+                self.core,
+                self.account,
+                line.product,
+                1 if order.side == "BUY" else -1,
+                steps,
+                0 if order.price is None else whole_units(order.price, *line.product.tick_scale),
+                kind=MARKET if order.price is None else LIMIT,
+                tif=TIFS[order.tif],
+                reduce=1 if order.reduce_only else 0,
+                client_id=placed.cl_ord_id,
+            )
+        except Refused:
+            return False
+        return True
+
     def _plain(self, line: Line, order: Order, steps: int) -> bool:
-        """Tell whether an order breaks no rule of `checks` for certain, so that the integers can go straight in."""
+        """Tell whether an order certainly breaks no rule of `checks`, so that the integers can go straight in."""
         product, price = line.product, line.price
-        if order.trigger_price is not None or order.slippage is not None or order.parent_ord_id is not None:
+        if (
+            order.is_bracket
+            or order.trigger_price is not None
+            or order.slippage is not None
+            or order.parent_ord_id is not None
+        ):
             return False
         if not 0 < steps <= product.max_steps or order.reduce_only not in (None, "REDUCE_ONLY"):
             return False
@@ -291,18 +314,6 @@ class Desk:
         return order.side in ("BUY", "SELL") and (
             order.reduce_only is not None or price * steps * product.unit >= product.min_value
         )
-
-    def _place_items(self, line: Line, order: Order, acting: Acting) -> None:
-        if order.is_bracket:
-            orders.place_bracket(self.core, acting, order.to_items(line.product))
-        else:
-            orders.place(self.core, acting, order.to_item(line.product))
-
-    def _refuse(self, line: Line, placed: Placed, refusal: Refused, acting: Acting) -> None:
-        """Record a refusal as the venue does (a bracket's was recorded by it)."""
-        if not placed.order.is_bracket:
-            orders.rejected(self.core, acting, placed.order.to_item(line.product), refusal)
-        placed.state, placed.reason = "REJECTED", refusal.reason
 
     def _quote_for(self, line: Line, order: Order, steps: int) -> Live | None:
         """Rest what the order may take: a quote of the house on the other side."""
@@ -334,7 +345,10 @@ class Desk:
             return
         self.core._open_step(b"")
         line.market.premium, line.market.samples = mean, 1
+        for account in (self.account, self.house.account):
+            self.core.desk.index(account)
         funding.settle(self.core, line.market, time)
+        self.stale = True
         self.follow()
         self.drain()
 
@@ -343,6 +357,7 @@ class Desk:
         if self.due <= time:
             with self._quotes():
                 self.core._advance(time)
+            self.stale = True
         else:
             self.core._advance(time)
         self.now = self.ctx.now = self.core.state.time
@@ -356,6 +371,12 @@ class Desk:
             line.waiting.clear()
         else:
             start, began = line.price, line.time
+            if self.stale:
+                self.rewake()
+            if line.wake_low < target < line.wake_high and not (self.coupled or self.every_point or self.due <= time):
+                line.price, line.time = target, time
+                self._mark(line)
+                return
             while line.price != target:
                 stop = self._next_stop(line, target)
                 if stop == target:
@@ -395,6 +416,7 @@ class Desk:
         line.price, line.time = price, time
         self._mark(line)
         if self.account.client_ids:
+            self.stale = True
             for side in (1, -1):
                 ladder = core.books[code].side(side)
                 while ladder.best and (price - self.liquidity.reach(side, ladder.best)) * side <= 0:
@@ -417,12 +439,17 @@ class Desk:
         self.core.desk.moved.add(line.code)
 
     def follow(self) -> None:
-        """Let triggers and liquidations follow, with the house to trade with."""
-        account = self.account
-        if not account.waiting and not any(p.long.size or p.short.size for p in account.positions.values()):
-            return
-        with self._quotes():
-            self.core._follow()
+        """Let triggers and liquidations follow, with the house to trade with; nothing to do between the wake prices."""
+        if self.stale:
+            self.rewake()
+        if self.every_point or self.coupled or not self.asleep():
+            with self._quotes():
+                self.core._follow()
+            self.stale = True
+
+    def asleep(self) -> bool:
+        """Tell whether every price is where nothing can happen."""
+        return all(line.wake_low < line.price < line.wake_high for line in self.lines.values())
 
     @contextmanager
     def _quotes(self) -> Iterator[None]:
@@ -487,6 +514,7 @@ class Desk:
 
     def rewake(self) -> None:
         """Work out between which prices nothing of ours can happen."""
+        self.stale = False
         schedule = self.core.state.schedule
         self.due = min(schedule.values()) if schedule else NEVER
         for line in self.lines.values():
@@ -505,7 +533,7 @@ class Desk:
                 else:
                     line.wake_low = max(line.wake_low, order.trigger)
         held = [p for p in self.account.positions.values() if p.long.size or p.short.size]
-        self.coupled = len(held) > 1
+        self.coupled = len(held) > 1 or bool(self.core.state.liquidations)
         if len(held) == 1:
             self._guard(self.by_code[held[0].product], held[0])
 
@@ -523,6 +551,8 @@ class Desk:
 
     def safe(self, members: Sequence[tuple[Any, ...]]) -> bool:
         """Tell whether several positions certainly keep their margin through these bars, at the worst of all prices."""
+        if self.core.state.liquidations:
+            return False
         extremes = {member[0].code: (member[3], member[4]) for member in members}
         equity, maintenance = self.account.balance, 0
         for code, position in self.account.positions.items():
@@ -619,6 +649,11 @@ class DeskContext(Context):
         self.now = desk.now
         desk.ctx = self
 
+    def _make(self, symbol: str, side: str, quantity: Amount, price: Amount | None, options: dict[str, Any]) -> Placed:
+        if options.get("cl_ord_id") is None:
+            options["cl_ord_id"] = self._desk.next_id()
+        return super()._make(symbol, side, quantity, price, options)
+
     def place(self, order: Order) -> Placed:
         """Send an order; it arrives after the latency."""
         return self._desk.send(order)
@@ -683,7 +718,8 @@ class DeskContext(Context):
             entry = position.long.value - position.short.value
             value = size * line.price * line.product.unit
             quantity = size * float(line.product.step_size)
-            rows[line.symbol] = (quantity, entry / MICRO / quantity, self.price(line.symbol), (value - entry) / MICRO, value / MICRO)  # fmt: skip
+            entry_price = entry / MICRO / quantity
+            rows[line.symbol] = quantity, entry_price, self.price(line.symbol), (value - entry) / MICRO, value / MICRO
         columns = ["quantity", "entry_price", "price", "unrealized", "notional"]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype("float64")
         return table.rename_axis("symbol")

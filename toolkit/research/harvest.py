@@ -41,7 +41,7 @@ def harvest(
     columns = {"equity": (cash + worth) / MICRO, "balance": cash / MICRO, "unrealized": worth / MICRO}
     symbols = list(desk.lines)
     history = desk.core.state.history
-    live = [order for order in desk.account.orders.values()]
+    live = list(desk.account.orders.values())
     return Results(
         strategy.name,
         pd.DataFrame(columns, index=index).astype(EQUITY),

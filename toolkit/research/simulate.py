@@ -1,7 +1,7 @@
 """Backtest: a strategy on bars, on the venue's own core in simulated time.
 
-Orders go through the venue's rules: checks, margin, matching, fees, triggers, funding, liquidation. What bars don't tell
-(the path inside a bar, liquidity, slippage, latency) are models that can be swapped.
+Orders go through the venue's rules: checks, margin, matching, fees, triggers, funding, liquidation. What bars don't
+tell (the path inside a bar, liquidity, slippage, latency) are models that can be swapped.
 
 The driver holds the data in its own frame and hands out one bar at a time, once it is complete: nothing that a strategy
 can reach knows a later one.
@@ -9,7 +9,7 @@ can reach knows a later one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -22,6 +22,7 @@ from ..products import Amount
 from ..venue.core import Core
 from ..venue.genesis import Genesis
 from ..venue.replay import Shape
+from ..venue.state import RATE
 from .bars import Bars, read_bars
 from .desk import Desk, DeskContext, Line
 from .harvest import harvest
@@ -32,7 +33,9 @@ from .strategy import Bar, Strategy, StrategyLike, as_strategy, overrides
 
 Funding = float | pd.Series | Mapping[str, Any] | None
 Member = tuple[Line, Bar, int, int, int, int, int]
-"""A line with its bar, and the bar's open, high, low, close in ticks and volume in steps."""
+"""A line with its bar, and that bar's open, high, low, close in ticks and volume in steps."""
+Instant = tuple[int, Sequence[Member]]
+"""A closing time, and what closes then."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: in
 
 def _settlements(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[tuple[int, int, int]]:
     """Return (time, product code, mean premium that gives the rate) of every settlement, in order."""
-    from ..venue.funding import FINE, RATE, rate_of
+    from ..venue.funding import FINE, rate_of
 
     found = []
     for code, (symbol, series) in zip(core.products, bars.items(), strict=True):
@@ -150,7 +153,7 @@ def _settlements(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[tup
     return sorted(found)
 
 
-def _instants(desk: Desk, bars: Mapping[str, Bars]) -> list[tuple[int, list[Member]]]:
+def _instants(desk: Desk, bars: Mapping[str, Bars]) -> Iterable[Instant]:
     """Return for each closing time the bars that close then, in the order of the symbols."""
     columns = []
     for line, series in zip(desk.lines.values(), bars.values(), strict=True):
@@ -168,7 +171,7 @@ def _instants(desk: Desk, bars: Mapping[str, Bars]) -> list[tuple[int, list[Memb
         members = zip([line] * len(closed), made, *ticks, steps, strict=True)
         columns.append(zip(closed, members, strict=True))
     if len(columns) == 1:
-        return [(closed, [member]) for closed, member in columns[0]]
+        return ((closed, (member,)) for closed, member in columns[0])
     together: dict[int, list[Member]] = {}
     for column in columns:
         for closed, member in column:
@@ -200,9 +203,10 @@ def _drive(
     settlements = settlements[::-1]
     on_bar, books = strategy.on_bar, overrides(strategy, "on_book")
     queue, closed = desk.queue, desk.now
+    desk.every_point = every_point
     with desk.noting():
         strategy.on_start(ctx)
-    for closed, members in _shown(instants, progress):
+    for closed, members in _shown(instants, max(map(len, bars.values())), progress):
         due = settlements[-1][0] if settlements else closed
         quiet = not (queue or every_point or due < closed or desk.due < closed)
         if quiet:
@@ -236,17 +240,17 @@ def _drive(
     return closed
 
 
-def _shown(instants: list[tuple[int, list[Member]]], progress: bool) -> Iterator[tuple[int, list[Member]]]:
+def _shown(instants: Iterable[Instant], total: int, progress: bool) -> Iterable[Instant]:
     if not progress:
-        yield from instants
-        return
+        return instants
     from tqdm.auto import tqdm
 
-    yield from tqdm(instants, desc="backtest", unit="bar")
+    shown: Iterable[Instant] = tqdm(instants, desc="backtest", unit="bar", total=total)
+    return shown
 
 
 def _walk(
-    desk: Desk, members: list[Member], closed: int, settlements: list[tuple[int, int, int]], path: Path
+    desk: Desk, members: Sequence[Member], closed: int, settlements: list[tuple[int, int, int]], path: Path
 ) -> None:
     """Move along the bars of one instant, point by point, with everything that happens on the way."""
     points = []

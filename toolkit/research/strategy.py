@@ -138,26 +138,35 @@ class History:
     into. `history[-5:]` is not offered; write `history.close[-5:]`.
     """
 
-    __slots__ = ("_rows", "_times", "length", "symbol")
+    __slots__ = ("_fresh", "_length", "_rows", "_times", "append", "symbol")
 
     COLUMNS = ("open", "high", "low", "close", "volume")
 
-    def __init__(self, symbol: str, capacity: int = 1024) -> None:
+    def __init__(self, symbol: str) -> None:
         import numpy as np
 
         self.symbol = symbol
-        self.length = 0
-        self._rows = np.full((capacity, 5), np.nan)
-        self._times = np.zeros(capacity, dtype="int64")
+        self._fresh: list[Bar] = []
+        self.append = self._fresh.append
+        """append(bar) adds a complete bar."""
+        self._length = 0
+        self._rows = np.full((1024, 5), np.nan)
+        self._times = np.zeros(1024, dtype="int64")
 
-    def append(self, bar: Bar) -> None:
-        """Add a complete bar."""
-        at = self.length
-        if at == len(self._times):
+    @property
+    def length(self) -> int:
+        """Number of bars so far."""
+        return self._length + len(self._fresh)
+
+    def _settle(self) -> None:
+        """Write the bars that came since the last look into the arrays."""
+        fresh, at = self._fresh, self._length
+        while at + len(fresh) > len(self._times):
             self._grow()
-        self._rows[at] = (bar.open, bar.high, bar.low, bar.close, bar.volume)
-        self._times[at] = bar.time
-        self.length = at + 1
+        self._length = end = at + len(fresh)
+        self._rows[at:end] = [(bar.open, bar.high, bar.low, bar.close, bar.volume) for bar in fresh]
+        self._times[at:end] = [bar.time for bar in fresh]
+        fresh.clear()
 
     def _grow(self) -> None:
         import numpy as np
@@ -172,12 +181,16 @@ class History:
     @property
     def time(self) -> NDArray[np.int64]:
         """When each bar opened, Unix ms."""
-        view = self._times[: self.length]
+        if self._fresh:
+            self._settle()
+        view = self._times[: self._length]
         view.flags.writeable = False
         return view
 
     def _column(self, number: int) -> NDArray[np.float64]:
-        view = self._rows[: self.length, number]
+        if self._fresh:
+            self._settle()
+        view = self._rows[: self._length, number]
         view.flags.writeable = False
         return view
 
@@ -211,7 +224,7 @@ class History:
         import pandas as pd
 
         index = pd.DatetimeIndex(pd.to_datetime(self.time, unit="ms", utc=True).as_unit("ms"), name="time")
-        return pd.DataFrame(self._rows[: self.length].copy(), columns=list(self.COLUMNS), index=index)
+        return pd.DataFrame(self._rows[: self._length].copy(), columns=list(self.COLUMNS), index=index)
 
 
 class Context(ABC):

@@ -151,7 +151,7 @@ def _record(point: Point, values: Mapping[str, Any], error: str, trace: str = ""
 
 
 def _call(task: Any, data: Any, options: Mapping[str, Any], point: Point) -> Any:
-    seed = {} if point.seed is None else {"seed": point.seed}
+    seed: dict[str, Any] = {} if point.seed is None else {"seed": point.seed}
     if isinstance(task, type) and hasattr(task, "on_bar"):
         from .simulate import backtest
 
