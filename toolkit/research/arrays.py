@@ -50,8 +50,8 @@ def vectorised(
             the target itself changes, so that drift alone costs no fees.
         fee: taker fee as a ratio of value. slippage: each price is worse by this ratio.
         funding: None, or one rate an interval of 4 h, or a Series of rates over UTC times, or a mapping symbol →
-            Series. A settlement falls on the position held before trades of the same instant, valued at the last
-            close known then (inside a bar: at its open); longs pay a positive rate.
+            Series. A settlement falls on the position held before trades of the same instant, valued at the open of
+            its bar (in a gap between bars: at the last close); longs pay a positive rate.
         step: quantities are cut towards zero to multiples of this (a number, or a mapping by symbol).
 
     Fills are TAKER at the open; equity is valued at closes. Nobody is liquidated: `metrics()["leverage_max"]` tells
@@ -208,7 +208,8 @@ def _settlements(funding: Any, bar: Bars, column: int, opens: Array, closes: Arr
         if row < 0 or time >= bar.closed[-1]:
             continue
         late = time > bar.opened[row]
-        price = opens[row, column] if late or row == 0 else closes[row - 1, column]
+        gone = time >= bar.closed[row]
+        price = closes[row, column] if gone else opens[row, column]
         found.append(_Settlement(row, column, time, rate, float(price), bool(late)))
     return found
 

@@ -61,7 +61,6 @@ class Line:
         "product",
         "shape",
         "symbol",
-        "time",
         "underway",
         "waiting",
         "wake_high",
@@ -76,8 +75,6 @@ class Line:
         self.history = History(symbol)
         self.price = 0
         """Last known price; 0 before the first."""
-        self.time = 0
-        """When the price was moved last."""
         self.wake_low, self.wake_high = -1, NEVER
         """Nothing can happen while the price stays strictly between these."""
         self.left: int | None = None
@@ -370,19 +367,17 @@ class Desk:
                 heappush(self.queue, (time, number, line, what, payload))
             line.waiting.clear()
         else:
-            start, began = line.price, line.time
             if self.stale:
                 self.rewake()
             if line.wake_low < target < line.wake_high and not (self.coupled or self.every_point or self.due <= time):
-                line.price, line.time = target, time
+                line.price = target
                 self._mark(line)
                 return
             while line.price != target:
                 stop = self._next_stop(line, target)
                 if stop == target:
                     break
-                share = abs(stop - start) / abs(target - start)
-                self._at(line, stop, began + int((time - began) * share))
+                self._at(line, stop, time)
         self._at(line, target, time)
 
     def _next_stop(self, line: Line, target: int) -> int:
@@ -413,7 +408,7 @@ class Desk:
         """Be at a price: resting orders it has reached are filled, triggers and liquidations follow."""
         self.reach(time)
         core, code = self.core, line.code
-        line.price, line.time = price, time
+        line.price = price
         self._mark(line)
         if self.account.client_ids:
             self.stale = True
