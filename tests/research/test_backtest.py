@@ -50,7 +50,7 @@ def test_a_known_sequence_equals_the_numbers_by_hand() -> None:
     assert result.equity["unrealized"].tolist() == [0, 0, 100, 100, 120, 10]
     assert result.equity["equity"].iloc[-1] == 10_199.895
     assert result.attribution.loc["TOTAL"].to_dict() == pytest.approx(
-        {"price": 210.0, "fees": -9.8, "funding": -0.305, "net": 199.895}
+        {"price": 210.0, "fees": -9.8, "funding": -0.305, "other": 0.0, "net": 199.895}
     )
 
 

@@ -11,10 +11,10 @@ import pytest
 from toolkit.errors import InputError
 from toolkit.research import results as module
 from toolkit.research.report import _thin
-from toolkit.research.results import EVENTS, FILLS, FUNDING, ORDERS, Results, compare, frame
+from toolkit.research.results import EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, compare, frame
 
 
-@pytest.mark.parametrize("schema", [FILLS, ORDERS, FUNDING, EVENTS], ids=["fills", "orders", "funding", "events"])
+@pytest.mark.parametrize("schema", [FILLS, ORDERS, FUNDING, EVENTS, TRANSFERS])
 def test_an_empty_frame_has_the_columns_and_dtypes_of_a_full_one(schema: dict[str, str]) -> None:
     empty = frame([], schema)
     assert {name: str(dtype) for name, dtype in empty.dtypes.items()} == schema

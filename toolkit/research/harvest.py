@@ -13,7 +13,7 @@ from ..venue.state import RATE, STATUS_NAMES
 from ..venue.state import Order as Live
 from .bars import Bars
 from .desk import ADDRESS, TYPE_NAMES, Desk, DeskContext, fill_of
-from .results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, Results, frame
+from .results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, frame
 from .strategy import Strategy
 
 TIF_NAMES = ("", "GTC", "IOC", "FOK", "POST_ONLY")
@@ -50,6 +50,7 @@ def harvest(
         fills=_fills(desk),
         orders=frame([_order_row(desk, order) for order in [*history.orders.of(ADDRESS), *live]], ORDERS),
         funding=_funding(desk),
+        transfers=_transfers(desk),
         events=frame(desk.notes, EVENTS),
         records=_records(ctx),
         params=strategy.params,
@@ -134,6 +135,18 @@ def _funding(desk: Desk) -> pd.DataFrame:
             )
         )
     return frame(rows, FUNDING)
+
+
+SHOWN_ELSEWHERE = {"TRADING_FEE", "BUILDER_FEE", "REALIZED_PNL", "FUNDING", "ISOLATED_MARGIN"}
+
+
+def _transfers(desk: Desk) -> pd.DataFrame:
+    rows = []
+    for entry in desk.core.state.history.ledger.of(ADDRESS)[1:]:
+        if entry.kind not in SHOWN_ELSEWHERE:
+            line = desk.by_code.get(entry.product)
+            rows.append((entry.time, entry.kind, line.symbol if line else "", entry.amount / MICRO))
+    return frame(rows, TRANSFERS)
 
 
 def _records(ctx: DeskContext) -> pd.DataFrame:

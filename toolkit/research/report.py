@@ -125,7 +125,8 @@ def _exposure(axes: Axes, results: Results, colours: Palette) -> None:
 def _attribution(axes: Axes, results: Results, colours: Palette) -> None:
     _plain(axes, colours, "Where the profit came from, USDC")
     table = results.attribution
-    labels = ["price", "funding", "fees", "net"]
+    other = ["other"] if table.at["TOTAL", "other"] else []
+    labels = ["price", "funding", "fees", *other, "net"]
     values = table.loc[["TOTAL"], labels].to_numpy(dtype="float64")[0].tolist()
     shades = [colours.gain if value >= 0 else colours.loss for value in values]
     places = np.arange(len(labels))[::-1]

@@ -58,6 +58,10 @@ FUNDING = {
 }
 """Columns of `Results.funding`; payment > 0 was received, < 0 was paid, in USDC."""
 
+TRANSFERS = {"time": TIME, "kind": "str", "symbol": "str", "amount": "float64"}
+"""Columns of `Results.transfers`: other changes of the balance (liquidation fees, what others paid for a bankrupt
+account, deposits on the way), in USDC; amount > 0 was received."""
+
 EQUITY = {"equity": "float64", "balance": "float64", "unrealized": "float64"}
 """Columns of `Results.equity`, on a UTC index; equity = balance + unrealized, USDC."""
 
@@ -89,7 +93,7 @@ class Results:
         equity: index time, columns of EQUITY; the first row is the state before the first fill.
         positions: index as `equity`, one column a symbol: signed quantity.
         marks: index as `equity`, one column a symbol: the price that values it.
-        fills, orders, funding, events: columns of FILLS, ORDERS, FUNDING, EVENTS.
+        fills, orders, funding, transfers, events: columns of FILLS, ORDERS, FUNDING, TRANSFERS, EVENTS.
         records: what the strategy recorded with `ctx.record(name=value)`: index time, one column a name.
     """
 
@@ -100,6 +104,7 @@ class Results:
     fills: pd.DataFrame = field(default_factory=lambda: frame([], FILLS))
     orders: pd.DataFrame = field(default_factory=lambda: frame([], ORDERS))
     funding: pd.DataFrame = field(default_factory=lambda: frame([], FUNDING))
+    transfers: pd.DataFrame = field(default_factory=lambda: frame([], TRANSFERS))
     events: pd.DataFrame = field(default_factory=lambda: frame([], EVENTS))
     records: pd.DataFrame = field(default_factory=pd.DataFrame)
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -123,10 +128,10 @@ class Results:
 
     @property
     def attribution(self) -> pd.DataFrame:
-        """Where the profit came from, by symbol: price, fees (≤ 0), funding, net; a last row TOTAL. USDC.
+        """Where the profit came from, by symbol: price, fees (≤ 0), funding, other, net; a last row TOTAL. USDC.
 
         price = Σ sells − Σ buys + what is held at the end − what was held at the start (both at mark), before fees.
-        The total's net is the change of equity.
+        `other` are the transfers; those of no symbol stand in a row ACCOUNT. The total's net is the change of equity.
         """
         symbols = list(self.positions.columns)
         signed = self.fills["value"].where(self.fills["side"] == "SELL", -self.fills["value"])
@@ -137,9 +142,13 @@ class Results:
                 "price": signed.groupby(self.fills["symbol"]).sum().reindex(symbols, fill_value=0.0) + held - begun,
                 "fees": -self.fills.groupby("symbol")["fee"].sum().reindex(symbols, fill_value=0.0),
                 "funding": self.funding.groupby("symbol")["payment"].sum().reindex(symbols, fill_value=0.0),
+                "other": self.transfers.groupby("symbol")["amount"].sum().reindex(symbols, fill_value=0.0),
             },
             index=pd.Index(symbols, name="symbol"),
         ).fillna(0.0)
+        apart = float(self.transfers.loc[~self.transfers["symbol"].isin(symbols), "amount"].sum())
+        if apart:
+            table.loc["ACCOUNT"] = [0.0, 0.0, 0.0, apart]
         table["net"] = table.sum(axis=1)
         table.loc["TOTAL"] = table.sum(axis=0)
         return table
