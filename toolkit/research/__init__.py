@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 _LAZY: dict[str, str] = {
     "Results": "results",
+    "Strategy": "strategy",
+    "backtest": "simulate",
     "compare": "results",
     "sweep": "sweeps",
     "vectorised": "arrays",
@@ -18,7 +20,7 @@ _LAZY: dict[str, str] = {
 }
 """Public name → module that holds it."""
 
-_MODULES = frozenset({"metrics"})
+_MODULES = frozenset({"indicators", "metrics", "models"})
 
 __all__ = sorted([*_LAZY, *_MODULES])
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from .arrays import vectorised, vectorised_many
     from .results import Results, compare
     from .splits import walk_forward
+    from .strategy import Strategy
     from .sweeps import sweep
 
 

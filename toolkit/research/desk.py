@@ -128,7 +128,7 @@ class Desk:
         self.stale = True
         """Whether orders or positions changed since `rewake`."""
         self.coupled = False
-        """True while several positions share a margin, or a liquidation goes on: one price does not tell enough then."""
+        """True while several positions share a margin, or a liquidation goes on: one price is not enough then."""
         self.due = NEVER
         """When a process of the core (a liquidation in steps) is due."""
         self.notes: list[tuple[int, str, str, str]] = []
