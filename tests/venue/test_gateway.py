@@ -125,6 +125,20 @@ def test_odd_requests_never_raise_and_never_answer_500(
     opened(answer)
 
 
+@pytest.mark.parametrize("odd", ["\ud800", "a\udfffb", "\x00", "\u202e", "🙂" * 300])
+def test_odd_characters_anywhere_are_answered(odd: str) -> None:
+    for method, path, query in (
+        (odd, POST, ""),
+        ("POST", odd, ""),
+        ("GET", "/info/account/wallet", [(odd, odd)]),
+        ("GET", "/info/account/wallet", [("userAddr", odd)]),
+        ("GET", "/info/kline/list", [("symbol_name", odd), ("interval", "60"), ("startTime", "1"), ("endTime", "2")]),
+    ):
+        answer = SHARED.handle(method, path, query, odd.encode("utf-8", "surrogatepass"), odd)
+        assert answer.status in (400, 404, 405)
+        opened(answer)
+
+
 SHARED = LocalVenue(clock="manual", market=False, accounts=0)
 
 

@@ -17,8 +17,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
     parser.add_argument("--accounts", type=int, default=10, help="funded development accounts, 0 to 10 (default 10)")
     parser.add_argument("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
-    parser.add_argument("--journal", metavar="FILE", help="keep every command in this file, and go on from it")
-    parser.add_argument("--control", action="store_true", help="open the control interface (for tests and teaching)")
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
     parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="let actions take effect later, e.g. 1s")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; other than loopback needs the next")

@@ -83,8 +83,13 @@ class Hooks:
 
 
 def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
-    """Return an answer in the venue's envelope {code, message, data}."""
-    return Answer(status, msgspec.json.encode({"code": code, "message": message, "data": data}))
+    """Return an answer in the venue's envelope {code, message, data}; half characters in the message become "?"."""
+    try:
+        body = msgspec.json.encode({"code": code, "message": message, "data": data})
+    except UnicodeEncodeError:
+        message = message.encode("utf-8", "replace").decode()
+        body = msgspec.json.encode({"code": code, "message": message, "data": None})
+    return Answer(status, body)
 
 
 def too_large(length: int) -> Answer:

@@ -1,0 +1,95 @@
+"""`toolkit venue` as a process: it introduces itself, serves, and stops cleanly."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from tests.venue.wallets import AGENT, MASTER, Signer
+from toolkit.venue import development
+
+
+@contextmanager
+def command(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+    """Run the command until it is ready; yield the process, its address and the lines it printed."""
+    line = [sys.executable, "-m", "toolkit", "venue", *arguments]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        try:
+            for text in process.stdout:
+                lines.append(text.rstrip())
+                if lines[-1] == "ready":
+                    break
+            found = re.search(r"http://127\.0\.0\.1:\d+", "\n".join(lines))
+            assert found, lines
+            yield process, found[0], lines
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def test_it_prints_addresses_accounts_and_ready_and_shows_the_real_approval() -> None:
+    with command("--port", "0", "--seed", "3", "--accounts", "2", "--clock", "manual", "--no-market") as (
+        process,
+        address,
+        lines,
+    ):
+        text = "\n".join(lines)
+        for account in (*development.masters(2), *development.agents(2)):
+            assert account.address in text
+            assert account.key.hex() not in text
+        assert development.account(2).address not in text
+        assert address.replace("http", "ws") + "/ws/dex" in text
+        with httpx.Client(base_url=address) as client:
+            approve = {"type": "approveAgent", "agentAddress": AGENT.address, "agentName": "a", "validitySeconds": 0}
+            cancel = Signer(AGENT).request({"type": "cancelAll", "symbolCode": 1})
+            assert client.post("/api/v1/exchange", json=cancel).json()["code"] == 40204
+            body = Signer(MASTER).request({**approve, "dexChain": "Testnet"})
+            assert client.post("/api/v1/exchange", json=body).json()["code"] == 0
+            assert client.post("/api/v1/exchange", json=cancel).json()["code"] == 0
+            [wallet] = client.get("/info/account/wallet", params={"userAddr": MASTER.address}).json()["data"]
+            assert wallet["balance"] == "10000"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read().strip() == "stopped"
+        assert process.stderr.read() == ""
+
+
+def test_a_termination_signal_stops_it_cleanly() -> None:
+    with command("--port", "0", "--accounts", "0") as (process, address, _):
+        client = httpx.Client(base_url=address)  # a connection that stays open does not hold it up
+        assert client.get("/nowhere").status_code == 404
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--port", "TAKEN"], "choose another port"),
+        (["--port", "0", "--host", "0.0.0.0"], "--allow-remote"),
+        (["--port", "0", "--settle-delay", "soon"], "is not a span of time"),
+        (["--port", "0", "--accounts", "11"], "accounts must be 0 to 10"),
+        (["--port", "99999"], "can't listen on 127.0.0.1 port 99999"),
+    ],
+)
+def test_what_cannot_be_started_is_explained(arguments: list[str], words: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        line = [sys.executable, "-m", "toolkit", "venue", *(port if each == "TAKEN" else each for each in arguments)]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
