@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, Literal
 
 from .errors import InputError, UnknownProduct
@@ -32,6 +33,7 @@ MAX_PRICE = Decimal(999_999)
 """Highest price an order may have (venue-facts, "Trading rules")."""
 
 
+@lru_cache(maxsize=1 << 14)
 def whole_units(text: str, places: int, size: int) -> int:
     """Return how many units of `size` × 10^−places a plain decimal text is; −1 when it is not exact or not plain.
 

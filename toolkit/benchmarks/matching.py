@@ -46,13 +46,13 @@ def rows() -> list[Row]:
 
 
 def items(count: int, seed: int = 7, *, base: int = 600_000, width: int = 200) -> list[dict[str, Any]]:
-    """Return random order items in BTCUSDC around a price: 3 in 4 limits, about half of all orders match."""
+    """Return random order items in BTCUSDC around a price: 5 in 6 limits, four trades for ten orders."""
     rng, made = Rng(seed), []
     for _ in range(count):
         side = 1 if rng.below(2) else -1
-        away = rng.below(width) - width // 3
+        away = rng.below(width) - width // 8
         price = base - side * away
-        market = rng.below(4) == 0
+        market = rng.below(6) == 0
         made.append(
             {
                 "symbolCode": 1,

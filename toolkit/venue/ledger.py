@@ -115,16 +115,27 @@ def split(
     """Book a payment that was rounded up for the payer and down for the receiver; ROUNDING keeps what lies between."""
     accounts = core.state.accounts
     post(core, payer, -paid, kind, product, reference)
-    post(core, accounts[receiver], received, kind, product, reference)
+    target = accounts[receiver]
+    if target.kind == "venue":
+        _keep(target, received, kind)
+    else:
+        post(core, target, received, kind, product, reference)
     if paid != received:
-        post(core, accounts[ROUNDING], paid - received, ROUND, product, reference)
+        _keep(accounts[ROUNDING], paid - received, ROUND)
 
 
 def realize(core: Core, account: Account, pnl: int, product: int, reference: str = "") -> None:
     """Book realised PnL: the clearing account pays a profit and takes a loss."""
     if pnl:
-        post(core, core.state.accounts[CLEARING], -pnl, REALIZED_PNL)
+        _keep(core.state.accounts[CLEARING], -pnl, REALIZED_PNL)
         post(core, account, pnl, REALIZED_PNL, product, reference)
+
+
+def _keep(account: Account, amount: int, kind: str) -> None:
+    """Change a balance of the venue's own, which has totals instead of entries."""
+    account.balance += amount
+    totals = account.totals
+    totals[kind] = totals.get(kind, 0) + amount
 
 
 def assign(core: Core, account: Account, position: Position, amount: int) -> None:

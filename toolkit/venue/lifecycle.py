@@ -30,8 +30,9 @@ def record(core: Core, account: Account, order: Order, reason: str = "") -> None
     if account.kind == "market":
         return
     log = state.history.order_events
+    records = log.records
     event = OrderEvent(
-        len(log.records) + 1,
+        len(records) + 1,
         time,
         height,
         core.tx_hash(),
@@ -52,7 +53,11 @@ def record(core: Core, account: Account, order: Order, reason: str = "") -> None
         order.slippage,
         reason=reason,
     )
-    log.add(order.address, event)
+    index = log.by_account.get(order.address)
+    if index is None:
+        index = log.by_account[order.address] = []
+    index.append(len(records))
+    records.append(event)
     core.events.append(ev.OrderChanged(event))
 
 
