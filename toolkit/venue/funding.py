@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FINE = 1_000_000_000_000
 """Premium samples are whole numbers of 1 / FINE."""
 _TICK = 1_000_000
-_STEP = 1_000_000_000
+_STEP = 10**18
 _HOUR = 3_600
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..errors import InputError
 from . import events as ev
 from .core import Refused, controls, process
 from .state import Market
@@ -101,7 +102,10 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
     With `hold` it stays until `release_oracle`; otherwise its source moves it on at the next tick.
     """
     listed = core.product(product)
-    ticks = listed.ticks(price)
+    try:
+        ticks = listed.ticks(str(price))
+    except InputError as error:
+        raise Refused(BAD_PRICE, f"oracle {error}") from None
     if ticks <= 0:
         raise Refused(BAD_PRICE, f"oracle price {price} must be above 0")
     market = core.state.markets[product]
