@@ -27,6 +27,10 @@ class Play:
     def address(name: str) -> str:
         return name if name.startswith("0x") else "0x" + name.encode().hex().rjust(40, "0")
 
+    @staticmethod
+    def name(address: str) -> str:
+        return bytes.fromhex(address[2:]).lstrip(b"\0").decode()
+
     @property
     def now(self) -> int:
         return self.core.state.time

@@ -1,6 +1,7 @@
 """Trading fees: maker and taker rates by 30-day volume, builder fees on top, rebates out of what was paid.
 
-A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.split`).
+A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.split`); the fills of
+one order are rounded together, so that an order never costs more than its value times its rate, rounded up once.
 """
 
 from __future__ import annotations
@@ -81,10 +82,12 @@ def charge(
     if order.type == LIQUIDATION or order.type == ADL:
         rate = min(rate, 0)
     reference = str(order.id)
-    open_fee, close_fee = -(-open_value * rate // RATE), -(-close_value * rate // RATE)
-    paid = open_fee + close_fee
-    if paid:
-        due = value * rate // RATE
+    paid = -(-(order.fee_parts + value * rate) // RATE) + (-order.fee_parts // RATE)
+    order.fee_parts += value * rate
+    close_fee = min(paid, -(-close_value * rate // RATE)) if open_value else paid
+    open_fee = paid - close_fee if open_value else 0
+    due = value * rate // RATE
+    if paid or due:
         ledger.split(core, account, ledger.FEES, paid, due, ledger.TRADING_FEE, product.code, reference)
         if paid > 0:
             for rule in REBATES:
@@ -113,6 +116,6 @@ def note_volume(core: Core, account: Account, value: int) -> None:
     volumes[day] = value
 
 
-def worst_cost(core: Core, account: Account, product: Product, value: int, quantity: int) -> int:
-    """Return the most that filling an order can cost in trading fees, with one micro-USDC of rounding a fill."""
-    return -(-value * max(*rates(core, account, product), 0) // RATE) + quantity + 1
+def worst_cost(core: Core, account: Account, product: Product, value: int) -> int:
+    """Return the most that filling an order of this value can cost in trading fees."""
+    return -(-value * max(*rates(core, account, product), 0) // RATE)

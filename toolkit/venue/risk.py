@@ -248,7 +248,7 @@ def check_increase(
     loss = 0
     if taken:
         loss = max(0, side * (paid - mark * taken)) * unit
-        loss += fees.worst_cost(core, account, product, paid * unit, taken)
+        loss += fees.worst_cost(core, account, product, paid * unit)
         if position.mode == ISOLATED:
             initial += taken
     if equity - loss < initial:

@@ -68,6 +68,8 @@ class Order(msgspec.Struct):
     """Sum of filled value, micro-USDC."""
     fee: int = 0
     """Sum of fees paid (negative = received), without builder fees."""
+    fee_parts: int = 0
+    """The same before rounding, in parts of micro-USDC / RATE."""
     status: int = NEW
     client_id: int = 0
     """clOrdId, 0 = none."""

@@ -1,0 +1,258 @@
+"""Margin of accounts: the venue's integers against the formulas, what is available, and which orders are let in."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import margin
+from toolkit.errors import InputError
+from toolkit.products import Product
+from toolkit.venue import risk
+from toolkit.venue.core import Core
+from toolkit.venue.desk import RiskTable
+from toolkit.venue.genesis import default_margin_tables, default_products
+from toolkit.venue.state import RATE
+
+from .play import BTC, ETH, MICRO, XRP, Play
+
+CORE = Core()
+D = Decimal
+
+
+@given(st.sampled_from([1, 2, 3, 4]), st.integers(0, 10**14))
+def test_maintenance_margin_is_the_formula_rounded_up(code: int, value: int) -> None:
+    exact = margin.maintenance_margin(D(value) / MICRO, CORE.products[code].tiers) * MICRO
+    assert 0 <= CORE.desk.tables[code].maintenance(value) - exact < 1
+
+
+@given(st.integers(0, 10**15), st.integers(100, 12_500))
+def test_initial_margin_is_the_formula_rounded_up(value: int, leverage: int) -> None:
+    exact = margin.initial_margin(value, D(leverage) / 100)
+    assert 0 <= risk.required(value, leverage) - exact < 1
+
+
+@pytest.mark.parametrize(
+    ("value", "limit"), [(20_000_000, 4000), (D("20000000.000001"), 2000), (0, 4000), (90_000_000, 2000)]
+)
+def test_leverage_limits_change_just_above_a_floor(value: int | Decimal, limit: int) -> None:
+    assert CORE.desk.tables[BTC].leverage_limit(int(value * MICRO)) == limit
+
+
+def test_tables_finer_than_the_venue_counts_are_refused() -> None:
+    row = {**default_products()[0], "defaultTakerFeeRate": "0.0000000001"}
+    product = Product.from_row(row, default_margin_tables()[1])
+    with pytest.raises(InputError, match="defaultTakerFeeRate is finer than the venue counts"):
+        RiskTable(product)
+
+
+# ------------------------------------------------------------------------------------------------ figures
+
+
+@pytest.fixture
+def play() -> Play:
+    play = Play()
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(10_000, "ann")
+    play.fund(1_000_000, "bob")
+    return play
+
+
+def test_equity_and_margins_of_a_cross_position(play: Play) -> None:
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(61_000)
+    figures = risk.cross(play.core, play.account("ann"))
+    assert figures.equity == (10_000 - 36 + 1_000) * MICRO
+    assert figures.initial == 3_050 * MICRO  # 61,000 / 20
+    assert figures.maintenance == D("762.5") * MICRO  # 1.25 %
+    assert not figures.unhealthy
+    assert figures.ratio == -(-figures.maintenance * RATE // figures.equity)
+
+
+def test_orders_hold_margin_for_the_worse_of_both_sides(play: Play) -> None:
+    play.trade("ann", "bob", "1", 60_000)
+    play.placed("ann", "BUY", "0.5", 50_000)
+    assert risk.cross(play.core, play.account("ann")).initial == (60_000 + 25_000) * MICRO // 20
+    play.placed("ann", "SELL", "1.2", 70_000)
+    # selling 1.2 at 70,000 would leave less than buying 0.5
+    assert risk.cross(play.core, play.account("ann")).initial == (60_000 + 25_000) * MICRO // 20
+    play.placed("ann", "SELL", "1.2", 70_000)
+    assert risk.cross(play.core, play.account("ann")).initial == (168_000 - 60_000) * MICRO // 20
+
+
+def test_in_hedge_mode_both_legs_hold_margin(play: Play) -> None:
+    play.hedge("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    play.trade("bob", "ann", "0.4", 60_000)
+    figures = risk.cross(play.core, play.account("ann"))
+    assert figures.initial == 84_000 * MICRO // 20
+    assert figures.maintenance == 1_050 * MICRO
+
+
+def test_what_is_available_and_what_may_leave(play: Play) -> None:
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(61_000)
+    wallet = risk.wallet(play.core, play.account("ann"))
+    assert wallet.balance == 9_964 * MICRO
+    assert wallet.equity == 10_964 * MICRO
+    assert wallet.available == (10_964 - 3_050) * MICRO
+    assert wallet.withdrawable == (9_964 - 3_050) * MICRO == risk.withdrawable(play.core, play.account("ann"))
+    play.oracle(59_000)
+    assert risk.withdrawable(play.core, play.account("ann")) == (9_964 - 1_000 - 2_950) * MICRO
+    assert risk.available(play.core, play.account("ann")) == (9_964 - 1_000 - 2_950) * MICRO
+
+
+def test_isolated_margin_and_its_profit_stay_out_of_cross(play: Play) -> None:
+    play.isolated("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    assert play.position("ann").assigned == 3_000 * MICRO
+    play.oracle(61_000)
+    wallet = risk.wallet(play.core, play.account("ann"))
+    assert (wallet.balance, wallet.isolated, wallet.unrealized) == (9_964 * MICRO, 3_000 * MICRO, 1_000 * MICRO)
+    assert wallet.equity == 10_964 * MICRO
+    assert wallet.available == wallet.withdrawable == 6_964 * MICRO
+    own = risk.isolated(play.core, play.position("ann"))
+    assert (own.equity, own.initial) == (4_000 * MICRO, 3_050 * MICRO)
+
+
+def test_unrealised_profit_opens_positions_but_stays(play: Play) -> None:
+    play.trade("ann", "bob", "3", 60_000)
+    play.oracle(70_000)
+    play.placed("ann", "BUY", "2", 70_000)
+    refused = play.act("ann", type="withdraw", destination="0x" + "ee" * 20, amount="9000")
+    assert refused.code == 40230
+    assert "unrealised profit" in refused.message
+
+
+# ------------------------------------------------------------------------------------------------- orders
+
+
+def test_the_largest_order_that_fits_passes_and_one_step_more_does_not(play: Play) -> None:
+    # at mark: q · 60,000 · (1/20 + 0.0006) + rounding of a micro a step ≤ 10,000
+    assert play.order("ann", "BUY", "3.294", 60_000).code == 40230
+    play.placed("ann", "BUY", "3.293", 60_000)
+    refusal = play.order("ann", "BUY", "0.041", 60_000)
+    assert refusal.code == 40230
+    assert "margin: the order needs initial margin" in refusal.message
+
+
+def test_a_limit_far_through_the_mark_has_to_carry_its_loss(play: Play) -> None:
+    assert play.order("ann", "BUY", "2", 63_000).code == 40230, "6,000 to mark and 6,300 margin"
+    assert play.order("ann", "SELL", "2", 57_000).code == 40230
+    play.placed("ann", "SELL", "2", 63_000)
+
+
+def test_orders_that_only_reduce_are_taken_without_any_margin(play: Play) -> None:
+    play.trade("ann", "bob", "3", 60_000)
+    play.oracle(58_000)
+    free = risk.available(play.core, play.account("ann"))
+    assert free < 0
+    play.placed("ann", "SELL", "2.9", 58_100)
+    play.placed("ann", "SELL", "0.1", 58_100)
+    assert play.order("ann", "SELL", "0.1", 58_100).code == 40230, "together they would flip it"
+    assert play.order("ann", "BUY", "0.01", 57_000).code == 40230
+
+
+def test_the_products_largest_position_counts_orders_too() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(10_000_000, "ann")
+    play.leverage("ann", 15)
+    play.placed("ann", "BUY", "900", 60_000)
+    play.placed("ann", "BUY", "700", 60_000)
+    refused = play.order("ann", "BUY", "70", 60_000)
+    assert "position and orders would reach 100200000 USDC, above maxPositionNtnl 100000000" in refused.message
+    assert play.order("ann", "SELL", "70", 60_000).code == 0
+
+
+def test_the_tier_of_position_and_orders_limits_the_leverage() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(3_000_000, "ann")
+    play.leverage("ann", 40)
+    play.placed("ann", "BUY", "333", 60_000)
+    refused = play.order("ann", "BUY", "1", 60_000)
+    assert "at a notional of 20040000 USDC BTCUSDC allows leverage 20x, yours is 40x" in refused.message
+
+
+def test_an_isolated_position_short_of_its_margin_may_not_grow(play: Play) -> None:
+    play.isolated("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(59_500)
+    refused = play.order("ann", "BUY", "0.01", 59_500)
+    assert "add to it with assignPosMargin before it grows" in refused.message
+    assert play.act("ann", type="assignPosMargin", symbolCode=BTC, assignedPosMargin="1000").code == 0
+    play.placed("ann", "BUY", "0.01", 59_500)
+
+
+# ---------------------------------------------------------------------------------------- isolated positions
+
+
+def test_closing_half_of_an_isolated_position_frees_half_of_its_margin(play: Play) -> None:
+    play.isolated("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    before = play.balance("ann")
+    play.trade("bob", "ann", "0.5", 60_000)
+    assert play.position("ann").assigned == 1_500 * MICRO
+    assert play.balance("ann") == before + 1_500 * MICRO - 3 * MICRO
+    play.trade("bob", "ann", "0.5", 60_000)
+    assert play.position("ann").assigned == 0
+
+
+def test_an_isolated_loss_is_paid_by_its_margin(play: Play) -> None:
+    play.isolated("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    before = play.balance("ann")
+    play.oracle(58_500)
+    play.trade("bob", "ann", "0.5", 58_500)
+    # half of 3,000 carries the loss of 750, but what is left needs all it can get: 1,462.50 for 29,250 at a loss of 750
+    assert play.position("ann").assigned == (1_462.5 + 750) * MICRO
+    assert play.balance("ann") == before + 787_500_000 - 750 * MICRO - 2_925_000
+
+
+def test_a_flip_of_an_isolated_position_starts_with_fresh_margin(play: Play) -> None:
+    play.isolated("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    play.trade("bob", "ann", "1.5", 60_000)
+    assert play.position("ann").assigned == 1_500 * MICRO
+    assert play.position("ann").short.size == 500
+
+
+def test_a_bad_fill_of_an_isolated_position_brings_its_loss_along(play: Play) -> None:
+    play.isolated("ann")
+    play.trade("ann", "bob", "1", 60_600)
+    # 60,600 / 20 and the 600 to mark
+    assert play.position("ann").assigned == (3_030 + 600) * MICRO
+    own = risk.isolated(play.core, play.position("ann"))
+    assert own.equity >= own.initial
+
+
+# ------------------------------------------------------------------------------------------ liquidation price
+
+
+@pytest.mark.parametrize("side", ["BUY", "SELL"])
+@pytest.mark.parametrize("mode", ["CROSS", "ISOLATED"])
+def test_the_shown_liquidation_price_is_where_liquidation_begins(play: Play, side: str, mode: str) -> None:
+    play.act("ann", type="setMarginMode", symbolCode=BTC, marginMode=mode)
+    play.trade("ann", "bob", "0.2", 3_000, ETH)
+    play.placed("bob", "SELL" if side == "BUY" else "BUY", "2", 60_000)
+    play.placed("ann", side, "2", 60_000)
+    price = risk.liquidation_price(play.core, play.account("ann"), BTC)
+    assert price is not None
+    listed = play.core.products[BTC]
+    edge = listed.round_price(price, "up" if side == "BUY" else "down")
+    play.oracle(edge)
+    assert not play.core.state.history.liquidations.records
+    play.oracle(edge - listed.tick_size if side == "BUY" else edge + listed.tick_size)
+    assert play.core.state.history.liquidations.of(play.address("ann"))
+
+
+def test_no_position_has_no_liquidation_price(play: Play) -> None:
+    assert risk.liquidation_price(play.core, play.account("ann"), XRP) is None
+    play.leverage("ann", 1)
+    play.trade("ann", "bob", "0.1", 60_000)
+    assert risk.liquidation_price(play.core, play.account("ann"), BTC) is None, "6,000 with 10,000 behind it"
