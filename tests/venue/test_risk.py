@@ -132,18 +132,25 @@ def test_unrealised_profit_opens_positions_but_stays(play: Play) -> None:
 
 
 def test_the_largest_order_that_fits_passes_and_one_step_more_does_not(play: Play) -> None:
-    # at mark: q · 60,000 · (1/20 + 0.0006) + rounding of a micro a step ≤ 10,000
-    assert play.order("ann", "BUY", "3.294", 60_000).code == 40230
-    play.placed("ann", "BUY", "3.293", 60_000)
-    refusal = play.order("ann", "BUY", "0.041", 60_000)
+    assert play.order("ann", "BUY", "3.334", 60_000).code == 40230, "it rests: 60,000 · 3.334 / 20 is 10,002"
+    play.placed("ann", "BUY", "3.333", 60_000)
+    refusal = play.order("ann", "BUY", "0.001", 60_000)
     assert refusal.code == 40230
-    assert "margin: the order needs initial margin" in refusal.message
+    assert refusal.message == ("margin: the order needs initial margin 10002 USDC in all; equity 10000 is 2 short")
 
 
-def test_a_limit_far_through_the_mark_has_to_carry_its_loss(play: Play) -> None:
+def test_what_trades_at_once_counts_its_fee_to_the_last_digit(play: Play) -> None:
+    play.placed("bob", "SELL", "3", 60_000)
+    play.act("ann", type="withdraw", destination="0x" + "ee" * 20, amount="891.999999")
+    refused = play.order("ann", "BUY", "3", 60_000)
+    assert refused.code == 0, "9,000 and 108 for the fee"
+    assert risk.available(play.core, play.account("ann")) == 1
+
+
+def test_a_limit_far_through_the_mark_has_to_carry_the_loss_of_what_it_takes(play: Play) -> None:
+    play.placed("bob", "SELL", "2", 63_000)
     assert play.order("ann", "BUY", "2", 63_000).code == 40230, "6,000 to mark and 6,300 margin"
-    assert play.order("ann", "SELL", "2", 57_000).code == 40230
-    play.placed("ann", "SELL", "2", 63_000)
+    play.placed("ann", "SELL", "2", 63_500)
 
 
 def test_orders_that_only_reduce_are_taken_without_any_margin(play: Play) -> None:
