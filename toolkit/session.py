@@ -12,6 +12,7 @@ import random
 import sys
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -188,8 +189,22 @@ class _Nonces:
     def __call__(self, address: str) -> NonceSource:
         with self._lock:
             if address not in self._sources:
-                self._sources[address] = NonceSource(address, self._directory)
+                self._sources[address] = NonceSource(address, self._usable_directory())
             return self._sources[address]
+
+    def _usable_directory(self) -> Path | None:
+        """Return the shared directory; without one that can be written, this process counts alone, and says so."""
+        if self._directory is not None:
+            try:
+                self._directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                warnings.warn(
+                    f"nonces are not shared with other processes: {self._directory} can't be written "
+                    f"({error.strerror}); set TOOLKIT_STATE to a folder that can",
+                    stacklevel=2,
+                )
+                self._directory = None
+        return self._directory
 
 
 def state_directory() -> Path:

@@ -338,6 +338,17 @@ def test_connecting_to_an_exchange_elsewhere_sends_nothing() -> None:
     s.close()
 
 
+def test_without_a_writable_folder_the_process_counts_nonces_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "file"))
+    s = session(FakeVenue())
+    with pytest.warns(UserWarning, match="nonces are not shared with other processes"):
+        assert s.buy("BTCUSDC", "0.01", price="60000")
+    assert s.buy("BTCUSDC", "0.01", price="60000")
+
+
 def test_asking_at_the_keyboard_takes_only_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     for answer, expected in (("yes", True), ("YES ", True), ("y", False), ("", False)):
         monkeypatch.setattr("builtins.input", lambda prompt, answer=answer: answer)

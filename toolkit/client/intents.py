@@ -25,7 +25,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import ToolkitError
+from ..errors import InputError, ToolkitError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,19 +191,26 @@ class SqliteLedger:
     """Intents in a SQLite file that survives crashes and restarts, and may be shared by processes.
 
     Every step is its own durable transaction (write-ahead log, full synchronisation). The file holds signed requests,
-    never keys; it is made readable by its owner only.
+    never keys; it is made readable by its owner only. Raises InputError for a file that can't be used.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        fresh = not self.path.exists()
         self._lock = threading.RLock()
-        self._base = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=10)
-        self._base.execute("PRAGMA journal_mode=WAL")
-        self._base.execute("PRAGMA synchronous=FULL")
-        self._base.executescript(_SCHEMA)
-        if fresh:
-            os.chmod(self.path, 0o600)
+        try:
+            if str(path) != ":memory:":
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._base = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False, timeout=10)
+            self._base.execute("PRAGMA journal_mode=WAL")
+            self._base.execute("PRAGMA synchronous=FULL")
+            self._base.executescript(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(
+                f"{os.fspath(path)} can't be used as a ledger of intents: {error}",
+                field="intents",
+                rule="a SQLite file",
+                value=os.fspath(path),
+            ) from error
 
     def record(self, intent: Intent) -> None:
         """See Ledger."""

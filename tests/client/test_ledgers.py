@@ -1,0 +1,179 @@
+"""The ledgers: both keep the same book, steps go forward only, and a file outlives its process."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.client.intents import (
+    FRAME,
+    OPEN,
+    Intent,
+    Ledger,
+    MemoryLedger,
+    SqliteLedger,
+    State,
+    frame,
+    intent_id,
+    open_ledger,
+    payload_hash,
+)
+from toolkit.client.receipts import ItemResult, receipt, whole
+from toolkit.errors import InputError, ToolkitError
+
+INTENT = Intent(
+    id="testnet-70997970-5",
+    environment="testnet",
+    account="0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+    signer="0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+    action="placeOrder",
+    nonce=5,
+    expiry_after=65,
+    vault_address=None,
+    client_ids=(5000, 5001),
+    payload={"type": "placeOrder", "orders": [{"ordQty": "0.010", "name": "ü"}]},
+    payload_hash="h",
+    created=5,
+    updated=5,
+)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    made = MemoryLedger() if request.param == "memory" else SqliteLedger(tmp_path / "intents.db")
+    yield made
+    made.close()
+
+
+def test_what_is_recorded_is_read_back(ledger: Ledger) -> None:
+    ledger.record(INTENT)
+    assert ledger.get(INTENT.id) == INTENT
+    after = ledger.update(INTENT.id, 9, state=State.SENT, body=b"{}", attempts=1)
+    assert ledger.get(INTENT.id) == after == replace(INTENT, state=State.SENT, body=b"{}", attempts=1, updated=9)
+    done = ledger.update(INTENT.id, 10, state=State.ACCEPTED, code=0, message="success", data={"txHash": "0x1"})
+    assert ledger.all() == [done]
+    assert ledger.all(OPEN) == []
+    assert "ledger" in repr(ledger).lower()
+
+
+def test_an_intent_is_recorded_once_and_unknown_names_are_told(ledger: Ledger) -> None:
+    ledger.record(INTENT)
+    with pytest.raises(ToolkitError, match="exists already"):
+        ledger.record(INTENT)
+    with pytest.raises(ToolkitError, match="no intent 'x'"):
+        ledger.get("x")
+    with pytest.raises(ToolkitError, match="no intent 'x'"):
+        ledger.update("x", 1, message="y")
+
+
+@pytest.mark.parametrize("final", [State.ACCEPTED, State.REJECTED])
+def test_a_settled_intent_never_changes(ledger: Ledger, final: State) -> None:
+    ledger.record(INTENT)
+    ledger.update(INTENT.id, 6, state=State.SENT, body=b"1")
+    ledger.update(INTENT.id, 7, state=final)
+    for changes in ({"state": State.UNKNOWN}, {"state": final}, {"message": "x"}, {"state": State.SENT}):
+        with pytest.raises(ToolkitError, match=f"is {final}"):
+            ledger.update(INTENT.id, 8, **changes)
+    assert ledger.get(INTENT.id).updated == 7
+
+
+def test_nothing_unsigned_is_sent_and_nothing_is_signed_twice(ledger: Ledger) -> None:
+    ledger.record(INTENT)
+    with pytest.raises(ToolkitError, match="is not signed"):
+        ledger.update(INTENT.id, 6, state=State.SENT)
+    ledger.update(INTENT.id, 6, body=b"1")
+    with pytest.raises(ToolkitError, match="second signature"):
+        ledger.update(INTENT.id, 7, body=b"2")
+    assert ledger.get(INTENT.id).body == b"1"
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(list(State)), st.sampled_from([None, b"1", b"2"]), st.integers(0, 3)), max_size=8
+)
+
+
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_both_ledgers_take_and_refuse_the_same_steps(steps: list[tuple[State, bytes | None, int]]) -> None:
+    books: list[Any] = [MemoryLedger(), SqliteLedger(":memory:")]
+    for book in books:
+        book.record(INTENT)
+    for state, body, attempts in steps:
+        changes: dict[str, Any] = {"state": state, "attempts": attempts} | ({"body": body} if body else {})
+        outcomes = []
+        for book in books:
+            try:
+                outcomes.append(book.update(INTENT.id, 9, **changes))
+            except ToolkitError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+    assert books[0].all() == books[1].all()
+    books[1].close()
+
+
+def test_a_file_outlives_its_process_and_is_for_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "intents.db"
+    first = SqliteLedger(path)
+    first.record(INTENT)
+    if sys.platform != "win32":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    second = open_ledger(path)
+    assert second.all() == [INTENT]
+    second.update(INTENT.id, 6, body=b"1")
+    assert first.get(INTENT.id).body == b"1"
+    first.close()
+    second.close()
+    assert isinstance(open_ledger(None), MemoryLedger)
+    assert open_ledger(first) is first
+
+
+def test_a_file_that_is_no_ledger_is_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("these are notes, and no database at all " * 50)
+    for path in (tmp_path / "nowhere" / "intents.db", tmp_path / "notes.txt"):
+        with pytest.raises(InputError, match="can't be used as a ledger"):
+            SqliteLedger(path)
+
+
+def test_names_and_hashes_of_intents() -> None:
+    assert intent_id("testnet", INTENT.signer, 5) == INTENT.id
+    one, other = {"a": 1, "b": "ü"}, {"b": "ü", "a": 1}
+    assert payload_hash(one) == payload_hash(other) != payload_hash({"a": 1})
+    assert len(payload_hash(one)) == 64
+
+
+def test_the_frame_has_the_columns_and_dtypes_it_says() -> None:
+    full, empty = frame([INTENT, replace(INTENT, id="b", code=0, expiry_after=None)]), frame([])
+    for made in (full, empty):
+        assert {name: str(dtype) for name, dtype in made.dtypes.items()} == FRAME
+    assert full["code"].isna().tolist() == [True, False]
+    assert full["expiry_after"].isna().tolist() == [False, True]
+    assert full["client_ids"].iloc[0] == [5000, 5001]
+
+
+RESULTS: list[tuple[dict[str, Any], Callable[[Any], bool]]] = [
+    ({"state": State.ACCEPTED, "data": {"ordId": "7"}}, lambda r: r.order_id is None and r.cl_ord_id == 5000),
+    ({"state": State.ACCEPTED, "client_ids": (9,), "data": {"ordId": "7"}}, lambda r: r.order_id == 7),
+    ({"state": State.SENT}, lambda r: r.state is State.UNKNOWN and not r),
+    ({"state": State.REJECTED, "code": 40230, "message": "no"}, lambda r: "code 40230, no" in repr(r)),
+    ({"state": State.ACCEPTED, "client_ids": ()}, lambda r: r.order_id is None and r.cl_ord_id is None),
+    ({"state": State.ACCEPTED, "client_ids": tuple(range(1, 12))}, lambda r: "and 3 more" in repr(r)),
+    ({"state": State.ACCEPTED, "data": {"results": [None, {"ordId": 3}]}}, lambda r: r.order_id == 3),
+]
+
+
+@pytest.mark.parametrize(("changes", "holds"), RESULTS)
+def test_a_receipt_tells_what_the_ledger_knows(changes: dict[str, Any], holds: Callable[[Any], bool]) -> None:
+    assert holds(receipt(replace(INTENT, **changes)))
+
+
+def test_ids_are_read_from_numbers_and_text() -> None:
+    assert [whole(value) for value in (5, "5", "0", 0, None, "x", "")] == [5, 5, None, None, None, None, None]
+    assert ItemResult(1, 2, 0, "").accepted
