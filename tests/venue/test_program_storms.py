@@ -1,0 +1,172 @@
+"""Long random runs of builders, vaults, referrals, funding and liquidations at once: the books always close."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.venue.invariants import check_ledger, check_money
+from tests.venue.order_invariants import check_orders
+from toolkit.venue import development, referrals, vaults
+from toolkit.venue.config import Config
+from toolkit.venue.core import Control, Core, Outcome, Submit
+from toolkit.venue.genesis import Genesis
+from toolkit.venue.ledger import LP_VAULT
+
+MASTERS = [development.account(index).address.lower() for index in range(5)]
+AGENTS = [development.account(10 + index).address.lower() for index in range(5)]
+BUILDERS_AGENT = development.account(20).address.lower()
+USDC = 1_000_000
+PRODUCTS = (1, 2)
+
+
+class Storm:
+    """Random signed actions of five accounts on one core; everything is checked after each."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        config = Config(price_interval=60_000, lp_capital=20_000 * USDC)
+        settings = {"permissions": True, "market": False}
+        self.core = Core(Genesis(seed=seed, config=config, settings=settings))
+        self.now = self.core.state.time
+        self.nonce = 0
+        self.vaults: list[str] = []
+        self.accepted: dict[str, int] = {}
+        for master, agent in zip(MASTERS, AGENTS, strict=True):
+            self.core.apply(Control(self.now, "fund", {"address": master, "amount": "20000"}))
+            approve = {"agentAddress": agent, "agentName": "a", "validitySeconds": 365 * 86_400}
+            assert self.submit(master, "approveAgent", **approve, dexChain="Testnet").code == 0
+        self.submit(MASTERS[4], "registerBuilder", name="Acme", dexChain="Testnet")
+        permit = {"agentAddress": BUILDERS_AGENT, "builderAddress": MASTERS[4], "maxFeeRate": "0.001"}
+        grant = self.submit(MASTERS[0], "approveAgentToBuilder", **permit, validitySeconds=86_400, dexChain="Testnet")
+        assert grant.code == 0
+        for upper, lower in ((0, 1), (1, 2), (1, 3)):
+            code = referrals.code_of(MASTERS[upper])
+            assert self.submit(AGENTS[lower], "bindReferral", referralCode=code).code == 0
+
+    def submit(self, signer: str, kind: str, vault: str | None = None, **fields: Any) -> Outcome:
+        return self.act(signer, {"type": kind, **fields}, vault)
+
+    def act(self, signer: str, action: dict[str, Any], vault: str | None = None) -> Outcome:
+        self.nonce += 1
+        outcome = self.core.apply(Submit(self.now, action, signer, self.nonce, vault=vault))
+        if outcome.code == 0:
+            self.accepted[action["type"]] = self.accepted.get(action["type"], 0) + 1
+        return outcome
+
+    def item(self) -> dict[str, Any]:
+        code = self.random.choice(PRODUCTS)
+        product, market = self.core.products[code], self.core.state.markets[code]
+        price = market.mark * self.random.randint(980, 1_020) // 1_000
+        return {
+            "symbolCode": code,
+            "ordPx": product.price_text(price),
+            "ordQty": product.quantity_text(self.random.randint(10, 4_000)),
+            "ordType": "LIMIT",
+            "ordSide": self.random.choice(["BUY", "SELL"]),
+            "timeInForce": self.random.choice(["GTC", "GTC", "IOC"]),
+        }
+
+    def step(self) -> None:
+        self.now += self.random.choice([0, 1, 500, 20_000, 600_000])
+        who = self.random.randrange(5)
+        agent, amount = AGENTS[who], str(self.random.randint(1, 3_000))
+        vault = self.random.choice([*self.vaults, LP_VAULT])
+        led = [each for each in self.vaults if self.core.state.vaults[each].owner == MASTERS[who]]
+        inside = self.random.choice(led) if led else None
+        match self.random.randrange(14):
+            case 0 | 1 | 2 | 3:
+                self.submit(agent, "placeOrder", orders=[self.item()])
+            case 4 | 5:
+                self.submit(agent, "placeOrder", vault=inside, orders=[self.item()])
+            case 6:
+                fee = self.random.choice(["0", "0.0003", "0.001"])
+                named = {"builder": MASTERS[4], "builderFeeRate": fee}
+                self.submit(BUILDERS_AGENT, "placeBuilderOrder", order=self.item(), **named)
+            case 7:
+                self.act(agent, {"type": "vaultDeposit", "vault": vault, "amount": amount, "currencyCode": 1})
+            case 8:
+                held = self.core.state.vaults[vault].holders.get(MASTERS[who])
+                share = self.random.randint(1, held.shares) if held else 1
+                text = f"{share // USDC}.{share % USDC:06d}"
+                self.act(agent, {"type": "vaultWithdraw", "vault": vault, "share": text, "currencyCode": 1})
+            case 9:
+                self.lead(agent, inside)
+            case 10:
+                self.move_prices()
+            case 11:
+                self.submit(agent, "cancelAll", symbolCode=self.random.choice(PRODUCTS), conditionalOrder=False)
+            case 12:
+                self.submit(MASTERS[who], "withdraw", destination=MASTERS[0], amount=amount)
+            case 13:
+                self.submit(MASTERS[who], "faucetClaim")
+        self.check()
+
+    def lead(self, agent: str, inside: str | None) -> None:
+        create = {"type": "vaultCreate", "name": "v", "description": "", "amount": "500", "currencyCode": 1}
+        if inside is None:
+            made = self.act(agent, create)
+            if made.code == 0 and made.data:
+                self.vaults.append(made.data["vault"].lower())
+            return
+        children = self.core.state.vaults[inside].children
+        if self.random.random() < 0.2:
+            made = self.act(agent, {"type": "vaultCreateSubVault"}, inside)
+            if made.code == 0 and made.data:
+                self.vaults.append(made.data["vault"].lower())
+        elif children:
+            ends = self.random.sample([inside, *children], 2)
+            amount = str(self.random.randint(1, 200))
+            move = {"type": "vaultRebalance", "from": ends[0], "to": ends[1], "amount": amount, "currencyCode": 1}
+            self.act(agent, move)
+        amount = str(self.random.randint(1, 100))
+        self.act(agent, {"type": "vaultPreWithdraw", "amount": amount, "currencyCode": 1}, inside)
+        if self.random.random() < 0.1:
+            self.act(agent, {"type": "vaultClose"}, inside)
+
+    def move_prices(self) -> None:
+        code = self.random.choice(PRODUCTS)
+        product, market = self.core.products[code], self.core.state.markets[code]
+        price = max(1, market.oracle * self.random.randint(900, 1_110) // 1_000)
+        args = {"product": code, "price": product.price_text(price), "hold": True}
+        self.core.apply(Control(self.now, "set_oracle", args))
+
+    def check(self) -> None:
+        core = self.core
+        core.events.clear()
+        check_money(core)
+        state = core.state
+        assert state.accounts[vaults.RESERVES].balance == sum(vault.reserve for vault in state.vaults.values())
+        due = sum(sum(each.due.values()) for each in state.referrals.accounts.values())
+        assert state.accounts[referrals.REFERRALS].balance == due
+        for vault in state.vaults.values():
+            assert vault.reserve >= 0
+            assert vault.shares == sum(holding.shares for holding in vault.holders.values())
+            assert all(holding.shares > 0 and holding.cost >= 0 for holding in vault.holders.values())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_books_close_whatever_builders_vaults_and_referrals_do(seed: int) -> None:
+    storm = Storm(seed)
+    for _ in range(900):
+        storm.step()
+    check_ledger(storm.core)
+    check_orders(storm.core)
+    core = storm.core
+    again = Core.load(core.dump())
+    assert again.state_hash() == core.state_hash()
+    kinds = {entry.kind for entry in core.state.history.ledger.records}
+    assert {"TRADING_FEE", "BUILDER_FEE", "REFERRAL_REBATE", "VAULT_DEPOSIT", "VAULT_WITHDRAW"} <= kinds
+    assert storm.accepted["placeOrder"] > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_the_books_close_in_long_storms(seed: int) -> None:
+    storm = Storm(seed)
+    for _ in range(1_500):
+        storm.step()
+    check_ledger(storm.core)
+    check_orders(storm.core)
