@@ -128,3 +128,11 @@ class Storm:
             ticks = market.oracle
         product = self.core.products[code]
         return Control(self.core.state.time, "set_oracle", {"product": code, "price": product.price_text(ticks)})
+
+    def crash(self) -> Iterator[Control]:
+        """Yield jumps of every price, down and up again, that nobody with leverage survives."""
+        for factor in (0.55, 1.9, 0.5):
+            for code in (1, 2, 4):
+                product, market = self.core.products[code], self.core.state.markets[code]
+                price = product.price_text(max(20, round(market.oracle * factor)))
+                yield Control(self.core.state.time, "set_oracle", {"product": code, "price": price})
