@@ -392,3 +392,48 @@ def test_intents_are_a_frame_even_when_empty() -> None:
     assert str(full["created"].iloc[0]) == "2026-01-01 00:00:00+00:00"
     assert len(s.intents("unknown")) == 0
     assert json.loads(json.dumps(full.index[0])) == s.intent(full.index[0]).id
+
+
+def test_an_order_of_a_builder_is_asked_for_among_the_traders_orders(venue: LocalVenue) -> None:
+    trader, builder = toolkit.connect(venue=venue, account=2), toolkit.connect(venue=venue, account=3, approve=False)
+    builder.exchange.register_builder("Acme")
+    agent = toolkit.Wallet.create()
+    trader.exchange.approve_agent_to_builder(agent.agent, builder.account, "0.0005")
+    transport = Flaky(venue.transport(), ["answer lost"] * 3)
+    placing = toolkit.Wallet(agent=agent.key("agent").reveal(), account=builder.account)
+    s = toolkit.connect(venue=venue, transport=transport, wallet=placing, retry=HASTY)
+    with pytest.raises(errors.OutcomeUnknown):
+        s.exchange.place_builder_order(orders.buy("BTCUSDC", "0.001", "50000"), builder.account, "0.0002")
+    (receipt,) = s.resolve()
+    assert receipt.state is State.ACCEPTED
+    assert status(trader, receipt) == "NEW"
+
+
+def test_what_was_done_for_a_vault_is_asked_for_there(venue: LocalVenue, alice: toolkit.Session) -> None:
+    vault = alice.exchange.vault_create("Mine", amount="500").data["vault"]
+    s, transport = flaky(venue, ["answer lost"] * 3 + ["ok"] + ["answer lost"] * 3)
+    with pytest.raises(errors.OutcomeUnknown):
+        s.buy("BTCUSDC", "0.001", price="50000", vault_address=vault)
+    (receipt,) = s.resolve()
+    assert receipt.state is State.ACCEPTED
+    assert receipt.order_id
+    sent = len(transport.bodies)
+    s.cancel(receipt, vault_address=vault)
+    with pytest.raises(errors.OutcomeUnknown):
+        s.set_leverage("BTCUSDC", 7, vault_address=vault)
+    (receipt,) = s.resolve(resend=False)
+    assert receipt.state is State.ACCEPTED
+    assert len(transport.bodies) == sent + 4
+
+
+def test_an_order_that_shows_up_a_block_later_is_waited_for() -> None:
+    with LocalVenue(clock="manual", market=False, settle_delay="1s") as venue:
+        first = toolkit.connect(venue=venue)
+        venue.advance("3s")
+        s, _ = flaky(venue, ["answer lost"])
+        s._driver._sleep = lambda seconds: venue.advance(round(seconds * 1000)) and None
+        s._delivery.retry = Retry(attempts=4, base=1.0)
+        receipt = s.buy("BTCUSDC", "0.001", price="50000")
+        assert receipt.state is State.ACCEPTED
+        assert receipt.order_id
+        assert first.intents("accepted").shape[0] == 1
