@@ -70,7 +70,7 @@ class Tier:
     max_leverage: Decimal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Product:
     """One listed market. Fields follow ProductMeta (venue-facts, "Records"); rates are ratios, amounts USDC."""
 
@@ -131,6 +131,13 @@ class Product:
         put(self, "max_price", int(MAX_PRICE / self.tick_size))
         put(self, "tick_scale", _scale(self.tick_size))
         put(self, "step_scale", _scale(self.step_size))
+
+    def __repr__(self) -> str:
+        listed = "" if self.listed else f", {self.list_status}"
+        return (
+            f"<Product {self.symbol} (code {self.code}): tick {self.tick_size}, step {self.step_size}, "
+            f"at least {self.min_order_value} USDC, up to {self.max_leverage}x{listed}>"
+        )
 
     @property
     def listed(self) -> bool:

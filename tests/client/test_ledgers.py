@@ -95,6 +95,18 @@ def test_nothing_unsigned_is_sent_and_nothing_is_signed_twice(ledger: Ledger) ->
     assert ledger.get(INTENT.id).body == b"1"
 
 
+def test_memory_forgets_old_settled_intents_and_never_open_ones() -> None:
+    book = MemoryLedger(keep=16)
+    for number in range(100):
+        book.record(replace(INTENT, id=str(number)))
+        if number % 10:
+            book.update(str(number), 6, state=State.REJECTED)
+    kept = [intent.id for intent in book.all()]
+    assert len(kept) <= 18
+    assert [str(number) for number in range(0, 100, 10)] == [intent.id for intent in book.all(OPEN)]
+    assert kept[-1] == "99"
+
+
 STEPS = st.lists(
     st.tuples(st.sampled_from(list(State)), st.sampled_from([None, b"1", b"2"]), st.integers(0, 3)), max_size=8
 )

@@ -212,3 +212,6 @@ def test_products_are_found_by_symbol_code_and_in_any_case() -> None:
         ProductTable([]).find(5)
     assert isinstance(table.find(1), Product)
     assert repr(table) == "<ProductTable: BTCUSDC>"
+    said = "<Product BTCUSDC (code 1): tick 0.1, step 0.001, at least 10 USDC, up to 40x>"
+    assert repr(table["BTCUSDC"]) == said
+    assert "delisted" in repr(replace(table["BTCUSDC"], list_status="delisted"))

@@ -132,10 +132,11 @@ def changed(intent: Intent, now: int, changes: Mapping[str, Any]) -> Intent:
 
 
 class MemoryLedger:
-    """Intents in memory, for as long as the session lives."""
+    """Intents in memory, for as long as the session lives: all open ones, and the last `keep` settled ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: int = 100_000) -> None:
         self._intents: dict[str, Intent] = {}
+        self._keep = keep
         self._lock = threading.RLock()
 
     def record(self, intent: Intent) -> None:
@@ -144,6 +145,14 @@ class MemoryLedger:
             if intent.id in self._intents:
                 raise ToolkitError(f"intent {intent.id} exists already")
             self._intents[intent.id] = intent
+            if len(self._intents) > self._keep + self._keep // 8:
+                self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        """Drop the oldest settled intents; those that wait for an answer stay, whatever their number."""
+        settled = [name for name, intent in self._intents.items() if intent.settled]
+        for name in settled[: max(0, len(self._intents) - self._keep)]:
+            del self._intents[name]
 
     def update(self, id: str, now: int, **changes: Any) -> Intent:
         """See Ledger."""
