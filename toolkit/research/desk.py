@@ -5,6 +5,7 @@ It knows the present only. The driver in `simulate` moves prices and time; the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -52,7 +53,10 @@ class Line:
     """What the desk knows of one symbol now. Prices in ticks."""
 
     __slots__ = (
+        "ceiling",
         "code",
+        "floor",
+        "fresh",
         "history",
         "left",
         "market",
@@ -61,6 +65,7 @@ class Line:
         "product",
         "shape",
         "symbol",
+        "tick",
         "underway",
         "waiting",
         "wake_high",
@@ -77,6 +82,11 @@ class Line:
         """Last known price; 0 before the first."""
         self.wake_low, self.wake_high = -1, NEVER
         """Nothing can happen while the price stays strictly between these."""
+        self.floor, self.ceiling = -1.0, math.inf
+        """The same as prices in USDC, with half a tick to spare."""
+        self.fresh: Bar | None = None
+        """The bar whose close `price` does not show yet."""
+        self.tick = float(product.tick_size)
         self.left: int | None = None
         """Steps that the market still trades in this bar; None = any number."""
         self.shape = Shape(0, 0, 0, 0, 0, 0, 0)
@@ -87,9 +97,15 @@ class Line:
         self.underway = 0
         """Signed steps of market orders that have not arrived."""
 
-    def begin(self, shape: Shape, liquidity: Liquidity) -> None:
+    def ticks(self, price: float) -> int:
+        """Return a price of the data in ticks, to the nearest."""
+        return round(price / self.tick)
+
+    def begin(self, bar: Bar, liquidity: Liquidity) -> None:
         """Enter a new bar."""
-        self.shape = shape
+        steps = int(bar.volume / float(self.product.step_size))
+        prices = self.ticks(bar.open), self.ticks(bar.high), self.ticks(bar.low), self.ticks(bar.close)
+        self.shape = shape = Shape(bar.time, bar.closed - bar.time, *prices, steps)
         self.left = liquidity.offered(shape)
         self.opened = False
 
@@ -527,10 +543,18 @@ class Desk:
                     line.wake_high = min(line.wake_high, order.trigger)
                 else:
                     line.wake_low = max(line.wake_low, order.trigger)
+        for line in self.lines.values():
+            self._show_wake(line)
         held = [p for p in self.account.positions.values() if p.long.size or p.short.size]
         self.coupled = len(held) > 1 or bool(self.core.state.liquidations)
         if len(held) == 1:
-            self._guard(self.by_code[held[0].product], held[0])
+            line = self.by_code[held[0].product]
+            self._guard(line, held[0])
+            self._show_wake(line)
+
+    def _show_wake(self, line: Line) -> None:
+        line.floor = (line.wake_low + 0.51) * line.tick
+        line.ceiling = (line.wake_high - 0.51) * line.tick if line.wake_high < NEVER else math.inf
 
     def _guard(self, line: Line, position: Position) -> None:
         """Wake before the margin could run out: at a price where it certainly still holds."""
@@ -544,11 +568,12 @@ class Desk:
             worst = (position.short.value + stake) * RATE // (position.short.size * table.unit * (RATE + rate)) - 2
             line.wake_high = min(line.wake_high, worst)
 
-    def safe(self, members: Sequence[tuple[Any, ...]]) -> bool:
+    def safe(self, members: Sequence[tuple[Line, Bar]]) -> bool:
         """Tell whether several positions certainly keep their margin through these bars, at the worst of all prices."""
         if self.core.state.liquidations:
             return False
-        extremes = {member[0].code: (member[3], member[4]) for member in members}
+        self.freshen()
+        extremes = {line.code: (line.ticks(bar.high), line.ticks(bar.low)) for line, bar in members}
         equity, maintenance = self.account.balance, 0
         for code, position in self.account.positions.items():
             table = self.core.desk.table(self.core, code)
@@ -575,8 +600,16 @@ class Desk:
             self._kept = (cash, held)
             self.ledger.append((closed, cash, held))
 
+    def freshen(self) -> None:
+        """Bring the lines' prices to the closes that quiet bars brought."""
+        for line in self.lines.values():
+            if line.fresh is not None:
+                line.price = line.ticks(line.fresh.close)
+                line.fresh = None
+
     def mark_all(self) -> None:
         """Bring the core's prices to the present ones (quiet bars don't)."""
+        self.freshen()
         for line in self.lines.values():
             if line.price:
                 self._mark(line)
@@ -599,11 +632,12 @@ class Desk:
         try:
             yield
         except Exception as error:
-            error.add_note(f"in {self.strategy.name} at {self.now} ms")
+            error.add_note(f"in {self.strategy.name} at {self.ctx.time}")
             raise
 
     def book(self, line: Line) -> Quotes:
         """Return the modelled quotes of the moment."""
+        self.freshen()
         tick, half = float(line.product.tick_size), self.liquidity.half_spread(line.price)
         size = float("inf") if line.left is None else line.left * float(line.product.step_size)
         return Quotes(
@@ -685,8 +719,9 @@ class DeskContext(Context):
 
     def price(self, symbol: str) -> float:
         """Return the last known price."""
+        self._desk.freshen()
         line = self._desk.line(symbol)
-        return line.price * float(line.product.tick_size) if line.price else float("nan")
+        return float(line.product.tick_size * line.price) if line.price else float("nan")
 
     @property
     def equity(self) -> float:
@@ -704,6 +739,7 @@ class DeskContext(Context):
         """Return the open positions."""
         import pandas as pd
 
+        self._desk.freshen()
         rows = {}
         for line in self._desk.lines.values():
             position = self._desk.account.positions[line.code]

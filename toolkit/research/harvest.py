@@ -29,7 +29,8 @@ def harvest(
     settings: Mapping[str, Any],
 ) -> Results:
     """Return the Results of a run from `start` to `end` (ms)."""
-    stamps = np.unique(np.concatenate([[start], *(series.closed for series in bars.values())]))
+    closes = [series.closed for series in bars.values()]
+    stamps = np.concatenate([[start], closes[0] if len(closes) == 1 else np.unique(np.concatenate(closes))])
     stamps = stamps[stamps <= end]
     index = pd.DatetimeIndex(pd.to_datetime(stamps, unit="ms", utc=True).as_unit("ms"), name="time")
     ticks = _marks(desk, bars, stamps)

@@ -9,19 +9,18 @@ can reach knows a later one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from ..errors import InputError
 from ..products import Amount
 from ..venue.core import Core
 from ..venue.genesis import Genesis
-from ..venue.replay import Shape
 from ..venue.state import RATE
 from .bars import Bars, read_bars
 from .desk import Desk, DeskContext, Line
@@ -31,11 +30,11 @@ from .models import BarLiquidity, ExtremeOrder, FixedLatency, Latency, Liquidity
 from .results import Results
 from .strategy import Bar, Strategy, StrategyLike, as_strategy, overrides
 
+T = TypeVar("T")
 Funding = float | pd.Series | Mapping[str, Any] | None
-Member = tuple[Line, Bar, int, int, int, int, int]
-"""A line with its bar, and that bar's open, high, low, close in ticks and volume in steps."""
+Member = tuple[Line, Bar]
 Instant = tuple[int, Sequence[Member]]
-"""A closing time, and what closes then."""
+"""A closing time, and the bars that close then."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,8 @@ def backtest(
     desk.open_account(capital, leverage, fees)
     settlements = _settlements(core, bars, funding)
     ctx = DeskContext(desk, max(series.interval for series in bars.values()))
-    end = _drive(desk, ctx, running, bars, settlements, models, every_point, progress)
+    desk.every_point = every_point
+    end = _drive(desk, ctx, running, bars, settlements, models, progress)
     settings = {
         "seed": seed,
         "capital": str(capital),
@@ -153,36 +153,25 @@ def _settlements(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[tup
     return sorted(found)
 
 
-def _instants(desk: Desk, bars: Mapping[str, Bars]) -> Iterable[Instant]:
+def _series(series: Bars) -> Iterator[Bar]:
+    """Return the bars of one symbol, made one at a time."""
+    columns = (series.opened, series.closed, series.open, series.high, series.low, series.close, series.volume)
+    return map(Bar, repeat(series.symbol), *(values.tolist() for values in columns))
+
+
+def _instants(desk: Desk, bars: Mapping[str, Bars]) -> list[Instant]:
     """Return for each closing time the bars that close then, in the order of the symbols."""
-    columns = []
-    for line, series in zip(desk.lines.values(), bars.values(), strict=True):
-        tick, step = float(line.product.tick_size), float(line.product.step_size)
-        closed = series.closed.tolist()
-        ticks = [
-            np.rint(values / tick).astype("int64").tolist()
-            for values in (series.open, series.high, series.low, series.close)
-        ]
-        _check_ticks(line.symbol, tick, ticks[2])
-        steps = np.floor(series.volume / step).astype("int64").tolist()
-        floats = [values.tolist() for values in (series.open, series.high, series.low, series.close, series.volume)]
-        symbols = [line.symbol] * len(closed)
-        made = map(Bar, symbols, series.opened.tolist(), closed, *floats)
-        members = zip([line] * len(closed), made, *ticks, steps, strict=True)
-        columns.append(zip(closed, members, strict=True))
-    if len(columns) == 1:
-        return ((closed, (member,)) for closed, member in columns[0])
     together: dict[int, list[Member]] = {}
-    for column in columns:
-        for closed, member in column:
-            together.setdefault(closed, []).append(member)
+    for line, series in zip(desk.lines.values(), bars.values(), strict=True):
+        for bar in _series(series):
+            together.setdefault(bar.closed, []).append((line, bar))
     return sorted(together.items())
 
 
-def _check_ticks(symbol: str, tick: float, lows: Sequence[int]) -> None:
-    if min(lows) < 1:
+def _check_ticks(line: Line, series: Bars) -> None:
+    if round(float(series.low.min()) / line.tick) < 1:
         raise InputError(
-            f"{symbol}: a price is below one tick of {tick}; give the product a smaller tick_size",
+            f"{line.symbol}: a price is below one tick of {line.tick:g}; give the product a smaller tick_size",
             field="products",
             rule="tick_size",
         )
@@ -195,57 +184,103 @@ def _drive(
     bars: Mapping[str, Bars],
     settlements: list[tuple[int, int, int]],
     models: Models,
-    every_point: bool,
     progress: bool,
 ) -> int:
     """Run the whole of the data; return the time of the last instant the strategy saw."""
-    instants = _instants(desk, bars)
+    for line, series in zip(desk.lines.values(), bars.values(), strict=True):
+        _check_ticks(line, series)
     settlements = settlements[::-1]
-    on_bar, books = strategy.on_bar, overrides(strategy, "on_book")
-    queue, closed = desk.queue, desk.now
-    desk.every_point = every_point
     with desk.noting():
         strategy.on_start(ctx)
-    for closed, members in _shown(instants, max(map(len, bars.values())), progress):
-        due = settlements[-1][0] if settlements else closed
-        quiet = not (queue or every_point or due < closed or desk.due < closed)
-        if quiet:
-            for line, _, _, high, low, _, _ in members:
-                if low <= line.wake_low or high >= line.wake_high:
-                    quiet = False
-                    break
-            if quiet and desk.coupled:
-                quiet = desk.safe(members)
-        if not quiet:
-            _walk(desk, members, closed, settlements, models.path)
-            desk.keep(closed)
-        desk.now = ctx.now = closed
-        for line, bar, _, _, _, close, _ in members:
-            line.price = close
-            line.history.append(bar)
-        try:
-            for line, bar, _, _, _, _, _ in members:
-                on_bar(ctx, bar)
-                if books:
-                    strategy.on_book(ctx, desk.book(line))
-        except Exception as error:
-            error.add_note(f"in {strategy.name} at {pd.Timestamp(closed, unit='ms', tz='UTC')}")
-            raise
-        if ctx.stopped:
-            desk.note("STOP", "", ctx.stopped)
-            break
+        if len(bars) == 1:
+            (line,), (series,) = desk.lines.values(), bars.values()
+            _drive_one(desk, ctx, strategy, line, _shown(_series(series), len(series), progress), settlements, models)
+        else:
+            instants = _instants(desk, bars)
+            _drive_many(desk, ctx, strategy, _shown(instants, len(instants), progress), settlements, models)
+    end = desk.now
     desk.settle_time()
     with desk.noting():
         strategy.on_stop(ctx)
-    return closed
+    return end
 
 
-def _shown(instants: Iterable[Instant], total: int, progress: bool) -> Iterable[Instant]:
+def _drive_one(
+    desk: Desk,
+    ctx: DeskContext,
+    strategy: Strategy,
+    line: Line,
+    bars: Iterable[Bar],
+    settlements: list[tuple[int, int, int]],
+    models: Models,
+) -> None:
+    """Go through the bars of a single symbol: as `_drive_many`, with the least work for each bar."""
+    queue, history = desk.queue, line.history.append
+    on_bar, books = strategy.on_bar, overrides(strategy, "on_book")
+    due = _next_due(desk, settlements)
+    for bar in bars:
+        closed = bar.closed
+        if queue or due < closed or bar.low <= line.floor or bar.high >= line.ceiling or desk.coupled:
+            _walk(desk, ((line, bar),), closed, settlements, models.path)
+            desk.keep(closed)
+            due = _next_due(desk, settlements)
+        desk.now = ctx.now = closed
+        line.fresh = bar
+        history(bar)
+        on_bar(ctx, bar)
+        if books:
+            strategy.on_book(ctx, desk.book(line))
+        if ctx.stopped:
+            desk.note("STOP", "", ctx.stopped)
+            return
+
+
+def _drive_many(
+    desk: Desk,
+    ctx: DeskContext,
+    strategy: Strategy,
+    instants: Iterable[Instant],
+    settlements: list[tuple[int, int, int]],
+    models: Models,
+) -> None:
+    """Go through the closing times of several symbols; quiet bars are only handed over."""
+    queue = desk.queue
+    on_bar, books = strategy.on_bar, overrides(strategy, "on_book")
+    due = _next_due(desk, settlements)
+    for closed, members in instants:
+        awake = bool(queue) or due < closed
+        for line, bar in members:
+            awake = awake or bar.low <= line.floor or bar.high >= line.ceiling
+        if awake or (desk.coupled and not desk.safe(members)):
+            _walk(desk, members, closed, settlements, models.path)
+            desk.keep(closed)
+            due = _next_due(desk, settlements)
+        desk.now = ctx.now = closed
+        for line, bar in members:
+            line.fresh = bar
+            line.history.append(bar)
+        for line, bar in members:
+            on_bar(ctx, bar)
+            if books:
+                strategy.on_book(ctx, desk.book(line))
+        if ctx.stopped:
+            desk.note("STOP", "", ctx.stopped)
+            return
+
+
+def _next_due(desk: Desk, settlements: list[tuple[int, int, int]]) -> int:
+    """Return when something is due that needs no order or price of ours; at once when everything is looked at."""
+    if desk.every_point:
+        return -1
+    return min(desk.due, settlements[-1][0]) if settlements else desk.due
+
+
+def _shown(items: Iterable[T], total: int, progress: bool) -> Iterable[T]:
     if not progress:
-        return instants
+        return items
     from tqdm.auto import tqdm
 
-    shown: Iterable[Instant] = tqdm(instants, desc="backtest", unit="bar", total=total)
+    shown: Iterable[T] = tqdm(items, desc="backtest", unit="bar", total=total)
     return shown
 
 
@@ -253,11 +288,11 @@ def _walk(
     desk: Desk, members: Sequence[Member], closed: int, settlements: list[tuple[int, int, int]], path: Path
 ) -> None:
     """Move along the bars of one instant, point by point, with everything that happens on the way."""
+    desk.freshen()
     points = []
-    for line, bar, opened, high, low, close, volume in members:
-        shape = Shape(bar.time, bar.closed - bar.time, opened, high, low, close, volume)
-        line.begin(shape, desk.liquidity)
-        points += [(bar.time + offset, line, price) for offset, price in path.points(shape)]
+    for line, bar in members:
+        line.begin(bar, desk.liquidity)
+        points += [(bar.time + offset, line, price) for offset, price in path.points(line.shape)]
     points.sort(key=lambda point: point[0])
     for time, line, price in points:
         _pass(desk, time, settlements)
