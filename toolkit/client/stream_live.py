@@ -56,11 +56,17 @@ class Row(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a callback is told: the live object, `kind` ("snapshot" or "incremental") and the new or changed `items`."""
+    """What a callback is told.
+
+    Attributes: `live` (the object), `kind` ("snapshot" or "incremental"), `items` (new or changed records; of a book
+    the changed levels, quantity 0 for one that went), `sequence`, `time` (the venue's, UTC, where the message has one).
+    """
 
     live: Any
     kind: Literal["state", "snapshot", "incremental"]
     items: list[Row]
+    sequence: int
+    time: datetime | None
 
 
 class Live:
@@ -312,11 +318,21 @@ class Live:
 
     Callback = TypeVar("Callback", bound=Callable[[Any], object])
 
-    def on_update(self, callback: Callback) -> Callback:
-        """Call `callback(update)` after every update from now on; returns it, so that it can be a decorator."""
+    def on_update(self, callback: Callback, *, begin: bool = False) -> Callback:
+        """Call `callback(update)` after every update from now on; returns it, so that it can be a decorator.
+
+        With `begin` it is first called here and now with all that is known, as a snapshot, if there is anything.
+        """
         with self._client.condition:
             self._callbacks.append(callback)
+            known = self._known() if begin and self._topic.received_ms is not None else None
+        if known is not None:
+            self._job(callback, known)()
         return callback
+
+    def _known(self) -> Update:
+        items = [row(self._record, one) for one in self._raw()]
+        return Update(self, "snapshot", items, self._topic.sequence, None)
 
     def on_state(self, callback: Callback) -> Callback:
         """Call `callback(live)` whenever `state` changes; returns it."""
@@ -404,7 +420,8 @@ class Live:
             backlog.extend(items if self._yields_items else [self])
         if not self._callbacks:
             return []
-        update = Update(self, event.kind, items)
+        stamp = None if event.stamp is None else _moment(event.stamp, 1)
+        update = Update(self, event.kind, items, event.sequence, stamp)
         return [self._job(callback, update) for callback in self._callbacks]
 
     def _concerns(self, event: Event) -> bool:

@@ -56,6 +56,9 @@ class Event:
     kind: Literal["state", "snapshot", "incremental"]
     state: TopicState
     items: list[Record]
+    sequence: int = 0
+    stamp: int | None = None
+    """The venue's time of an update in Unix ms, where the message has one."""
 
 
 class Topic:
@@ -319,7 +322,7 @@ class FeedProtocol:
         topic._live_since = now
         topic.reason = ""
         topic.state = "live"
-        self._events.append(Event(topic, "snapshot", "live", items))
+        self._events.append(Event(topic, "snapshot", "live", items, sequence, _stamp(data)))
 
     def _increment(self, topic: Topic, data: Mapping[str, Any], sequence: int, now: int) -> None:
         if topic.state != "live":
@@ -335,7 +338,7 @@ class FeedProtocol:
             return
         items = topic.data.increment(data)
         topic.sequence, topic.received_ms = sequence, now
-        self._events.append(Event(topic, "incremental", "live", items))
+        self._events.append(Event(topic, "incremental", "live", items, sequence, _stamp(data)))
 
     def _answered(self, subject: str) -> None:
         for position, (_, waiting) in enumerate(self._unanswered):
@@ -446,6 +449,11 @@ def _told(channel: wire.Channel, data: Mapping[str, Any]) -> dict[str, Any]:
             if value is not None:
                 found[one.name] = _canonical(one.name, value)
     return found
+
+
+def _stamp(data: Mapping[str, Any]) -> int | None:
+    stamp = data.get("timestamp")
+    return stamp if isinstance(stamp, int) else None
 
 
 _ALIASES = {

@@ -9,10 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _LAZY: dict[str, str] = {
+    "Recording": "recording",
     "Results": "results",
     "Strategy": "strategy",
     "backtest": "simulate",
     "compare": "results",
+    "record": "recorder",
     "sweep": "sweeps",
     "vectorised": "arrays",
     "vectorised_many": "arrays",
@@ -27,6 +29,8 @@ __all__ = sorted([*_LAZY, *_MODULES])
 if TYPE_CHECKING:
     from . import metrics
     from .arrays import vectorised, vectorised_many
+    from .recorder import record
+    from .recording import Recording
     from .results import Results, compare
     from .splits import walk_forward
     from .strategy import Strategy
