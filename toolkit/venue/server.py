@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -144,8 +145,19 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
             nearest=("127.0.0.1",),
         )
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=512)
+        if not 0 <= port <= 65_535:
+            raise OverflowError("a port is 0 to 65535")
+        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, number)  # with the protocol's number asyncio turns Nagle's delay off
+        try:
+            if sys.platform != "win32":  # there it would let two servers share a port
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(512)
+        except BaseException:
+            listener.close()
+            raise
+        return listener
     except (OSError, OverflowError) as error:
         raise VenueError(
             f"can't listen on {host} port {port}: {error}; another venue may be running there, choose another port "
