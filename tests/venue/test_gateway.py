@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from typing import Any
 
 import httpx
@@ -242,6 +243,17 @@ def test_serving_starts_and_stops_without_leaving_threads(venue: LocalVenue) -> 
     with LocalVenue(market=False, accounts=0) as running, running.serve():
         assert any(thread.name == "toolkit-venue-ticker" for thread in threading.enumerate())
     assert set(threading.enumerate()) == before
+
+
+def test_the_venue_can_be_stopped_by_whoever_holds_its_lock() -> None:
+    venue = LocalVenue(market=False, accounts=0)
+    started = time.monotonic()
+    for _ in range(3):
+        venue.start_running()
+        with venue.lock:
+            venue.stop_running()
+    assert time.monotonic() - started < 3
+    assert not any(thread.name == "toolkit-venue-ticker" for thread in threading.enumerate())
 
 
 def test_a_port_in_use_and_a_remote_host_are_refused_with_advice(venue: LocalVenue) -> None:

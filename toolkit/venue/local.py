@@ -35,6 +35,8 @@ SLICE = 60_000
 """Long advances go in slices of this many ms, so that events never pile up. The state does not depend on it."""
 TICK = 0.2
 """Seconds between two looks at the clock while the venue runs by itself."""
+PATIENCE = 0.1
+"""Seconds that the thread which looks waits for the lock at a time."""
 
 
 class Controls:
@@ -135,6 +137,17 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             now = self._catch_up()
         self._deliver()
         return now
+
+    def try_catch_up(self, patience: float) -> bool:
+        """As `catch_up`, unless somebody else is busy here for `patience` seconds; return whether it was done."""
+        if not self.lock.acquire(timeout=patience):
+            return False
+        try:
+            self._catch_up()
+        finally:
+            self.lock.release()
+        self._deliver()
+        return True
 
     def _catch_up(self) -> int:
         now = self.now_ms()
@@ -341,7 +354,9 @@ class _Ticker:
 
     def _run(self) -> None:
         while not self._stopped.wait(TICK):
-            self._venue.catch_up()
+            # never waits for long, because whoever stops it may hold the lock
+            while not self._venue.try_catch_up(PATIENCE) and not self._stopped.is_set():
+                pass
 
     def stop(self) -> None:
         """Stop the thread, waiting a few seconds at most."""
