@@ -95,6 +95,16 @@ def test_vaults_that_are_led_or_joined_stand_in_the_table(venue: LocalVenue, tra
     assert (row["name"], row["address"], row["status"]) == ("Fund", vault, "OPEN")
 
 
+def test_a_vault_is_traded_by_its_leaders_session(trader: toolkit.Session) -> None:
+    vault = trader.exchange.vault_create("Fund", amount="500").data["vault"]
+    receipt = trader.buy("BTCUSDC", "0.01", "30000", vault_address=vault)
+    assert receipt.code == 0
+    assert trader.orders(open=True).empty
+    assert len(trader.orders(open=True, account=vault)) == 1
+    assert trader.cancel(receipt, vault_address=vault).code == 0
+    assert trader.exchange.vault_close(vault_address=vault).code == 0
+
+
 def test_a_venue_that_wants_the_builder_named_is_asked_for_the_known_ones(
     venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,6 +190,8 @@ def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None
         "builderFeeRate": "0.0006",
     }
     assert "above the authorisation's maxFeeRate 0.0005" in refused(agent.do(venue, order), builders.RATE_ABOVE_GRANT)
+    [event] = desk.info("/info/order/events", f"userAddr={trader.address}")["items"]
+    assert event["execStatus"] == "REJECTED"
     order["builderFeeRate"] = "0.0005"
     refused(agent.do(venue, {**order, "builder": trader.address}), builders.OTHER_BUILDER)
     both = {**order, "order": desk.item("SELL", "0.01", reduceOnly="REDUCE_ONLY", reduceOnlyOption="TP_FROM_POSITION")}
@@ -381,6 +383,26 @@ def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain
     assert list(desk.venue.core.state.vaults[LP_VAULT].holders) == [INSURANCE]
     points = desk.info("/info/vault/history", f"vaultAddress={LP_VAULT}&interval=all-time")
     assert len(points) == 4 * 24 + 1
+
+
+def test_what_the_lp_vault_takes_over_shows_in_the_value_of_its_shares(desk: Desk) -> None:
+    assert desk.join(1, LP_VAULT, "1000")["code"] == 0
+    assert desk.agents[0].do(desk.venue, {"type": "setLeverage", "symbolCode": 1, "leverage": "40"})["code"] == 0
+    assert desk.place(0, "BUY", "6")["code"] == 0
+    for who in (2, 3):
+        assert desk.place(who, "SELL", "3")["code"] in (0, 40230)
+    held = desk.venue.core.state.accounts[desk.masters[0].address.lower()].positions[1].long.size
+    assert held
+    lower = f"{float(desk.mark) * 0.96:.1f}"
+    desk.venue.control.set_oracle(product=1, price=lower)
+    desk.venue.advance("10m")
+    position = desk.venue.core.state.accounts[LP_VAULT].positions[1]
+    assert position.long.size == held, "there is nobody in the book to take it"
+    value = float(desk.info("/info/vault/detail", f"vaultAddress={LP_VAULT}")["tvl"])
+    desk.venue.control.set_oracle(product=1, price=desk.mark)
+    later = desk.info("/info/vault/detail", f"vaultAddress={LP_VAULT}&userAddress={desk.masters[1].address}")
+    assert float(later["tvl"]) > value
+    assert float(later["userCurrentValue"]) > 1_000
 
 
 @given(

@@ -92,15 +92,24 @@ def revoke_agent_to_builder(core: Core, context: Context, action: dict[str, Any]
 @handles("placeBuilderOrder")
 def place_builder_order(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
     """Place an order for the trader who authorised the signing agent; the fee is charged when it fills."""
-    rate = check_rate(core, context, action)
-    return orders.place_each(core, context, [action["order"]], builder=str(context.builder), builder_rate=rate)
+    items = [action["order"]]
+    rate = _rate(core, context, action, items)
+    return orders.place_each(core, context, items, builder=str(context.builder), builder_rate=rate)
 
 
 @handles("placeBuilderBracketOrder")
 def place_builder_bracket_order(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
     """Place a bracket for the trader who authorised the signing agent, all or nothing."""
-    rate = check_rate(core, context, action)
+    rate = _rate(core, context, action, action["orders"])
     return orders.place_bracket(core, context, action["orders"], builder=str(context.builder), builder_rate=rate)
+
+
+def _rate(core: Core, context: Context, action: dict[str, Any], items: list[Any]) -> int:
+    try:
+        return check_rate(core, context, action)
+    except Refused as refusal:
+        orders.record_refused(core, context, items, refusal)
+        raise
 
 
 def active_grant(core: Core, trader: str) -> Grant | None:

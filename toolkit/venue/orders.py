@@ -158,6 +158,12 @@ def place_bracket(
     return _answer([_accepted(order) for order in (main, *children)], "orders")
 
 
+def record_refused(core: Core, context: Context, items: list[Item], refusal: Refused) -> None:
+    """Keep a record of orders that were refused before they were looked at."""
+    for item in items:
+        _rejected(core, context, item, refusal)
+
+
 def submit(
     core: Core,
     account: Account,
