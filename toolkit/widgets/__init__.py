@@ -16,6 +16,7 @@ _LAZY = {
     "Dashboard": "dashboard",
     "OrderBook": "market",
     "OrderTicket": "ticket",
+    "Permissions": "permissions",
     "Trades": "market",
     "Widgets": "shelf",
     "theme": "theme",
@@ -26,6 +27,7 @@ __all__ = sorted(_LAZY)
 if TYPE_CHECKING:
     from .dashboard import Dashboard
     from .market import Candles, OrderBook, Trades
+    from .permissions import Permissions
     from .portfolio import Account, Blotter
     from .shelf import Widgets
     from .theme import theme

@@ -1,29 +1,3 @@
-/** A button that asks once more: the first press arms it for a few seconds, the second one sends. */
-function careful(label, question, send) {
-  let timer = 0;
-  const button = h("button", { type: "button", class: "tk-small" }, label());
-  const calm = () => {
-    clearTimeout(timer);
-    timer = 0;
-    button.classList.remove("tk-armed");
-    put(button, label());
-    button.setAttribute("aria-label", button.dataset.name || label());
-  };
-  button.addEventListener("click", () => {
-    if (timer) {
-      calm();
-      send();
-      return;
-    }
-    put(button, question());
-    button.setAttribute("aria-label", `${question()} ${button.dataset.name || ""}. Press again to confirm.`);
-    button.classList.add("tk-armed");
-    timer = setTimeout(calm, 5000);
-  });
-  button.addEventListener("blur", () => timer && calm());
-  return button;
-}
-
 function render({ model, el }) {
   return panel(model, el, (view) => (view.symbol ? `${view.symbol} positions and orders` : "Positions and orders"), (body, id, { note }) => {
     const section = (title, columns, extra) => {

@@ -102,3 +102,29 @@ function grid(caption, columns) {
   const table = h("table", { class: "tk-table" }, h("caption", { class: "tk-hidden" }, caption), h("thead", {}, head), body);
   return { table, body };
 }
+
+/** A button that asks once more: the first press arms it for a few seconds, the second one sends. */
+function careful(label, question, send) {
+  let timer = 0;
+  const button = h("button", { type: "button", class: "tk-small" }, label());
+  const calm = () => {
+    clearTimeout(timer);
+    timer = 0;
+    button.classList.remove("tk-armed");
+    put(button, label());
+    button.setAttribute("aria-label", button.dataset.name || label());
+  };
+  button.addEventListener("click", () => {
+    if (timer) {
+      calm();
+      send();
+      return;
+    }
+    put(button, question());
+    button.setAttribute("aria-label", `${question()} ${button.dataset.name || ""}. Press again to confirm.`);
+    button.classList.add("tk-armed");
+    timer = setTimeout(calm, 5000);
+  });
+  button.addEventListener("blur", () => timer && calm());
+  return button;
+}

@@ -34,7 +34,7 @@ class Blotter(Panel):
     def __init__(self, session: Session, symbol: str | int | None = None) -> None:
         self._session = session
         self._only = None if symbol is None else session.product(symbol).symbol
-        self._marks: dict[str, Decimal] = {}
+        self._products = session.product_table()
         super().__init__(self._only or "all products")
         stream = session.stream
         self.positions, self.orders, self.fills = stream.positions(), stream.orders(), stream.fills()
@@ -142,12 +142,16 @@ class Blotter(Panel):
             "symbol": row["symbol"],
             "side": "▲ long" if size > 0 else "▼ short" if size < 0 else "▲▼ hedged",
             "size": _size_text(row),
-            "entry": grouped((value / held).quantize(Decimal("0.0001")).normalize() + _ZERO) if held else MISSING,
+            "entry": grouped((value / held).quantize(self._tick(row["symbol"]))) if held else MISSING,
             "mark": grouped(mark),
             "pnl": signed(pnl),
             "roi": change(pnl / margin) if margin else "",
             "leverage": f"{trimmed(row['leverage'])}x {str(row['margin_mode']).lower()}",
         }
+
+    def _tick(self, symbol: str) -> Decimal:
+        product = self._products.get(symbol)
+        return product.tick_size if product is not None else Decimal("0.0001")
 
     def _lines(self) -> Iterable[str]:
         positions, orders = self._shown(self.positions.rows()), self._shown(self.orders.rows())
@@ -182,23 +186,20 @@ def _size_text(row: Mapping[str, Any]) -> str:
 
 
 def _order(row: Mapping[str, Any]) -> dict[str, Any]:
-    kind = _KINDS.get(str(row["reduce_only"]), "")
-    words = [
-        str(row["type"]).lower().replace("_", " "),
-        str(row["tif"]).replace("_", " ").lower() if row["tif"] else "",
-        kind,
-    ]
+    waiting = _KINDS.get(str(row["reduce_only"]), "")
+    usual = [str(row["type"]).lower().replace("_", " "), str(row["tif"] or "").replace("_", " ").lower(), waiting]
     trigger = row.get("trigger_price")
+    words = [waiting, "" if not row["price"] else "limit"] if trigger and waiting else usual
     price = grouped(row["price"]) if row["price"] else "market"
+    if trigger:
+        price = f"{price} when {grouped(trigger)}" if row["price"] else f"when {grouped(trigger)}"
     return {
         "id": str(row["order_id"]),
         "symbol": row["symbol"],
         "side": "▲ buy" if str(row["side"]).startswith("BUY") else "▼ sell",
         "what": " ".join(word for word in words if word),
-        "price": f"{price} when {grouped(trigger)}" if trigger else price,
-        "quantity": f"{trimmed(row['remaining'])} / {trimmed(row['quantity'])}"
-        if row["quantity"]
-        else "whole position",
+        "price": price,
+        "quantity": f"{trimmed(row['remaining'])} / {trimmed(row['quantity'])}" if row["quantity"] else "whole position",
         "waits": _waits(row),
     }
 

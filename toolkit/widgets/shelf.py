@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ..session import Session
     from .dashboard import Dashboard
     from .market import Candles, OrderBook, Trades
+    from .permissions import Permissions
     from .portfolio import Account, Blotter
     from .ticket import OrderTicket
 
@@ -54,6 +55,12 @@ class Widgets:
 
         return Account(self._session)
 
+    def permissions(self) -> Permissions:
+        """Return the table of who may act for the account, with buttons to revoke."""
+        from .permissions import Permissions
+
+        return Permissions(self._session)
+
     def dashboard(self, symbol: str | int, interval: str | int = "1m") -> Dashboard:
         """Return all of them for one product, arranged."""
         from .dashboard import Dashboard
@@ -61,4 +68,4 @@ class Widgets:
         return Dashboard(self._session, symbol, interval)
 
     def __repr__(self) -> str:
-        return "<Widgets: ticket, order_book, trades, candles, blotter, account, dashboard>"
+        return "<Widgets: ticket, order_book, trades, candles, blotter, account, permissions, dashboard>"

@@ -354,40 +354,19 @@ class OrderTicket(Panel):
         product = self._product
         rows = [["Value", f"{money(preview['notional'])} USDC", ""]]
         if preview["worst_price"] is not None:
-            rows.append(
-                [
-                    "Expected price",
-                    shown_price(preview["price"], product),
-                    f"at worst {shown_price(preview['worst_price'], product)}",
-                ]
-            )
+            worst = f"at worst {shown_price(preview['worst_price'], product)}"
+            rows.append(["Price (est.)", shown_price(preview["price"], product), worst])
         if preview["fills_now"]:
-            rows.append(
-                [
-                    "Fills at once",
-                    f"{trimmed(preview['fills_now'])} {product.base_currency}",
-                    "against the book as it is",
-                ]
-            )
-        rows.append(["Fee", f"{money(preview['fee'])} USDC", "estimated"])
-        rows.append(
-            [
-                "Margin",
-                f"{money(preview['margin'])} USDC",
-                f"of {money(preview['available'])} available, {trimmed(preview['leverage'])}x",
-            ]
-        )
-        rows.append(["Position", preview["effect"], "once it is filled"])
+            rows.append(["Fills at once", f"{trimmed(preview['fills_now'])} {product.base_currency}", ""])
+        rows.append(["Fee (est.)", f"{money(preview['fee'])} USDC", ""])
+        free = f"of {money(preview['available'])} available, {trimmed(preview['leverage'])}x"
+        rows.append(["Margin", f"{money(preview['margin'])} USDC", free])
+        rows.append(["Position", preview["effect"], ""])
         if preview["realized_pnl"]:
-            rows.append(["Realised PnL", f"{signed(preview['realized_pnl'])} USDC", "estimated, before fees"])
+            rows.append(["Realised PnL (est.)", f"{signed(preview['realized_pnl'])} USDC", ""])
         price = preview["liquidation_price"]
-        rows.append(
-            [
-                "Liquidation price",
-                shown_price(price, product) if price is not None else "none",
-                _distance(price, self._ticker.value.get("mark_price")),
-            ]
-        )
+        shown = shown_price(price, product) if price is not None else "none"
+        rows.append(["Liquidation (est.)", shown, _distance(price, self._ticker.value.get("mark_price"))])
         return rows
 
     def _review_view(self) -> dict[str, Any] | None:
@@ -480,5 +459,5 @@ def _problem_view(problem: Problem) -> dict[str, Any]:
 
 def _distance(price: Decimal | None, mark: Decimal | None) -> str:
     if price is None or not mark:
-        return "estimated"
-    return f"estimated, {percent(abs(price - mark) / mark, 1)} from mark"
+        return ""
+    return f"{percent(abs(price - mark) / mark, 1)} from mark"

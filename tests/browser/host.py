@@ -1,0 +1,109 @@
+"""A page that shows widgets with their real Python models: the shipped front end over a WebSocket on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import comm
+import ipywidgets
+from comm.base_comm import BaseComm
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import Server, ServerConnection, serve
+
+PAGE = Path(__file__).with_name("host.html")
+
+
+class Host:
+    """Widgets made inside `hosting()` send what they send to a kernel to the page instead."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+        """Every message to the page, for tests that look for what must not be there."""
+        self.port = 0
+        self._page: ServerConnection | None = None
+        self._lock = threading.Lock()
+        self._roots: list[str] = []
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://127.0.0.1:{self.port}/"
+
+    def show(self, *widgets: ipywidgets.Widget) -> None:
+        """Have the page display these widgets when it connects; the same one may be given twice."""
+        self._roots = [widget.model_id for widget in widgets]
+
+    def out(self, comm_id: str, message: dict[str, Any]) -> None:
+        """Send a message of a widget to the page."""
+        self.sent.append(message)
+        if message.get("method") != "update":
+            return
+        with self._lock:
+            page = self._page
+            if page is not None:
+                try:
+                    page.send(json.dumps({"id": comm_id, "method": "update", "state": message["state"]}))
+                except ConnectionClosed:
+                    self._page = None
+
+    def converse(self, page: ServerConnection) -> None:
+        """Serve one page until it goes."""
+        widgets = ipywidgets.Widget._instances if hasattr(ipywidgets.Widget, "_instances") else {}
+        widgets = dict(widgets) or dict(ipywidgets.widgets.widget._instances)
+        with self._lock:
+            models = {model_id: _plain(widget.get_state()) for model_id, widget in widgets.items()}
+            page.send(json.dumps({"models": models, "roots": self._roots}))
+            self._page = page
+        for text in page:
+            message = json.loads(text)
+            data = {name: message[name] for name in ("method", "state", "content") if name in message}
+            widget = ipywidgets.widgets.widget._instances.get(message["id"])
+            if widget is not None:
+                widget._handle_msg({"content": {"data": {**data, "buffer_paths": []}}, "buffers": []})
+
+
+def _plain(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: json.loads(json.dumps(value, default=_reference)) for name, value in state.items()}
+
+
+def _reference(value: Any) -> str:
+    return f"IPY_MODEL_{value.model_id}" if isinstance(value, ipywidgets.Widget) else str(value)
+
+
+@contextmanager
+def hosting() -> Iterator[Host]:
+    """Serve a page on loopback for the widgets that are made meanwhile."""
+    host = Host()
+
+    class PageComm(BaseComm):  # type: ignore[misc]
+        def publish_msg(self, msg_type: str, data: Any = None, metadata: Any = None, **_: Any) -> None:
+            host.out(self.comm_id, json.loads(json.dumps(data or {}, default=_reference)))
+
+    def answer(connection: ServerConnection, request: Any) -> Any:
+        if request.path == "/comm":
+            return None
+        if request.path.partition("?")[0] != "/":
+            return connection.respond(HTTPStatus.NOT_FOUND, "")
+        response = connection.respond(HTTPStatus.OK, PAGE.read_text(encoding="utf-8"))
+        del response.headers["Content-Type"]
+        response.headers["Content-Type"] = "text/html; charset=utf-8"
+        return response
+
+    before = comm.create_comm
+    comm.create_comm = PageComm
+    server: Server = serve(host.converse, "127.0.0.1", 0, process_request=answer)
+    host.port = server.socket.getsockname()[1]
+    thread = threading.Thread(target=server.serve_forever, name="widget-page")
+    thread.start()
+    try:
+        yield host
+    finally:
+        comm.create_comm = before
+        server.shutdown()
+        thread.join(10)

@@ -1,0 +1,41 @@
+"""A venue and a session for widget tests, and a spy on every signature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from toolkit.protocol import signing
+from toolkit.protocol.signing import PrivateKey
+from toolkit.session import Session
+from toolkit.testing import session, venue  # fixtures
+from toolkit.widgets.base import Panel
+from toolkit.widgets.pace import PACE
+
+__all__ = ["session", "venue"]
+
+
+@pytest.fixture
+def signed(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Every digest that any key signs from now on."""
+    digests: list[bytes] = []
+    sign = PrivateKey.sign
+
+    def spy(key: PrivateKey, digest: bytes) -> Any:
+        digests.append(digest)
+        return sign(key, digest)
+
+    monkeypatch.setattr(PrivateKey, "sign", spy)
+    assert signing.PrivateKey is PrivateKey
+    return digests
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Close every panel, and hold that its thread ends."""
+    yield
+    for panel in list(Panel.open_panels):
+        panel.close()
+    assert not PACE.running

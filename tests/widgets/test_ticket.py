@@ -1,0 +1,483 @@
+"""The order ticket: every rule is shown with what would pass, and nothing is signed that was not checked and confirmed."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import toolkit
+from toolkit.client.stream import Stream
+from toolkit.environments import MAINNET
+from toolkit.errors import ActionRejected, CheckFailed, InputError, LimitReached, OutcomeUnknown, TimedOut, WalletError
+from toolkit.protocol import envelope, signing
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+from toolkit.wallet import Wallet
+from toolkit.widgets import OrderTicket
+from toolkit.widgets.assess import Problem
+
+
+def problem(ticket: OrderTicket, field: str) -> Problem:
+    return next(one for one in ticket.problems if one.field == field)
+
+
+def best(session: Session, symbol: str = "BTCUSDC") -> tuple[Decimal, Decimal]:
+    book = session.stream.order_book(symbol)
+    bid, ask = book.best_bid, book.best_ask
+    book.close()
+    assert bid is not None
+    assert ask is not None
+    return bid, ask
+
+
+def click(ticket: OrderTicket, do: str, **content: Any) -> None:
+    """Send what the front end sends."""
+    data = {"method": "custom", "content": {"do": do, **content}, "buffer_paths": []}
+    ticket._handle_msg({"content": {"data": data}, "buffers": []})
+
+
+def edit(ticket: OrderTicket, **state: Any) -> None:
+    """Change traits as the front end does."""
+    ticket._handle_msg({"content": {"data": {"method": "update", "state": state, "buffer_paths": []}}, "buffers": []})
+
+
+# What is typed is checked
+
+
+def test_an_empty_ticket_says_what_is_needed(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC")
+    assert [one.message for one in ticket.problems] == ["a quantity is needed", "a price is needed"]
+    assert all(one.missing for one in ticket.problems)
+    assert not ticket.valid
+    assert ticket.order is None
+
+
+def test_a_price_between_ticks_is_shown_with_its_neighbours_and_never_rounded(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000.05", quantity="0.01")
+    found = problem(ticket, "price")
+    assert found.message == "price 60000.05 is not a multiple of tickSize 0.1; nearest 60000.0 or 60000.1"
+    assert found.nearest == ("60000.0", "60000.1")
+    assert ticket.price == "60000.05"
+    click(ticket, "take", field="price", label="60000.0")
+    assert ticket.price == "60000.0"
+    assert ticket.valid
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "rule"),
+    [
+        ({"quantity": "0.0105"}, "quantity", "stepSize"),
+        ({"quantity": "0"}, "quantity", "quantity above 0"),
+        ({"quantity": "0.001", "price": "9000"}, "quantity", "minOrderValue"),
+        ({"quantity": "1e3"}, "quantity", "decimal text"),
+        ({"quantity": "50"}, "quantity", "available margin"),
+        ({"price": "0"}, "price", "price above 0"),
+        ({"price": "1000000"}, "price", "price band"),
+        ({"price": "1000"}, "price", "price band"),
+        ({"price": "70000", "tif": "POST_ONLY"}, "price", "POST_ONLY"),
+        ({"order_type": "MARKET", "tif": "GTC"}, "tif", "market timeInForce"),
+        ({"order_type": "MARKET", "slippage": "0.2"}, "slippage", "maxSlippagePct"),
+        ({"order_type": "MARKET", "slippage": "0.001"}, "slippage", "maxSlippagePct"),
+        ({"take_profit": "59000"}, "take_profit", "trigger met"),
+        ({"stop_loss": "61000"}, "stop_loss", "trigger met"),
+        ({"stop_loss": "59000.05"}, "stop_loss", "tickSize"),
+        ({"take_profit": "65000", "reduce_only": True}, "reduce_only", "bracket"),
+        ({"reduce_only": True}, "reduce_only", "position"),
+        ({"client_id": "abc"}, "client_id", "int64"),
+        ({"client_id": str(2**63)}, "client_id", "int64"),
+        ({"quantity": "120", "quantity_as": "share"}, "quantity", "share"),
+        ({"quantity": "x", "quantity_as": "notional"}, "quantity", "decimal text"),
+    ],
+)
+def test_every_rule_is_told_at_its_field(session: Session, fields: dict[str, Any], field: str, rule: str) -> None:
+    ticket = session.ticket("BTCUSDC", **{"price": "60000", "quantity": "0.01", **fields})
+    assert problem(ticket, field).rule == rule
+    assert problem(ticket, field).message
+    with pytest.raises(CheckFailed):
+        ticket.submit()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"price": "60000.05"},
+        {"quantity": "0.0105"},
+        {"quantity": "0.001", "price": "9000"},
+        {"price": "60,000"},
+        {"price": "1000"},
+        {"price": "70000", "tif": "POST_ONLY"},
+        {"order_type": "MARKET", "tif": "GTC"},
+        {"order_type": "MARKET", "slippage": "0.2"},
+        {"quantity": "50"},
+        {"quantity": "700", "quantity_as": "notional"},
+        {"quantity": "33", "quantity_as": "share"},
+        {"take_profit": "59000"},
+        {"take_profit": "65000", "reduce_only": True},
+        {"reduce_only": True},
+    ],
+)
+def test_every_choice_mends_its_problem(session: Session, fields: dict[str, Any]) -> None:
+    given = {"price": "60000", "quantity": "0.01", **fields}
+    for place in range(len(session.ticket("BTCUSDC", **given).problems[0].choices)):
+        ticket = session.ticket("BTCUSDC", **given)
+        first = ticket.problems[0]
+        ticket.take(first.choices[place])
+        assert first.rule not in {one.rule for one in ticket.problems if one.field == first.field}
+        ticket.close()
+
+
+def test_a_notional_is_shown_as_the_quantities_around_it(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="1000", quantity_as="notional")
+    found = problem(ticket, "quantity")
+    assert found.message.startswith("1000 USDC at 60000 is 0.01666667, not a multiple of stepSize 0.001")
+    assert found.nearest == ("0.016 = 960.00 USDC", "0.017 = 1,020.00 USDC")
+    ticket.take(found.choices[0])
+    assert (ticket.quantity, ticket.quantity_as) == ("0.016", "base")
+    assert ticket.valid
+
+
+def test_a_notional_that_fits_is_taken_as_it_is(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="600", quantity_as="notional")
+    assert ticket.order is not None
+    assert ticket.order.quantity == "0.010"
+    assert ticket.quantity == "600"
+
+
+def test_a_share_is_of_the_margin_or_of_the_position(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="50", quantity_as="share")
+    taken = problem(ticket, "quantity").choices[0]
+    ticket.take(taken)
+    assert ticket.valid
+    assert Decimal("0.45") < ticket.preview()["margin"] / 10_000 < Decimal("0.51")
+    session.buy("BTCUSDC", "0.04")
+    ticket = session.ticket(
+        "BTCUSDC", side="SELL", order_type="MARKET", reduce_only=True, quantity="25", quantity_as="share"
+    )
+    assert ticket.order is not None
+    assert ticket.order.quantity == "0.010"
+
+
+def test_a_client_id_in_use_is_told(session: Session) -> None:
+    session.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=77)
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01", client_id="77")
+    assert problem(ticket, "client_id").nearest == ("78",)
+
+
+def test_more_margin_than_there_is_tells_the_most_that_fits_and_the_venue_agrees(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="9")
+    found = problem(ticket, "quantity")
+    assert found.rule == "available margin"
+    most = found.choices[0].values["quantity"]
+    assert session.buy("BTCUSDC", most, price="60000")
+    session.cancel_all("BTCUSDC")
+    with pytest.raises(ActionRejected, match="margin"):
+        session.buy("BTCUSDC", str(Decimal(most) + Decimal("0.001")), price="60000")
+
+
+def test_an_unknown_field_of_a_ticket_is_refused_with_advice(session: Session) -> None:
+    with pytest.raises(InputError, match="a ticket has no field 'qty'; it has side"):
+        session.ticket("BTCUSDC", qty="1")
+
+
+def test_what_the_front_end_may_not_send_is_shown(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC")
+    edit(ticket, side="HOLD")
+    assert "side" in ticket.problem
+    assert ticket.side == "BUY"
+
+
+# What it would do
+
+
+def test_the_preview_is_what_then_happens(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="2.5")
+    told = ticket.preview()
+    before = session.wallet_balances(exact=True)["available"][0]
+    ticket.submit()
+    ticket.confirm()
+    position = session.positions(exact=True).iloc[0]
+    assert told["effect"] == "opens a long of 2.5"
+    assert position["size"] == told["size_after"]
+    assert position["entry_price"] == told["entry_after"]
+    assert session.fills(exact=True)["fee"].sum() == pytest.approx(told["fee"])
+    assert position["liquidation_price"] == pytest.approx(told["liquidation_price"], rel=Decimal("0.0005"))
+    used = before - session.wallet_balances(exact=True)["available"][0]
+    assert used <= told["margin"] < used * Decimal("1.25")
+
+
+def test_the_preview_of_a_reduction_tells_what_it_realises(session: Session, venue: LocalVenue) -> None:
+    session.buy("BTCUSDC", "0.05")
+    venue.advance("30m")
+    ticket = session.ticket("BTCUSDC", side="SELL", order_type="MARKET", quantity="0.02", reduce_only=True)
+    told = ticket.preview()
+    assert told["effect"] == "reduces the long: 0.05 → 0.03"
+    ticket.submit()
+    ticket.confirm()
+    assert session.fills(exact=True)["realized_pnl"].iloc[-1] == pytest.approx(told["realized_pnl"], abs=Decimal("0.001"))
+
+
+@pytest.mark.parametrize(
+    ("held", "side", "quantity", "effect"),
+    [
+        ("0.02", "BUY", "0.01", "adds to the long: 0.02 → 0.03"),
+        ("0.02", "SELL", "0.02", "closes the long of 0.02"),
+        ("0.02", "SELL", "0.05", "turns the long of 0.02 into a short of 0.03"),
+        ("-0.02", "BUY", "0.01", "reduces the short: 0.02 → 0.01"),
+        ("-0.02", "SELL", "0.01", "adds to the short: 0.02 → 0.03"),
+    ],
+)
+def test_the_effect_on_the_position_is_told_in_words(
+    session: Session, held: str, side: str, quantity: str, effect: str
+) -> None:
+    place = session.sell if held.startswith("-") else session.buy
+    place("BTCUSDC", held.removeprefix("-"))
+    ticket = session.ticket("BTCUSDC", side=side, order_type="MARKET", quantity=quantity)
+    assert ticket.preview()["effect"] == effect
+
+
+def test_in_hedge_mode_reduce_only_closes_the_other_half(session: Session, venue: LocalVenue) -> None:
+    venue.control.set_position_mode(address=session.account, mode="HEDGE")
+    session.buy("BTCUSDC", "0.05")
+    ticket = session.ticket("BTCUSDC", side="SELL", order_type="MARKET", quantity="0.02", reduce_only=True)
+    assert ticket.order is not None
+    assert ticket.order.side == "SELL_CLOSE_HEDGE"
+    ticket.submit()
+    assert ticket.confirm()
+    assert session.positions(exact=True)["size"].tolist() == [Decimal("0.03")]
+
+
+# Nothing is signed that was not checked and confirmed
+
+
+def test_nothing_is_signed_while_typing_and_reviewing(session: Session, signed: list[bytes]) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000.05", quantity="0.01")
+    with pytest.raises(CheckFailed, match="tickSize"):
+        ticket.submit()
+    click(ticket, "submit")
+    assert "tickSize" in ticket.problem
+    with pytest.raises(LimitReached, match="nothing is under review"):
+        ticket.confirm()
+    ticket.price = "60000"
+    ticket.preview()
+    ticket.submit()
+    assert ticket.phase == "review"
+    ticket.back()
+    with pytest.raises(LimitReached, match="nothing is under review"):
+        ticket.confirm()
+    click(ticket, "confirm", token=1)
+    assert signed == []
+    assert session.orders(open=True).empty
+
+
+def test_what_is_shown_is_what_is_signed(session: Session, signed: list[bytes]) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01", take_profit="66000", stop_loss="57000")
+    ticket.submit()
+    shown = ticket.view["review"]
+    receipt = ticket.confirm()
+    assert ["0x" + digest.hex() for digest in signed] == [shown["digest"]]
+    body = session.intent(receipt.intent).body
+    assert body is not None
+    request = envelope.parse(body)
+    assert "0x" + signing.content_digest(request, session.environment.chain).hex() == shown["digest"]
+    assert str(request.nonce) == shown["nonce"]
+
+
+def test_a_change_takes_the_review_back(session: Session, signed: list[bytes]) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    ticket.submit()
+    edit(ticket, quantity="0.1")
+    assert ticket.phase == "edit"
+    assert ticket.review is None
+    click(ticket, "confirm", token=1)
+    assert signed == []
+
+
+def test_a_second_press_signs_nothing_more(session: Session, signed: list[bytes]) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    click(ticket, "submit")
+    click(ticket, "confirm", token=1)
+    click(ticket, "confirm", token=1)
+    click(ticket, "submit")
+    click(ticket, "confirm", token=1)
+    assert len(signed) == 1
+    assert ticket.phase == "review"
+
+
+def test_an_order_that_no_longer_passes_is_not_signed(
+    session: Session, venue: LocalVenue, signed: list[bytes]
+) -> None:
+    _, ask = best(session)
+    ticket = session.ticket("BTCUSDC", price=str(ask - Decimal("0.1")), quantity="0.01", tif="POST_ONLY")
+    ticket.submit()
+    venue.control.set_oracle(symbol="BTCUSDC", price=str(round(ask * Decimal("0.9"))))
+    venue.advance("2m")
+    with pytest.raises((CheckFailed, LimitReached)):
+        ticket.confirm()
+    assert ticket.phase == "edit"
+    assert "nothing was signed" in ticket.problem
+    assert signed == []
+
+
+def test_a_review_that_is_too_old_is_not_signed(session: Session, venue: LocalVenue, signed: list[bytes]) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    ticket.submit()
+    venue.advance("59s")
+    with pytest.raises(LimitReached, match="too old|nothing is under review"):
+        ticket.confirm()
+    assert "too old" in ticket.problem
+    assert signed == []
+
+
+def test_stale_data_locks_the_ticket(
+    session: Session, signed: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    ticket.submit()
+    monkeypatch.setattr(type(ticket._book), "stale", property(lambda live: True))
+    with pytest.raises(LimitReached, match="locked"):
+        ticket.confirm()
+    with pytest.raises(LimitReached, match="locked"):
+        ticket.submit()
+    ticket.refresh()
+    assert "orderBook" in ticket.lock
+    assert signed == []
+
+
+def test_a_read_only_session_has_a_ticket_that_can_only_look(venue: LocalVenue, session: Session) -> None:
+    assert session.account is not None
+    with toolkit.connect(venue=venue, wallet=Wallet(), account=session.account) as reader:
+        ticket = reader.ticket("BTCUSDC", price="60000", quantity="0.01")
+        assert ticket.valid
+        assert "no agent key" in ticket.view["readOnly"]
+        with pytest.raises(WalletError, match="read-only"):
+            ticket.submit()
+        ticket.close()
+
+
+# Mainnet
+
+
+@pytest.fixture
+def real(venue: LocalVenue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A session that believes it is on Mainnet; its bytes go to the local venue."""
+    monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
+    development = toolkit.connect(venue=venue)
+    made = toolkit.connect(
+        MAINNET, wallet=development.wallet, account=development.account, transport=venue.transport(), clock=venue.clock
+    )
+    here = SimpleNamespace(venue=venue, environment=MAINNET, account=development.account)
+    made.__dict__["stream"] = Stream(here)
+    yield made
+    made.close()
+    development.close()
+
+
+def test_mainnet_is_marked_and_asks_for_the_symbol(real: Session, signed: list[bytes]) -> None:
+    ticket = real.ticket("BTCUSDC", price="60000", quantity="0.01")
+    assert ticket.view["mainnet"] is True
+    ticket.submit()
+    for typed in ("", "btcusdc", "ETHUSDC"):
+        with pytest.raises(LimitReached, match="real money: type BTCUSDC"):
+            ticket.confirm(typed)
+        click(ticket, "confirm", token=1, typed=typed)
+    assert signed == []
+    click(ticket, "confirm", token=1, typed="BTCUSDC")
+    assert len(signed) == 1
+    assert ticket.status == "REJECTED"
+    assert "40204" not in ticket.problem
+
+
+# Following
+
+
+def test_a_resting_order_is_followed_until_it_is_cancelled(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    assert ticket.status == ""
+    ticket.submit()
+    receipt = ticket.confirm()
+    assert ticket.receipt is receipt
+    assert ticket.status == "RESTING"
+    session.cancel(receipt)
+    ticket.refresh()
+    assert ticket.status == "CANCELED"
+    assert "cancelled" in ticket.view["following"]["words"]
+
+
+def test_a_fill_is_told_with_its_mean_price(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="2")
+    ticket.submit()
+    ticket.confirm()
+    assert ticket.status == "FILLED"
+    fills = session.fills(exact=True)
+    following = ticket.following
+    assert following is not None
+    assert following.filled == 2
+    assert following.average_price == (fills["value"].sum() / 2)
+    assert following.words().startswith("filled: 2 at ")
+
+
+def test_a_part_that_fills_later_is_told(session: Session, venue: LocalVenue) -> None:
+    bid, ask = best(session)
+    ticket = session.ticket("BTCUSDC", price=str(ask), quantity="3")
+    ticket.submit()
+    ticket.confirm()
+    assert ticket.status == "PARTIALLY_FILLED"
+    assert "open" in ticket.view["following"]["words"]
+
+
+def test_a_refusal_is_shown_as_the_venue_says_it(session: Session, venue: LocalVenue) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    ticket.submit()
+    venue.control.pause(symbol="BTCUSDC")
+    click(ticket, "confirm", token=1)
+    assert ticket.status == "REJECTED"
+    assert "paused" in ticket.view["following"]["words"]
+    assert ticket.phase == "edit"
+
+
+def test_an_unknown_outcome_locks_until_the_venue_was_asked(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    ticket.submit()
+    send = session._driver._send
+
+    def lost(request: Any) -> Any:
+        answer = send(request)
+        if request.method == "POST":
+            raise TimedOut("no answer in 10 s")
+        raise TimedOut(f"nor to a question ({answer.status})")
+
+    monkeypatch.setattr(session._driver, "_send", lost)
+    with pytest.raises(OutcomeUnknown):
+        ticket.confirm()
+    monkeypatch.setattr(session._driver, "_send", send)
+    ticket.following.events.clear()  # type: ignore[union-attr]  # as if the feed were silent, too
+    assert ticket.status == "UNKNOWN"
+    with pytest.raises(LimitReached, match="unknown"):
+        ticket.submit()
+    assert ticket.ask_venue() == "ACCEPTED"
+    assert len(session.orders(open=True)) == 1
+    ticket.submit()
+
+
+def test_the_children_of_a_bracket_are_followed_too(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="0.02", take_profit="90000", stop_loss="40000")
+    ticket.submit()
+    ticket.confirm()
+    assert ticket.view["following"]["children"] == [
+        "take profit at 90000: waits for its trigger",
+        "stop loss at 40000: waits for its trigger",
+    ]
+
+
+def test_clear_empties_the_fields_and_forgets_a_settled_order(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="0.02")
+    ticket.submit()
+    ticket.confirm()
+    click(ticket, "clear")
+    assert ticket.quantity == ""
+    assert ticket.following is None
+    assert ticket.status == ""
