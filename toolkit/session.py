@@ -337,6 +337,8 @@ class Session(TradingFlows, TableFlows, PermissionFlows, Synchronous):
 
     def close(self) -> None:
         """Close connections, streams, the ledger's file, and the venue if `connect` made it."""
+        if "widgets" in self.__dict__:
+            self.widgets.close()
         if "stream" in self.__dict__:
             self.stream.close()
         self._http.close()

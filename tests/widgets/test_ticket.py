@@ -1,4 +1,4 @@
-"""The order ticket: every rule is shown with what would pass, and nothing is signed that was not checked and confirmed."""
+"""The order ticket: rules are shown with what would pass; nothing is signed that was not checked and confirmed."""
 
 from __future__ import annotations
 
@@ -217,7 +217,9 @@ def test_the_preview_of_a_reduction_tells_what_it_realises(session: Session, ven
     assert told["effect"] == "reduces the long: 0.05 → 0.03"
     ticket.submit()
     ticket.confirm()
-    assert session.fills(exact=True)["realized_pnl"].iloc[-1] == pytest.approx(told["realized_pnl"], abs=Decimal("0.001"))
+    assert session.fills(exact=True)["realized_pnl"].iloc[-1] == pytest.approx(
+        told["realized_pnl"], abs=Decimal("0.001")
+    )
 
 
 @pytest.mark.parametrize(
@@ -307,13 +309,11 @@ def test_a_second_press_signs_nothing_more(session: Session, signed: list[bytes]
     assert ticket.phase == "review"
 
 
-def test_an_order_that_no_longer_passes_is_not_signed(
-    session: Session, venue: LocalVenue, signed: list[bytes]
-) -> None:
+def test_an_order_that_no_longer_passes_is_not_signed(session: Session, venue: LocalVenue, signed: list[bytes]) -> None:
     _, ask = best(session)
     ticket = session.ticket("BTCUSDC", price=str(ask - Decimal("0.1")), quantity="0.01", tif="POST_ONLY")
     ticket.submit()
-    venue.control.set_oracle(symbol="BTCUSDC", price=str(round(ask * Decimal("0.9"))))
+    venue.control.set_oracle(product=1, price=str(round(ask * Decimal("0.9"))))
     venue.advance("2m")
     with pytest.raises((CheckFailed, LimitReached)):
         ticket.confirm()
@@ -326,15 +326,14 @@ def test_a_review_that_is_too_old_is_not_signed(session: Session, venue: LocalVe
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
     venue.advance("59s")
-    with pytest.raises(LimitReached, match="too old|nothing is under review"):
+    ticket.refresh()
+    with pytest.raises(LimitReached, match="nothing is under review"):
         ticket.confirm()
     assert "too old" in ticket.problem
     assert signed == []
 
 
-def test_stale_data_locks_the_ticket(
-    session: Session, signed: list[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stale_data_locks_the_ticket(session: Session, signed: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
     monkeypatch.setattr(type(ticket._book), "stale", property(lambda live: True))
@@ -421,7 +420,7 @@ def test_a_fill_is_told_with_its_mean_price(session: Session) -> None:
 
 
 def test_a_part_that_fills_later_is_told(session: Session, venue: LocalVenue) -> None:
-    bid, ask = best(session)
+    _, ask = best(session)
     ticket = session.ticket("BTCUSDC", price=str(ask), quantity="3")
     ticket.submit()
     ticket.confirm()
@@ -432,7 +431,7 @@ def test_a_part_that_fills_later_is_told(session: Session, venue: LocalVenue) ->
 def test_a_refusal_is_shown_as_the_venue_says_it(session: Session, venue: LocalVenue) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
-    venue.control.pause(symbol="BTCUSDC")
+    venue.core.state.markets[1].paused = True
     click(ticket, "confirm", token=1)
     assert ticket.status == "REJECTED"
     assert "paused" in ticket.view["following"]["words"]

@@ -115,6 +115,10 @@ class Market:
         """Best ask."""
         return self.asks[0][0] if self.asks else None
 
+    def facing(self, sign: int) -> Sequence[Level]:
+        """Return the levels that a buy (+1) or a sell (−1) would trade with."""
+        return self.asks if sign > 0 else self.bids
+
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
@@ -151,6 +155,10 @@ class Holdings:
     def size(self) -> Decimal:
         """Long less short."""
         return self.long - self.short
+
+    def pnl(self, mark: Decimal) -> Decimal:
+        """Return the unrealised result of both halves at a mark price."""
+        return self.size * mark - self.long_value + self.short_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +348,8 @@ def _most(draft: Draft, product: Product, holdings: Holdings, price: Decimal) ->
     if draft.reduce_only:
         return holdings.long if draft.sign < 0 else holdings.short
     opposite = ZERO if holdings.hedge else max(ZERO, -draft.sign * holdings.size)
-    each = price / holdings.leverage + price * max(holdings.taker, holdings.maker, ZERO)
+    fee = price * max(holdings.taker, holdings.maker, ZERO)
+    each = price / holdings.leverage + fee
     freed = opposite * price / holdings.leverage
     return max(ZERO, (holdings.available + freed) / each) + opposite if each > 0 else ZERO
 
@@ -402,9 +411,13 @@ def _account_rules(
         return [Problem("side", "liquidation", "the account is being liquidated; only orders that reduce are taken")]
     mark = market.mark or worst
     found = _limits(draft, product, holdings, quantity * worst, mark)
-    need = needed(draft, product, holdings, quantity, worst, mark)
+    held = (holdings.long + holdings.short) * mark
+    if holdings.isolated and held and holdings.assigned + holdings.pnl(mark) < held / holdings.leverage:
+        message = f"the isolated {product.symbol} position lacks margin; add to it before it grows"
+        found.append(Problem("quantity", "isolated margin", message))
+    need = needed(draft, product, market, holdings, quantity, worst)
     if need > holdings.available:
-        found.append(_too_expensive(draft, product, holdings, quantity, worst, mark, need))
+        found.append(_too_expensive(draft, product, market, holdings, quantity, worst, need))
     return found
 
 
@@ -476,35 +489,42 @@ def exposure(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Dec
 
 
 def needed(
-    draft: Draft, product: Product, holdings: Holdings, quantity: Decimal, worst: Decimal, mark: Decimal
+    draft: Draft, product: Product, market: Market, holdings: Holdings, quantity: Decimal, worst: Decimal
 ) -> Decimal:
-    """Return the available margin in USDC an order takes, fees and the way to mark included, rounded up."""
+    """Return the available margin in USDC that an order takes, rounded up.
+
+    That is initial margin, and for what it trades at once the fees and what those fills lose against mark.
+    """
+    mark = market.mark or worst
     value = quantity * worst
     counted = max(value, mark * quantity) if draft.sign < 0 else value
-    loss = max(ZERO, draft.sign * (worst - mark)) * quantity
     base = holdings.long * mark + holdings.short * mark if holdings.isolated else ZERO
     before = exposure(holdings, mark) - base
     added = (counted, ZERO) if draft.sign > 0 else (ZERO, counted)
     after = exposure(holdings, mark, *added) - base
     initial = _up(after / holdings.leverage) - _up(before / holdings.leverage)
-    steps = quantity / product.step_size
+    taken, paid = walk(market.facing(draft.sign), quantity, worst, draft.sign)
+    if not taken:
+        return initial
+    steps = taken / product.step_size
     rounding = (steps + 1) * MICRO + (steps * MICRO if holdings.isolated else ZERO)
-    return initial + loss + _up(value * max(holdings.maker, holdings.taker, ZERO)) + rounding
+    loss = max(ZERO, draft.sign * (paid - mark * taken))
+    return initial + loss + _up(paid * max(holdings.maker, holdings.taker, ZERO)) + rounding
 
 
 def _too_expensive(
     draft: Draft,
     product: Product,
+    market: Market,
     holdings: Holdings,
     quantity: Decimal,
     worst: Decimal,
-    mark: Decimal,
     need: Decimal,
 ) -> Problem:
     low, high = 0, int(quantity / product.step_size)
     while low < high - 1:
         middle = (low + high) // 2
-        fits = needed(draft, product, holdings, product.step_size * middle, worst, mark) <= holdings.available
+        fits = needed(draft, product, market, holdings, product.step_size * middle, worst) <= holdings.available
         low, high = (middle, high) if fits else (low, middle)
     choices: tuple[Choice, ...] = ()
     message = (
@@ -526,7 +546,7 @@ def describe(
 ) -> dict[str, Any]:
     """Return what the order would do, as Decimal: see `OrderTicket.preview` for the names."""
     sign = draft.sign
-    levels = market.asks if sign > 0 else market.bids
+    levels = market.facing(sign)
     taken, value = walk(levels, quantity, worst, sign)
     rests = draft.tif in ("", "GTC", "POST_ONLY") and not draft.market
     price = value / taken if taken else worst
@@ -542,7 +562,7 @@ def describe(
         "fills_now": taken,
         "fills": filled,
         "fee": fee,
-        "margin": ZERO if draft.reduce_only else max(ZERO, needed(draft, product, holdings, filled, worst, mark)),
+        "margin": ZERO if draft.reduce_only else max(ZERO, needed(draft, product, market, holdings, filled, worst)),
         "available": holdings.available,
         "leverage": holdings.leverage,
         "realized_pnl": after["realized"],
@@ -621,8 +641,7 @@ def _liquidation(
         share = ZERO if abs(size) >= abs(after["before"]) else holdings.assigned * abs(size) / abs(after["before"])
         behind = share or holdings.assigned + max(added - fee, ZERO)
     else:
-        pnl = holdings.size * mark - holdings.long_value + holdings.short_value
-        behind = holdings.cross_equity - pnl - holdings.others_maintenance - fee + after["realized"]
+        behind = holdings.cross_equity - holdings.pnl(mark) - holdings.others_maintenance - fee + after["realized"]
     entries = (long_value / long if long else ZERO, short_value / short if short else ZERO)
     price = margin.liquidation_price_hedged(long, entries[0], short, entries[1], behind, product.tiers)
     return None if price is None or price <= 0 else price

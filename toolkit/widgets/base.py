@@ -28,8 +28,8 @@ def module(*names: str) -> str:
 class Panel(anywidget.AnyWidget):
     """A widget that follows live objects. Made by `session.widgets`, `session.ticket` and others.
 
-    It opens its live objects when it is made, is refreshed at the display's rate, and stops with `close()`. It may be
-    displayed as often as one likes. Amounts in `view` are decimal text.
+    It opens its live objects when it is made, is refreshed at the display's rate, and stops with `stop()`, `close()` or
+    the session. It may be displayed as often as one likes. Amounts in `view` are decimal text.
     """
 
     _css = module("panel.css")
@@ -45,6 +45,7 @@ class Panel(anywidget.AnyWidget):
 
     kind: ClassVar[str] = "panel"
     open_panels: ClassVar[dict[Panel, None]] = {}
+    _over = True
 
     def __init__(self, subject: str = "", **traits: Any) -> None:
         from .theme import COLORS
@@ -144,8 +145,8 @@ class Panel(anywidget.AnyWidget):
 
     # Ending
 
-    def close(self) -> None:
-        """Stop following; what is shown says so. The live objects are closed. Closing again does nothing."""
+    def stop(self) -> None:
+        """Stop following: the live objects are closed, what is shown stays and says so. Again does nothing."""
         if self._over:
             return
         self._over = True
@@ -156,6 +157,10 @@ class Panel(anywidget.AnyWidget):
             live.close()
         if self.comm is not None:
             self.lock = "closed"
+
+    def close(self) -> None:
+        """Stop following, and take it off the page."""
+        self.stop()
         super().close()
 
     # Where nothing runs

@@ -37,7 +37,9 @@ class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
         left = ipywidgets.VBox([self.ticket, self.account], layout=layout(flex="1 1 320px", min_width="0"))
         right = ipywidgets.VBox([self.order_book, self.trades], layout=layout(flex="1 1 280px", min_width="0"))
         row = layout(display="flex", flex_flow="row wrap", align_items="flex-start", width="100%")
-        super().__init__([ipywidgets.HBox([left, middle, right], layout=row)])
+        columns = ipywidgets.HBox([left, middle, right], layout=row)
+        self._boxes = (columns, left, middle, right)
+        super().__init__([columns])
         self.add_class("tk-dashboard")
 
     @property
@@ -53,10 +55,15 @@ class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
     def _pick(self, price: str) -> None:
         self.ticket.price = price
 
+    def stop(self) -> None:
+        """Stop following; what is shown stays, and says that it is closed."""
+        for panel in self.panels:
+            panel.stop()
+
     def close(self) -> None:
         """Close all parts; their live objects end."""
-        for panel in self.panels:
-            panel.close()
+        for part in (*self.panels, *self._boxes):
+            part.close()
         super().close()
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import static
 from .base import Panel, module
-from .numbers import MISSING, arrow, change, grouped, percent, plain, trimmed
+from .numbers import MISSING, arrow, change, grouped, percent, trimmed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,9 @@ def _ladder(levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[lis
     total, rows = Decimal(0), []
     for price, quantity in levels:
         total += quantity
-        rows.append([grouped(price), trimmed(quantity), trimmed(total), round(float(total / deepest), 4), plain(price)])
+        rows.append(
+            [grouped(price), trimmed(quantity), trimmed(total), round(float(total / deepest), 4), format(price, "f")]
+        )
     return rows
 
 

@@ -199,7 +199,9 @@ def _order(row: Mapping[str, Any]) -> dict[str, Any]:
         "side": "▲ buy" if str(row["side"]).startswith("BUY") else "▼ sell",
         "what": " ".join(word for word in words if word),
         "price": price,
-        "quantity": f"{trimmed(row['remaining'])} / {trimmed(row['quantity'])}" if row["quantity"] else "whole position",
+        "quantity": f"{trimmed(row['remaining'])} / {trimmed(row['quantity'])}"
+        if row["quantity"]
+        else "whole position",
         "waits": _waits(row),
     }
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ..orders import Order
     from ..session import Session
 
-DEPTH = 50
+DEPTH = 200
+"""Levels a side that the cost of an order is reckoned with."""
 MARGIN_MS = 2_000
 """A review is given up this long before the request would expire."""
 _INPUTS = (
