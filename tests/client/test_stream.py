@@ -179,6 +179,31 @@ def test_callbacks_may_act_on_the_venue_and_everything_stays_in_order(
     assert len(heard) == 4
 
 
+def test_a_callback_that_waits_for_the_feed_is_told_that_it_can_not(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    book.on_update(lambda update: update.live.wait(timeout=10))
+    alice.place("BUY", "62500", "0.001")
+    assert "a callback can't wait for the feed" in str(book.errors[0])
+
+
+def test_a_callback_can_begin_with_what_is_known(stream: Stream, alice: Trader, bob: Trader) -> None:
+    trades, heard = stream.trades("BTCUSDC"), []
+    trades.on_update(lambda update: heard.append((update.kind, len(update.items))), begin=True)
+    alice.place("SELL", "62500", "0.001")
+    bob.place("BUY", "62500", "0.001")
+    trades.on_update(lambda update: heard.append((update.kind, update.items[0].price)), begin=True)
+    assert heard == [("snapshot", 0), ("incremental", 1), ("snapshot", 62500)]
+
+
+def test_iterations_that_are_given_up_are_forgotten(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    going = iter(book)
+    assert len(book._open_backlogs()) == 1
+    del going
+    alice.place("BUY", "62500", "0.001")
+    assert not book._open_backlogs()
+
+
 def test_what_callbacks_raise_is_kept_shown_and_raised_by_the_health_check(stream: Stream, alice: Trader) -> None:
     book = stream.order_book("BTCUSDC")
     heard = []

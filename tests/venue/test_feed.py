@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.venue.traders import Trader
 from toolkit.errors import InputError
 from toolkit.protocol import feed as wire
 from toolkit.venue.feed import Connection, Hub
+from toolkit.venue.feed_sources import BookSource
 from toolkit.venue.local import LocalVenue
 
 BOOK = {"type": "orderBook", "symbol": "BTCUSDC", "depth": 5}
@@ -142,6 +145,33 @@ def test_what_is_wrong_is_answered_not_punished(venue: LocalVenue, text: str, me
     assert (answer["method"], answer["success"], answer["code"]) == (method, False, 40003)
     assert words in answer["message"]
     assert not reader.connection.closed
+
+
+PROBE = LocalVenue(clock="manual", market=False, accounts=0)
+
+
+@given(st.text() | st.binary() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
+def test_no_message_of_a_client_can_harm_the_feed(text: str | bytes) -> None:
+    connection = PROBE.feed.open()
+    connection.send(text)
+    (answer,) = connection.drain()
+    assert json.loads(answer)["success"] is False
+    connection.close()
+
+
+def test_a_subject_that_can_not_be_told_ends_its_readers_but_not_the_command(
+    venue: LocalVenue, alice: Trader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader, other = Reader(venue.feed), Reader(venue.feed)
+    reader.subscribe(**BOOK)
+    other.subscribe(type="tx")
+    monkeypatch.setattr(BookSource, "collect", lambda self, batch: 1 // 0)
+    assert alice.place("BUY", "62000", "0.5")
+    assert reader.connection.closed
+    assert "orderBook.BTCUSDC.5 could not be told: ZeroDivisionError" in reader.connection.reason
+    assert reader.connection.close_code == 1011
+    assert "the feed could not tell orderBook.BTCUSDC.5" in caplog.text
+    assert len(other.take()) == 1
 
 
 def test_an_address_has_ten_connections(venue: LocalVenue) -> None:

@@ -28,6 +28,9 @@ class Shell(Protocol):
     def wake(self) -> None:
         """The protocol wants something: a connection, or to send."""
 
+    def here(self) -> bool:
+        """Tell whether the calling thread is the one that takes in what arrives, right now."""
+
     def pump(self) -> None:
         """Take in what has arrived, if that does not happen by itself."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ class Live:
         self._errors: deque[Exception] = deque(maxlen=_ERRORS)
         self._callbacks: list[Callable[[Update], object]] = []
         self._state_callbacks: list[Callable[[Any], object]] = []
-        self._backlogs: list[deque[Any]] = []
+        self._backlogs: list[weakref.ref[deque[Any]]] = []
         self._alarms: list[Callable[[], None]] = []
         self._updates = 0
         self._closed = False
@@ -242,10 +243,15 @@ class Live:
             left = end - time.monotonic()
             if left <= 0:
                 raise self._too_late(until, timeout)
+            self._may_wait()
             with self._client.condition:
                 if not self._ended():
                     self._client.condition.wait(min(left, _SLICE))
         return self
+
+    def _may_wait(self) -> None:
+        if self._client.shell.here():
+            raise FeedError(f"{self.subject}: a callback can't wait for the feed, which calls it; nothing could arrive")
 
     async def await_update(self: Self, until: Until = None, timeout: float | None = None) -> Self:
         """As `wait`, without blocking the event loop."""
@@ -357,38 +363,33 @@ class Live:
         return self._iterate(backlog)
 
     def _iterate(self, backlog: deque[Any]) -> Iterator[Any]:
-        try:
-            while True:
-                self._client.shell.pump()
-                if backlog:
-                    yield backlog.popleft()
-                elif self._over() or self._client.shell.manual:
-                    return
-                else:
-                    with self._client.condition:
-                        if not backlog and not self._ended():
-                            self._client.condition.wait(_SLICE)
-        finally:
-            self._close_backlog(backlog)
+        while True:
+            self._client.shell.pump()
+            if backlog:
+                yield backlog.popleft()
+            elif self._over() or self._client.shell.manual:
+                return
+            else:
+                self._may_wait()
+                with self._client.condition:
+                    if not backlog and not self._ended():
+                        self._client.condition.wait(_SLICE)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         """As plain iteration, awaited; with a manual clock it goes on waiting for somebody to advance."""
         return self._aiterate(self._open_backlog())
 
     async def _aiterate(self, backlog: deque[Any]) -> AsyncIterator[Any]:
-        try:
-            with self._alarm() as alarm:
-                while True:
-                    self._client.shell.pump()
-                    alarm.clear()
-                    while backlog:
-                        yield backlog.popleft()
-                    if self._over():
-                        return
-                    if not backlog:
-                        await alarm.wait()
-        finally:
-            self._close_backlog(backlog)
+        with self._alarm() as alarm:
+            while True:
+                self._client.shell.pump()
+                alarm.clear()
+                while backlog:
+                    yield backlog.popleft()
+                if self._over():
+                    return
+                if not backlog:
+                    await alarm.wait()
 
     def _over(self) -> bool:
         if self._topic.error is not None:
@@ -398,12 +399,14 @@ class Live:
     def _open_backlog(self) -> deque[Any]:
         backlog: deque[Any] = deque(maxlen=_BACKLOG if self._yields_items else 1)
         with self._client.condition:
-            self._backlogs.append(backlog)
+            self._backlogs.append(weakref.ref(backlog))
         return backlog
 
-    def _close_backlog(self, backlog: deque[Any]) -> None:
-        with self._client.condition:
-            self._backlogs = [one for one in self._backlogs if one is not backlog]
+    def _open_backlogs(self) -> list[deque[Any]]:
+        """Return the backlogs of the iterations that still go on."""
+        found = [(ref, ref()) for ref in self._backlogs]
+        self._backlogs = [ref for ref, backlog in found if backlog is not None]
+        return [backlog for _, backlog in found if backlog is not None]
 
     def note(self, event: Event, now: int) -> list[Job]:
         """Take in an event of the subscription; for the feed client."""
@@ -414,9 +417,10 @@ class Live:
         if not self._concerns(event):
             return []
         self._updates += 1
-        wanted = self._callbacks or (self._backlogs and self._yields_items)
+        backlogs = self._open_backlogs()
+        wanted = self._callbacks or (backlogs and self._yields_items)
         items = [row(self._record, one) for one in self._items(event)] if wanted else []
-        for backlog in self._backlogs:
+        for backlog in backlogs:
             backlog.extend(items if self._yields_items else [self])
         if not self._callbacks:
             return []

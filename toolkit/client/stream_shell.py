@@ -180,6 +180,10 @@ class ThreadShell:
         """Return a monotonic time."""
         return _monotonic_ms()
 
+    def here(self) -> bool:
+        """Tell whether this is the feed's thread."""
+        return threading.current_thread() is self._thread
+
     def pump(self) -> None:
         """Nothing to do: the thread takes in what arrives."""
 
@@ -355,6 +359,10 @@ class DirectShell:
     def wake(self) -> None:
         """Connect, send and read at once."""
         self.pump()
+
+    def here(self) -> bool:
+        """Tell whether a callback is asking."""
+        return self._pumping == threading.get_ident()
 
     def pump(self) -> None:
         """Take in everything that has arrived, and wait if another thread is doing that."""

@@ -10,6 +10,7 @@ snapshot carries the number of the last increment. They never go back, not even 
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -24,6 +25,8 @@ from .feed_sources import source_for
 if TYPE_CHECKING:
     from .core import Core
     from .events import Event
+
+_log = logging.getLogger("toolkit.feed")
 
 QUEUE = 1_000
 """Messages that wait for one reader at most [L]."""
@@ -284,8 +287,11 @@ class Hub:
             return
         batch = Batch(self.venue.core, events)
         for subject in list(self._subjects.values()):
-            for data in subject.source.collect(batch):
-                self._broadcast(subject, data)
+            try:
+                for data in subject.source.collect(batch):
+                    self._broadcast(subject, data)
+            except Exception as error:
+                self._give_up(subject, error)
 
     def deliver(self) -> None:
         """Let readers in this process read; called by the venue after a command, outside its lock."""
@@ -295,11 +301,14 @@ class Hub:
     def resync(self) -> None:
         """Give every subscription a fresh snapshot: the state was exchanged under the lock (revert, load)."""
         with self.venue.lock:
-            for subject in self._subjects.values():
-                subject.source.reset(self.venue.core)
-                self._count(subject)
-                for connection in list(subject.listeners):
-                    connection.put_snapshot(subject)
+            for subject in list(self._subjects.values()):
+                try:
+                    subject.source.reset(self.venue.core)
+                    self._count(subject)
+                    for connection in list(subject.listeners):
+                        connection.put_snapshot(subject)
+                except Exception as error:
+                    self._give_up(subject, error)
 
     resnapshot = resync
 
@@ -346,6 +355,12 @@ class Hub:
         for connection in list(subject.listeners):
             for one in self.faults.pass_on(connection, subject, text) if self.faults.active else (text,):
                 connection.put(one, subject)
+
+    def _give_up(self, subject: Subject, error: Exception) -> None:
+        """End the connections that hear a subject which can't be told; the command goes on as if nobody listened."""
+        _log.error("the feed could not tell %s", subject.name, exc_info=error)
+        for connection in list(subject.listeners):
+            connection._close(f"{subject.name} could not be told: {error!r}", wire.INTERNAL_CLOSE)
 
     def _count(self, subject: Subject, skipped: int = 0) -> None:
         subject.sequence += 1 + skipped
