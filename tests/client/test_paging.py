@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.client.drive import Driver, Fetch, Flow, Reply
-from toolkit.client.info import Query
 from toolkit.client.paging import Read, identity
 from toolkit.client.progress import Progress
+from toolkit.client.reading import Query
 from toolkit.errors import TimedOut
 from toolkit.protocol.info import ENDPOINTS, Endpoint
 

@@ -23,9 +23,9 @@ from toolkit.client import candles
 from toolkit.client.cache import CandleCache, joined, missing
 from toolkit.client.convert import milliseconds, seconds
 from toolkit.client.drive import Driver, Fetch, Reply, Surroundings
-from toolkit.client.info import InfoFlows
 from toolkit.client.limits import Rate, RateLimiter
 from toolkit.client.progress import Progress
+from toolkit.client.reading import Reader
 from toolkit.client.transport import Retry
 from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited
 from toolkit.protocol.info import ENDPOINTS
@@ -131,7 +131,7 @@ def test_the_raw_answers_of_a_long_read_are_kept(session: Session) -> None:
 # Rate limits.
 
 
-def stub(send: Callable[[Fetch], Reply], **delivery: Any) -> tuple[InfoFlows, Driver, list[float]]:
+def stub(send: Callable[[Fetch], Reply], **delivery: Any) -> tuple[Reader, Driver, list[float]]:
     slept: list[float] = []
     now = [1_767_225_600_000.0]
 
@@ -141,7 +141,7 @@ def stub(send: Callable[[Fetch], Reply], **delivery: Any) -> tuple[InfoFlows, Dr
 
     driver = Driver(send, Surroundings(lambda: int(now[0]), lambda: 0.5), sleep)
     settings = {"limiter": RateLimiter(None, None), "retry": Retry()} | delivery
-    return InfoFlows(SimpleNamespace(_driver=driver, _delivery=SimpleNamespace(**settings))), driver, slept
+    return Reader(SimpleNamespace(_delivery=SimpleNamespace(**settings))), driver, slept
 
 
 def answered(data: Any, status: int = 200, code: int = 0, **headers: str) -> Reply:
@@ -151,23 +151,23 @@ def answered(data: Any, status: int = 200, code: int = 0, **headers: str) -> Rep
 
 def test_a_read_waits_as_long_as_the_venue_asks() -> None:
     replies = iter([answered(None, 429, 40220, **{"retry-after": "7"}), answered(None, 429, 40220), answered([])])
-    info, driver, slept = stub(lambda fetch: next(replies))
-    driver.run(info.ask(ENDPOINTS["wallet"], ()))
+    reader, driver, slept = stub(lambda fetch: next(replies))
+    driver.run(reader.ask(ENDPOINTS["wallet"], ()))
     assert slept == [7.0, 0.5 * 0.4]
 
 
 def test_a_read_that_is_always_too_much_ends_as_rate_limited() -> None:
-    info, driver, slept = stub(lambda fetch: answered(None, 429, 40220))
+    reader, driver, slept = stub(lambda fetch: answered(None, 429, 40220))
     with pytest.raises(RateLimited):
-        driver.run(info.ask(ENDPOINTS["wallet"], ()))
+        driver.run(reader.ask(ENDPOINTS["wallet"], ()))
     assert len(slept) == Retry().attempts - 1
 
 
 def test_a_session_keeps_its_own_rate_limit() -> None:
     limiter = RateLimiter({"info": Rate(per_second=2, burst=1)}, None)
-    info, driver, slept = stub(lambda fetch: answered([]), limiter=limiter)
+    reader, driver, slept = stub(lambda fetch: answered([]), limiter=limiter)
     for _ in range(3):
-        driver.run(info.ask(ENDPOINTS["wallet"], ()))
+        driver.run(reader.ask(ENDPOINTS["wallet"], ()))
     assert slept == [0.5, 0.5]
 
 
@@ -206,10 +206,10 @@ def test_no_candle_is_lost_where_a_venue_cuts_its_answers_off(
         cut = found[-cap:] if newest else found[:cap]
         return answered([kline(start) for start in cut])
 
-    info, driver, _ = stub(send)
+    reader, driver, _ = stub(send)
     first, last = sorted((BEGIN + 60_000 * one, BEGIN + 60_000 * other))
     wanted = candles.Wanted("BTCUSDC", 60, first, last, BEGIN + 400 * 60_000, False)
-    made = driver.run(candles.read(info, wanted, None, Progress.silent()))
+    made = driver.run(candles.read(reader, wanted, None, Progress.silent()))
     assert [int(stamp.timestamp() * 1000) for stamp in made["time"]] == [t for t in there if first <= t <= last]
 
 
@@ -224,9 +224,9 @@ def test_the_forming_candle_can_be_left_out(session: Session, venue: LocalVenue)
 @pytest.mark.parametrize("exact", [False, True])
 def test_missing_minutes_can_be_filled_flat(exact: bool) -> None:
     rows = [kline(BEGIN + 60_000 * at) for at in (0, 1, 4)]
-    info, driver, _ = stub(lambda fetch: answered(rows))
+    reader, driver, _ = stub(lambda fetch: answered(rows))
     wanted = candles.Wanted("BTCUSDC", 60, BEGIN, BEGIN + 240_000, BEGIN + 300_000, exact)
-    made = driver.run(candles.read(info, wanted, None, Progress.silent()))
+    made = driver.run(candles.read(reader, wanted, None, Progress.silent()))
     filled = candles.finished(made, wanted, closed=False, fill=True)
     assert len(filled) == 5
     assert filled["close"].tolist() == [filled["close"].iloc[at] for at in (0, 1, 1, 1, 4)]

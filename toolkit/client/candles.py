@@ -15,7 +15,7 @@ from .drive import Flow, Reply
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from .info import InfoFlows
+    from .reading import Reader
 
 WINDOW = 1_000
 """Candles asked for at once."""
@@ -49,7 +49,7 @@ class Wanted:
         return begin, max(begin, self.last // self.span * self.span + self.span)
 
 
-def read(info: InfoFlows, wanted: Wanted, cache: CandleCache | None, progress: Progress) -> Flow[pd.DataFrame]:
+def read(reader: Reader, wanted: Wanted, cache: CandleCache | None, progress: Progress) -> Flow[pd.DataFrame]:
     """Return the candles, oldest first, in the columns of the candle query."""
     begin, end = wanted.stretch
     progress.expect((end - begin) // wanted.span)
@@ -60,7 +60,7 @@ def read(info: InfoFlows, wanted: Wanted, cache: CandleCache | None, progress: P
     pages: list[bytes] = []
     parts = [kept]
     for start, stop in missing(covered, (begin, end)):
-        yield from _fetch(info, wanted, start, stop, progress, pages, parts)
+        yield from _fetch(reader, wanted, start, stop, progress, pages, parts)
     whole = _unique(parts)
     if cache is not None and not wanted.exact:
         settled = (wanted.now - GRACE_MS) // wanted.span * wanted.span
@@ -73,7 +73,7 @@ def read(info: InfoFlows, wanted: Wanted, cache: CandleCache | None, progress: P
 
 
 def _fetch(
-    info: InfoFlows,
+    reader: Reader,
     wanted: Wanted,
     begin: int,
     end: int,
@@ -89,7 +89,7 @@ def _fetch(
     at = begin
     while at < end:
         stop = min(at + WINDOW * wanted.span, end)
-        reply: Reply = yield from info.ask(_LIST, _query(wanted, at, stop))
+        reply: Reply = yield from reader.ask(_LIST, _query(wanted, at, stop))
         got = frames.frame(_LIST, reply.body, exact=wanted.exact)
         got = got[got["time"].notna()]
         pages.append(reply.body)
@@ -101,7 +101,7 @@ def _fetch(
         oldest, newest = (int(stamp.timestamp() * 1000) for stamp in (got["time"].min(), got["time"].max()))
         cut = len(got) % _ROUND == 0
         if cut and at < oldest < stop:
-            yield from _fetch(info, wanted, at, oldest, progress, pages, parts)
+            yield from _fetch(reader, wanted, at, oldest, progress, pages, parts)
         at = newest + wanted.span if cut and newest + wanted.span < stop else stop
 
 

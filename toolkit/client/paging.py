@@ -16,8 +16,8 @@ from typing import Any
 from ..protocol.info import Endpoint
 from .drive import Flow, Reply
 from .frames import data_of
-from .info import Query
 from .progress import Progress
+from .reading import Query
 
 PAGE_SIZE = 500
 """Rows asked for at once; a venue that gives fewer is followed all the same."""

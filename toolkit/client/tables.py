@@ -17,6 +17,7 @@ from ..protocol.info import ENDPOINTS
 from .catalogue import Catalogue
 from .convert import Time, milliseconds, seconds
 from .drive import Flow, Now, flow, part
+from .reading import Reader
 
 if TYPE_CHECKING:
     import os
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from ..environments import Environment
     from .cache import CandleCache
-    from .info import InfoFlows
     from .paging import Read
 
 UNFINISHED = 8
@@ -93,7 +93,7 @@ class TableFlows:
         wanted = candles.Wanted(product.symbol, every, first, min(last, now), now, exact)
         bar = Progress(f"{product.symbol} candles", progress)
         try:
-            made = yield from candles.read(self.info, wanted, cache_of(cache, self.environment), bar)
+            made = yield from candles.read(Reader(self), wanted, cache_of(cache, self.environment), bar)
         finally:
             bar.close()
         return candles.finished(made, wanted, closed=closed, fill=fill)
@@ -194,7 +194,7 @@ class TableFlows:
             pages += read.pages
         record = ENDPOINTS["order_states"].record
         rows = sorted(found.values(), key=lambda row: int(row.get(record.time) or 0))
-        symbols = yield from self.info.symbols(record)
+        symbols = yield from Reader(self).symbols(record)
         made = frames.from_rows(record, rows, symbols=symbols, exact=exact)
         made.attrs["raw"] = frames.Answer(pages)
         return made
@@ -285,21 +285,20 @@ class TableFlows:
 
         read = yield from self._read(name, start, end, progress, **given)
         record = ENDPOINTS[name].record
-        symbols = yield from self.info.symbols(record)
+        symbols = yield from Reader(self).symbols(record)
         made = frames.from_rows(record, read.newest_first()[::-1], symbols=symbols, exact=exact)
         made.attrs["raw"] = frames.Answer(read.pages)
         return made
 
     def _read(self, name: str, start: Time | None, end: Time | None, progress: bool | None, **given: Any) -> Flow[Read]:
         """Read all of a query, or go on with the same read where it was interrupted."""
-        from .info import Query
         from .paging import Read
         from .progress import Progress
 
-        info: InfoFlows = self.info
+        reader = Reader(self)
         endpoint = ENDPOINTS[name]
         fixed = {key: value for key, value in given.items() if value is not None}
-        query: Query = yield from info.query(endpoint, fixed)
+        query = yield from reader.query(endpoint, fixed)
         first = None if start is None else milliseconds(start, "start")
         last = None if end is None else milliseconds(end, "end")
         if first is not None and last is not None and first > last:
@@ -309,7 +308,7 @@ class TableFlows:
         read = kept.pop(key, None) or Read(endpoint, query, first, last)
         bar = Progress(endpoint.summary, progress)
         try:
-            yield from read.run(lambda pairs: info.ask(endpoint, pairs), bar)
+            yield from read.run(lambda pairs: reader.ask(endpoint, pairs), bar)
         except ToolkitError as error:
             if read.rows:
                 kept[key] = read

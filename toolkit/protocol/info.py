@@ -550,11 +550,16 @@ BY_PATH: dict[str, Endpoint] = {endpoint.path: endpoint for endpoint in _DECLARE
 
 
 def reference_table() -> str:
-    """Return the queries as a Markdown table: method, path, parameters (bold: required), columns of the frame."""
-    lines = ["| Method | Path | Parameters | Columns |", "|---|---|---|---|"]
+    """Return the queries and their records as Markdown: paths, parameters (bold: required), then the fields."""
+    lines = ["| Method | Path | Parameters | Record |", "|---|---|---|---|"]
+    records: dict[str, Record] = {}
     for endpoint in _DECLARED:
-        params = ", ".join(f"**{param.wire}**" if param.required else param.wire for param in endpoint.params.values())
-        columns = ", ".join(field.column for field in endpoint.record.fields)
+        record = records.setdefault(endpoint.record.name, endpoint.record)
+        params = ", ".join(f"**{name}**" if param.required else name for name, param in endpoint.params.items())
         mark = "" if endpoint.published else " [L]"
-        lines.append(f"| `{endpoint.name}` | `{endpoint.path}`{mark} | {params or '–'} | {columns} |")
+        lines.append(f"| `{endpoint.name}` | `{endpoint.path}`{mark} | {params or '–'} | {record.name} |")
+    for record in records.values():
+        lines += ["", f"### {record.name}", "", "| Field | Column | dtype | Unit | |", "|---|---|---|---|---|"]
+        for field in record.fields:
+            lines.append(f"| `{field.wire}` | `{field.column}` | {field.dtype} | {field.unit or '–'} | {field.about} |")
     return "\n".join(lines)

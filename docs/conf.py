@@ -1,0 +1,53 @@
+"""Settings of the documentation. Build it with `python -m sphinx -W --keep-going docs docs/_build/html`.
+
+The reference pages are made from the docstrings, the tables of the wire from the declarations, and the walkthroughs are
+the notebooks as they were executed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import pages  # noqa: E402
+
+import toolkit  # noqa: E402
+
+project = "toolkit"
+author = "the toolkit's authors"
+version = release = toolkit.__version__
+language = "en"
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "plain_docstrings",
+]
+templates_path = ["templates"]
+exclude_patterns = ["_build", "jupyter_execute", "templates"]
+
+autosummary_generate = True
+autosummary_imported_members = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+add_module_names = False
+toc_object_entries = False
+python_maximum_signature_line_length = 90
+
+nb_execution_mode = "off"
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "toolkit"
+html_show_sourcelink = False
+html_static_path: list[str] = []
+
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
+pages.write(HERE / "api", HERE.parent)

@@ -1,0 +1,142 @@
+"""What is generated before the documentation is built: a page for each public name, tables of the wire, notebooks."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from plain_docstrings import as_rst
+
+METHODS = (
+    ("session", "Session", "toolkit.session.Session", "Everything a session does, on the venue it is connected to."),
+    ("info", "Queries", "toolkit.client.info.Info", "`session.info`: one method for each query, as DataFrames."),
+    ("exchange", "Actions", "toolkit.client.exchange.Exchange", "`session.exchange`: one method for each action."),
+    ("stream", "Live feed", "toolkit.client.stream.Stream", "`session.stream`: live objects."),
+    (
+        "venue",
+        "The local venue",
+        "toolkit.venue.local.LocalVenue",
+        "`session.venue`: a whole exchange in this process.",
+    ),
+)
+"""Page, title, class, what it is: classes that get a page for each method."""
+
+MODULES = (
+    ("wallet", "Wallets", "toolkit.wallet"),
+    ("environments", "Environments", "toolkit.environments"),
+    ("orders", "Orders", "toolkit.orders"),
+    ("products", "Products", "toolkit.products"),
+    ("checks", "Pre-trade checks", "toolkit.checks"),
+    ("margin", "Margin and funding", "toolkit.margin"),
+    ("plots", "Plots", "toolkit.plots"),
+    ("research", "Research", "toolkit.research"),
+    ("widgets", "Widgets", "toolkit.widgets"),
+    ("receipts", "Receipts", "toolkit.client.receipts"),
+    ("candle-cache", "The candle cache", "toolkit.client.cache"),
+    ("errors", "Errors", "toolkit.errors"),
+    ("testing", "Fixtures for your tests", "toolkit.testing"),
+)
+"""Page, title, module: modules that get a page for each public function and class."""
+
+ENTRY = ("toolkit.session.connect", "toolkit.session.ask")
+"""Functions shown with the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of the reference: its name, title, opening words and the objects it lists."""
+
+    name: str
+    title: str
+    opening: str
+    objects: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return the page as reStructuredText."""
+        lines = [self.title, "=" * len(self.title), "", self.opening, "", ".. autosummary::", "   :toctree: .", ""]
+        return "\n".join([*lines, *(f"   {name}" for name in self.objects), ""])
+
+
+def write(folder: Path, root: Path) -> None:
+    """Write everything that is generated into `folder`, afresh."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    listed = list(reference())
+    for page in listed:
+        (folder / f"{page.name}.rst").write_text(page.text(), encoding="utf-8")
+    (folder / "index.md").write_text(_toctree("Reference", [page.name for page in listed]), encoding="utf-8")
+    for name, title, table in _tables():
+        (folder / f"wire-{name}.md").write_text(f"# {title}\n\n{table}\n", encoding="utf-8")
+    names = _notebooks(root / "notebooks", folder)
+    (folder / "walkthroughs.md").write_text(_toctree("Walkthroughs", names), encoding="utf-8")
+
+
+def reference() -> Iterable[Page]:
+    """Return the pages of the reference, in order."""
+    for name, title, path, opening in METHODS:
+        module, _, kind = path.rpartition(".")
+        if importlib.util.find_spec(module) is None:
+            continue
+        methods = tuple(
+            f"{path}.{method}" for method in _public_methods(getattr(importlib.import_module(module), kind))
+        )
+        yield Page(name, title, opening.replace("`", "``"), (*(ENTRY if name == "session" else ()), *methods))
+    for name, title, path in MODULES:
+        if importlib.util.find_spec(path) is None:
+            continue
+        objects = tuple(f"{path}.{public}" for public in public_names(importlib.import_module(path)))
+        if objects:
+            opening = inspect.getdoc(importlib.import_module(path)) or ""
+            yield Page(name, title, "\n".join(as_rst(opening.splitlines())), objects)
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Return a module's public functions and classes: those of `__all__`, or those that it defines."""
+    named = getattr(module, "__all__", None)
+    names = named if named is not None else [name for name in vars(module) if not name.startswith("_")]
+    found = []
+    for name in names:
+        value = getattr(module, name)
+        own = named is not None or getattr(value, "__module__", "") == module.__name__
+        if own and (inspect.isclass(value) or inspect.isfunction(value)):
+            found.append(name)
+    return found
+
+
+def _public_methods(kind: type) -> list[str]:
+    names = []
+    for name in dir(kind):
+        member = inspect.getattr_static(kind, name)
+        if not name.startswith("_") and (inspect.isfunction(member) or hasattr(member, "__get__")):
+            names.append(name)
+    return [name for name in names if inspect.getdoc(getattr(kind, name, None))]
+
+
+def _tables() -> Iterable[tuple[str, str, str]]:
+    from toolkit.protocol import actions, feed, info
+
+    tables: tuple[tuple[str, str, Callable[[], str]], ...] = (
+        ("actions", "Actions on the wire", actions.reference_table),
+        ("info", "Queries on the wire", info.reference_table),
+        ("feed", "Feed channels on the wire", feed.reference_table),
+    )
+    for name, title, table in tables:
+        yield name, title, re.sub(r"^###", "##", table(), flags=re.MULTILINE)
+
+
+def _notebooks(source: Path, folder: Path) -> list[str]:
+    names = sorted(path.stem for path in source.glob("*.ipynb"))
+    for name in names:
+        shutil.copy(source / f"{name}.ipynb", folder / f"walkthrough-{name}.ipynb")
+    return [f"walkthrough-{name}" for name in names]
+
+
+def _toctree(title: str, names: Iterable[str]) -> str:
+    return "\n".join([f"# {title}", "", "```{toctree}", ":maxdepth: 1", "", *names, "```", ""])
