@@ -30,7 +30,7 @@ extensions = [
 templates_path = ["templates"]
 exclude_patterns = ["_build", "jupyter_execute", "templates"]
 
-autosummary_generate = True
+autosummary_generate = pages.write(HERE / "api", HERE.parent)
 autosummary_imported_members = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -49,5 +49,3 @@ html_show_sourcelink = False
 html_static_path: list[str] = []
 
 suppress_warnings = ["mystnb.unknown_mime_type"]
-
-pages.write(HERE / "api", HERE.parent)

@@ -64,8 +64,8 @@ class Page:
         return "\n".join([*lines, *(f"   {name}" for name in self.objects), ""])
 
 
-def write(folder: Path, root: Path) -> None:
-    """Write everything that is generated into `folder`, afresh."""
+def write(folder: Path, root: Path) -> list[str]:
+    """Write everything that is generated into `folder`, afresh; return the pages that list public names."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     listed = list(reference())
@@ -76,6 +76,7 @@ def write(folder: Path, root: Path) -> None:
         (folder / f"wire-{name}.md").write_text(f"# {title}\n\n{table}\n", encoding="utf-8")
     names = _notebooks(root / "notebooks", folder)
     (folder / "walkthroughs.md").write_text(_toctree("Walkthroughs", names), encoding="utf-8")
+    return [f"{folder.name}/{page.name}.rst" for page in listed]
 
 
 def reference() -> Iterable[Page]:
