@@ -6,10 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.venue.wallets import AGENT, MASTER, STRANGER, Signer
 from toolkit.environments import MAINNET_CHAIN
 from toolkit.errors import EXCHANGE_ERRORS
+from toolkit.venue import core as core_module
 from toolkit.venue import development
 from toolkit.venue.core import WireError
 from toolkit.venue.gateway import Hooks, Incoming
@@ -155,3 +158,22 @@ def test_development_accounts_are_funded_and_agents_are_not_approved_yet() -> No
     state = venue.core.state
     assert [state.accounts[each.address.lower()].balance for each in development.masters()] == [10_000_000_000] * 10
     assert not state.permissions.approvals
+
+
+@given(nonces=st.lists(st.integers(0, 30) | st.integers(2**63 - 5, 2**63 - 1), max_size=40))
+def test_nonces_follow_the_rule_of_the_largest_kept_ones(nonces: list[int]) -> None:
+    """A used nonce, or one below a full window's smallest, is 40207; nothing else is asked of it."""
+    kept = 6
+    account = "0x" + "a1" * 20
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core_module, "NONCES_KEPT", kept)
+        core = core_module.Core()
+        core.account(account)
+        used: list[int] = []
+        for nonce in nonces:
+            refused = nonce in used or (len(used) == kept and nonce < used[0])
+            outcome = core.apply(core_module.Submit(core.state.time, dict(CANCEL_ALL), account, nonce))
+            assert outcome.code == (40207 if refused else 0)
+            if not refused:
+                used = sorted([*used, nonce])[-kept:]
+            assert core.state.nonces[account].used == used

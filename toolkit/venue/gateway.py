@@ -142,7 +142,9 @@ class Gateway:
                 return _wrong_method(incoming, "GET") or self._info(endpoint, incoming)
         except Exception as error:
             return refusal(error)
-        return enveloped(404, 404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH} and GET /info/…")
+        return enveloped(
+            404, 404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
+        )
 
     def _exchange(self, incoming: Incoming) -> Answer:
         request = envelope.parse(incoming.body)
