@@ -292,7 +292,7 @@ def _times(values: list[Any], scale: int) -> tuple[Any, int]:
     bad += int((out_of_range & ~mask).sum())
     stamps = np.where(out_of_range, 0, numbers) * scale
     stamps = stamps.astype("M8[ms]")
-    stamps[mask | out_of_range | (numbers == 0)] = np.datetime64("NaT")
+    stamps[mask | out_of_range | (numbers == 0)] = np.datetime64("NaT", "ms")
     return pd.DatetimeIndex(stamps, tz="UTC"), bad
 
 
