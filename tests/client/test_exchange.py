@@ -55,7 +55,7 @@ def public(kind: type) -> set[str]:
     ("one", "other", "alone"),
     [
         (Exchange, AsyncExchange, set()),
-        (toolkit.Session, toolkit.AsyncSession, {"aio"}),
+        (toolkit.Session, toolkit.AsyncSession, {"aio", "blotter", "dashboard", "ticket", "widgets"}),
     ],
 )
 def test_the_awaited_twin_has_the_same_names_and_signatures(one: type, other: type, alone: set[str]) -> None:
