@@ -216,6 +216,21 @@ def test_a_venue_that_hides_transactions_leaves_such_an_action_unknown() -> None
     assert receipt.state is State.UNKNOWN
 
 
+@pytest.mark.parametrize("code", [40204, 40208])
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_refusal_of_the_second_copy_says_nothing_of_the_first_where_the_venue_shows_nothing(
+    code: int, shown: bool
+) -> None:
+    fake = FakeVenue()
+    s = session(fake)
+    s.set_leverage("BTCUSDC", 3)
+    fake.script = ["lost", f"code:{code}"]
+    fake.show_transactions = shown
+    with pytest.raises(errors.ExchangeError if shown else errors.OutcomeUnknown):
+        s.set_leverage("BTCUSDC", 5)
+    assert state_of(s)[-1] == ("REJECTED" if shown else "UNKNOWN")
+
+
 @pytest.mark.parametrize("word", ["interrupt", "interrupt after"])
 def test_an_interrupt_while_sending_leaves_an_unknown_that_resolve_settles(word: str) -> None:
     fake = FakeVenue([word])
@@ -435,7 +450,7 @@ def test_nonces_of_a_session_are_unique_and_increasing() -> None:
 WORDS = ["ok", "refused", "lost", "answer lost", "cut", "cut after", "429", "503", "503 after", "html", "twice"]
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(script=st.lists(st.sampled_from(WORDS), max_size=12), orders=st.integers(1, 3))
 def test_whatever_fails_client_and_venue_agree_in_the_end(script: list[str], orders: int) -> None:
     fake = FakeVenue(script)

@@ -16,6 +16,8 @@ ORDERS = "/info/order/states"
 EVENTS = "/info/order/events"
 TRANSACTIONS = "/info/explore/transaction/page"
 BUILDER_AGENTS = "/info/builder/agents"
+PAGE_SIZE, PAGES = 100, 10
+"""How far back transactions are looked through."""
 
 _SIDES = {"BUY": 1, "SELL": 2, "BUY_CLOSE_HEDGE": 3, "SELL_CLOSE_HEDGE": 4}
 
@@ -30,35 +32,43 @@ class Found:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def ask_until_found(intent: Intent, retry: Retry) -> Flow[Found | None]:
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The venue shows nothing of a request. `certain`: it would show it, so no copy of it has counted so far."""
+
+    certain: bool
+
+
+def ask_until_found(intent: Intent, retry: Retry) -> Flow[Found | Missing]:
     """As `ask`, again and again for a little while: what counted may show only a block later."""
+    answer: Found | Missing = Missing(certain=False)
     for attempt in range(retry.attempts):
-        found = yield from ask(intent)
-        if found is not None:
-            return found
+        answer = yield from ask(intent)
+        if isinstance(answer, Found):
+            return answer
         draw: float = yield Draw()
         yield Sleep(retry.wait(attempt, 0.5 + draw / 2))
-    return None
+    return answer
 
 
-def ask(intent: Intent) -> Flow[Found | None]:
-    """Return what the venue knows of an intent, None when it knows nothing. Raises TransportError, ExchangeError."""
-    if intent.client_ids:
-        found = yield from _ask_orders(intent)
-        if found is not None:
-            return found
-    return (yield from _ask_transactions(intent))
+def ask(intent: Intent) -> Flow[Found | Missing]:
+    """Return what the venue knows of an intent. Raises TransportError, ExchangeError."""
+    found = yield from _ask_orders(intent)
+    if isinstance(found, Found):
+        return found
+    listed = yield from _ask_transactions(intent)
+    return listed if isinstance(listed, Found) else Missing(found.certain or listed.certain)
 
 
-def _ask_orders(intent: Intent) -> Flow[Found | None]:
-    owner = yield from _owner(intent)
+def _ask_orders(intent: Intent) -> Flow[Found | Missing]:
+    owner = (yield from _owner(intent)) if intent.client_ids else None
     if owner is None:
-        return None
+        return Missing(certain=False)
     results: list[dict[str, Any]] = []
     for item, cl_ord_id in zip(_orders(intent.payload), intent.client_ids, strict=True):
         results.append((yield from _ask_order(owner, item, cl_ord_id)))
     if all(result["txCode"] < 0 for result in results):
-        return None
+        return Missing(certain=True)
     refused = [result for result in results if result["txCode"] != 0]
     words = "; ".join(f"clOrdId {result['clOrdId']}: {result['txMsg']}" for result in refused)
     return Found(
@@ -115,21 +125,31 @@ def _owner(intent: Intent) -> Flow[str | None]:
     return None
 
 
-def _ask_transactions(intent: Intent) -> Flow[Found | None]:
-    """Look for the nonce among the account's transactions, where the venue shows nonces at all."""
-    query = (("user", intent.vault_address or intent.account), ("page", "1"), ("pageSize", "100"))
-    try:
-        rows = yield from _rows(TRANSACTIONS, query)
-    except ExchangeError:
-        return None
-    for row in rows:
-        same_signer = str(row.get("signer", "")).lower() == intent.signer.lower()
-        if same_signer and whole(row.get("nonce")) == intent.nonce:
-            code = whole(row.get("txCode")) or 0
-            message = str(row.get("txMsg") or "success")
-            data = {"txHash": row.get("txHash"), "txCode": code, "txMsg": message}
-            return Found(accepted=code == 0, code=code, message=message, data=data)
-    return None
+def _ask_transactions(intent: Intent) -> Flow[Found | Missing]:
+    """Look for signer and nonce among the account's transactions, newest first, where the venue shows them at all."""
+    owner = intent.vault_address or intent.account
+    for page in range(1, PAGES + 1):
+        query = (("user", owner), ("page", str(page)), ("pageSize", str(PAGE_SIZE)))
+        try:
+            rows = yield from _rows(TRANSACTIONS, query)
+        except ExchangeError:
+            return Missing(certain=False)
+        for row in rows:
+            same_signer = str(row.get("signer", "")).lower() == intent.signer.lower()
+            if same_signer and whole(row.get("nonce")) == intent.nonce:
+                return _transaction(row)
+        if not rows or any(whole(row.get("nonce")) is None for row in rows):
+            return Missing(certain=False)
+        if len(rows) < PAGE_SIZE or any((whole(row.get("blockTime")) or 0) < intent.created for row in rows):
+            return Missing(certain=True)
+    return Missing(certain=False)
+
+
+def _transaction(row: Mapping[str, Any]) -> Found:
+    code = whole(row.get("txCode")) or 0
+    message = str(row.get("txMsg") or "success")
+    data = {"txHash": row.get("txHash"), "txCode": code, "txMsg": message}
+    return Found(accepted=code == 0, code=code, message=message, data=data)
 
 
 def _rows(path: str, query: tuple[tuple[str, str], ...], items: str = "items") -> Flow[list[Mapping[str, Any]]]:

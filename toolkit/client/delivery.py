@@ -26,7 +26,7 @@ from ..errors import (
     TransportError,
     exchange_error,
 )
-from .ask import Found, ask, ask_until_found
+from .ask import Found, Missing, ask, ask_until_found
 from .drive import Draw, Fetch, Flow, Now, Sleep
 from .intents import OPEN, Intent, Ledger, State, intent_id, payload_hash
 from .limits import RateLimiter
@@ -338,15 +338,13 @@ class Delivery:
         if answer.code == 0:
             return receipt(self._close(intent, now, State.ACCEPTED, answer))
         error = self._error(intent, answer)
-        found: Found | None = None
-        if isinstance(error, InvalidNonce):
-            # Our bytes, or another request with this nonce, counted; the venue knows which.
-            found = yield from ask_until_found(intent, self.retry)
-        elif doubt:
-            found = yield from ask(intent)
-        if found is not None:
-            return self._found(intent, now, found)
-        if doubt and not never_counted(error):
+        known: Found | Missing = Missing(certain=False)
+        if doubt or isinstance(error, InvalidNonce):
+            # An earlier copy may have counted; after 40207 our bytes did, or another request with this nonce.
+            known = yield from ask_until_found(intent, self.retry)
+        if isinstance(known, Found):
+            return self._found(intent, now, known)
+        if doubt and not never_counted(error, known):
             words = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
             intent = self.ledger.update(intent.id, now, state=State.UNKNOWN, code=answer.code, message=words)
             raise unknown(intent, error)
@@ -398,7 +396,7 @@ class Delivery:
             intent = self.ledger.update(intent.id, now, state=State.UNKNOWN, message="interrupted before an answer")
         try:
             found = yield from ask(intent)
-            if found is not None:
+            if isinstance(found, Found):
                 self._found(intent, now, found)
             elif intent.body and (resend or (resend is None and safe_to_resend(intent, now))):
                 yield from self._deliver(intent, intent.body)
@@ -444,13 +442,14 @@ def passing_trouble(answer: Envelope) -> bool:
     return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
 
 
-def never_counted(error: ExchangeError) -> bool:
-    """Tell whether a refusal proves, when the venue knows nothing of the request, that no copy of it ever counts.
+def never_counted(error: ExchangeError, missing: Missing) -> bool:
+    """Tell whether a refusal proves, with what the venue shows, that no copy of a request counted or ever will.
 
-    A business refusal took the nonce just now, so no earlier copy had. After expiry no copy is taken any more.
-    Malformed bytes, and bytes of an unknown signer, are so for every copy.
+    A business refusal took the nonce just now, so no earlier copy had it; malformed bytes are so for every copy. After
+    expiry, and once the agent may no longer act, no copy is taken any more, but an earlier one may have been: that
+    takes a venue that would show it.
     """
-    return error.code in (40003, 40201, 40204, 40208, 40230)
+    return error.code in (40003, 40201, 40230) or (missing.certain and error.code in (40204, 40208))
 
 
 def safe_to_resend(intent: Intent, now: int) -> bool:
