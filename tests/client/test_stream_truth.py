@@ -28,6 +28,9 @@ steps = st.lists(
         ),
         st.tuples(st.just("cancel"), st.integers(0, 2), st.just(""), st.integers(0, 20), st.just(0)),
         st.tuples(st.just("advance"), st.just(0), st.just(""), st.integers(1, 200), st.just(0)),
+        st.tuples(st.just("leap"), st.just(0), st.just(""), st.integers(1, 5), st.just(0)),
+        st.tuples(st.just("oracle"), st.just(0), st.just(""), st.integers(-40, 40), st.just(0)),
+        st.tuples(st.just("big"), st.integers(1, 2), st.sampled_from(("BUY", "SELL")), st.just(0), st.integers(1, 9)),
         st.tuples(st.just("revert"), st.just(0), st.just(""), st.just(0), st.just(0)),
     ),
     max_size=25,
@@ -52,6 +55,7 @@ class Watch:
         self.positions = self.stream.positions()
         self.fills, self.history = self.stream.fills(), self.stream.order_history()
         self.transactions = self.stream.transactions()
+        self.funding, self.closed = self.stream.funding(), self.stream.closed_positions()
 
     def step(self, kind: str, who: int, side: str, number: int, size: int) -> None:
         trader = self.traders[who]
@@ -65,6 +69,14 @@ class Watch:
             self.traders[who].cancel(order)
         elif kind == "advance":
             self.venue.advance(number * 1000)
+        elif kind == "leap":
+            self.venue.advance(f"{number}h")
+        elif kind == "oracle":
+            self.venue.control.set_oracle(product=1, price=str(62500 + 625 * number))
+        elif kind == "big":
+            other = "SELL" if side == "BUY" else "BUY"
+            self.traders[0].place(side, "62500", f"1.{size}")
+            trader.place(other, "62500", f"1.{size}")
         elif kind == "revert":
             self.venue.revert(self.kept)
             self.orders = []
@@ -89,6 +101,12 @@ class Watch:
         waiting = {one["ordId"]: one for one in states if one["status"] in ("NEW", "PARTIALLY_FILLED")}
         told = {one["ordId"]: one for one in raw(self.open)}
         assert told.keys() == waiting.keys()
+        paid = self.info("funding/history", userAddr=user, pageSize=500)["items"][::-1]
+        assert [(one["fundingFee"], one["posSize"]) for one in raw(self.funding)] == [
+            (one["fundingFee"], one["posSize"]) for one in paid
+        ]
+        closed = core.state.history.closed_positions
+        assert [one["term"] for one in raw(self.closed)] == [one.term for one in closed.of(user)]
         for order, one in told.items():
             info = waiting[order]
             assert (one["ordPx"], one["leavesQty"], one["filledQty"], one["ordStatus"], one["cumFilledValue"]) == (
