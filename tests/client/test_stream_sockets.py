@@ -23,7 +23,7 @@ from websockets.sync.client import connect
 from tests.client.proxy import Proxy
 from tests.venue.traders import Trader
 from toolkit.client.stream import Stream
-from toolkit.client.stream_live import LiveBook
+from toolkit.client.stream_kinds import LiveBook
 from toolkit.client.stream_protocol import Settings
 from toolkit.errors import StaleData
 from toolkit.venue import feed_socket, records, server

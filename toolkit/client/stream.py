@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from ..errors import InputError
 from ..protocol import feed as wire
 from .stream_client import FeedClient
-from .stream_live import Live, LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue, Until
+from .stream_kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
+from .stream_live import Live, Until
 from .stream_protocol import FeedProtocol, Settings
 from .stream_shell import DirectShell, HubWire, SocketWire, ThreadShell
 
