@@ -385,6 +385,21 @@ def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain
     assert len(points) == 4 * 24 + 1
 
 
+def test_the_yearly_return_of_a_vault_is_that_of_its_last_30_days(desk: Desk) -> None:
+    vault = desk.vault(0, "1000")
+    row = f"vaultAddress={vault}"
+    assert desk.info("/info/vault/detail", row)["apr"] == "0"
+    desk.venue.advance("10d")
+    desk.venue.control.fund(address=vault, amount="10")
+    assert float(desk.info("/info/vault/detail", row)["apr"]) == pytest.approx(0.01 * 365 / 10, rel=1e-5)
+    desk.venue.advance("40d")
+    desk.venue.control.fund(address=vault, amount="101")
+    assert float(desk.info("/info/vault/detail", row)["apr"]) == pytest.approx(0.1 * 365 / 30, rel=1e-3)
+    month = desk.info("/info/vault/history", f"{row}&interval=30d&type=pnl")
+    assert len(month) == 30 * 24 + 2
+    assert (month[0]["value"], month[-1]["value"]) == ("10", "111")
+
+
 def test_what_the_lp_vault_takes_over_shows_in_the_value_of_its_shares(desk: Desk) -> None:
     assert desk.join(1, LP_VAULT, "1000")["code"] == 0
     assert desk.agents[0].do(desk.venue, {"type": "setLeverage", "symbolCode": 1, "leverage": "40"})["code"] == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,41 +12,58 @@ from ..environments import LOCAL
 from ..protocol import envelope, signing
 from ..venue import development
 from ..venue.local import LocalVenue
-from . import Row, seconds
+from . import Row
 
 ORDERS = 1_500
 
 
+ROUNDS = 5
+TARGET = 5_000 / 15_000
+"""5,000 orders a second where recovering the signer alone allows 15,000, as a ratio that holds on a busy machine."""
+
+
 def rows() -> list[Row]:
-    """Measure signed limit orders, half of which trade, beside recovering their signers alone."""
-    pace = ORDERS / min(_answer() for _ in range(5))
-    bodies = _bodies(200)
-    alone = len(bodies) / seconds(lambda: [signing.verify(envelope.parse(body), LOCAL.chain) for body in bodies])
-    parsed = [envelope.parse(body) for body in bodies]
-    digests = [(signing.content_digest(request, LOCAL.chain), request.signature) for request in parsed]
-    recover = len(digests) / seconds(lambda: [signing.recover_bytes(*each) for each in digests])
+    """Measure signed limit orders, half of which trade, in turns with recovering their signers; in processor time."""
+    bodies = _bodies(1_000)
+    requests = [envelope.parse(body) for body in bodies]
+    digests = [(signing.content_digest(request, LOCAL.chain), request.signature) for request in requests]
+    answer = verify = recover = float("inf")
+    for _ in range(ROUNDS):
+        recover = min(recover, _spent(lambda: [signing.recover_bytes(*each) for each in digests]))
+        answer = min(answer, _answer())
+        verify = min(verify, _spent(lambda: [_verify(body) for body in bodies]))
+    pace, alone = ORDERS / answer, len(bodies) / recover
     return [
         Row(
             "signed orders answered in process",
             pace,
             "orders/s",
-            target=5_000,
+            target=TARGET,
+            measure="ratio",
             peer="recovering the signers alone",
-            ratio=pace / recover,
-            note=f"recovering alone {recover:,.0f}/s, parsing and verifying {alone:,.0f}/s",
+            ratio=pace / alone,
+            note=f"recovering alone {alone:,.0f}/s, parsing and verifying {len(bodies) / verify:,.0f}/s",
         )
     ]
 
 
+def _spent(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def _verify(body: bytes) -> signing.Verified:
+    return signing.verify(envelope.parse(body), LOCAL.chain)
+
+
 def _answer() -> float:
     """Return the seconds in which a fresh venue answers all orders."""
-    import time
-
     venue = _venue()
     bodies = _bodies(ORDERS)
-    start = time.perf_counter()
+    start = time.process_time()
     answers = [venue.handle("POST", "/api/v1/exchange", (), body) for body in bodies]
-    spent = time.perf_counter() - start
+    spent = time.process_time() - start
     refused = [answer for answer in answers if not answer.body.startswith(b'{"code":0,')]
     if refused:
         raise AssertionError(f"{len(refused)} orders were refused: {refused[0].body.decode()}")
