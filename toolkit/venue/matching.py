@@ -66,28 +66,19 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
     code, side, address = order.product, order.side, order.address
     book = core.books[code]
     ladder = book.asks if side > 0 else book.bids
-    best = ladder.best
-    if not best or (best > limit if side > 0 else best < limit):
-        return
     state = core.state
     product, market = core.products[code], state.markets[code]
     accounts = state.accounts
-    touched = 0
     while order.leaves:
         price = ladder.best
-        if price != touched or not price:
-            if touched:
-                _show_level(core, market, ladder.levels.get(touched), -side, touched)
-            touched = 0
-            if not price or (price > limit if side > 0 else price < limit):
-                break
+        if not price or (price > limit if side > 0 else price < limit):
+            return
         level = ladder.levels[price]
         maker = next(iter(level.orders.values()))
         maker_account = accounts[maker.address]
         if maker.address == address:
             lifecycle.cancel(core, account, maker, f"self-trade prevented: met order {order.id} of the same account")
             continue
-        touched = price
         maker_position = maker_account.positions[code]
         quantity = maker.leaves if maker.leaves < order.leaves else order.leaves
         order.leaves -= quantity
@@ -99,6 +90,8 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
             del level.orders[maker.id]
             if not level.orders:
                 ladder.drop(level)
+        market.sequence += 1
+        core.events.append(ev.BookChange(code, -side, price, level.total, market.sequence))
         value = price * quantity * product.unit
         exec_id = publish(core, product, market, side, price, quantity, value)
         settle(core, product, market, maker_account, maker_position, maker, price, quantity, value, MAKER, exec_id)
@@ -106,8 +99,6 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
         if not maker.leaves and maker.status < FILLED:
             whole = maker.filled == maker.quantity
             lifecycle.end(core, maker_account, maker_position, maker, FILLED if whole else CANCELED, maker.reason)
-    if touched:
-        _show_level(core, market, ladder.levels.get(touched), -side, touched)
 
 
 def publish(core: Core, product: Product, market: Market, side: int, price: int, quantity: int, value: int) -> int:
@@ -295,9 +286,3 @@ def cross(
         settle(core, product, market, account, position, order, price, quantity, value, role, exec_id)
         lifecycle.end(core, account, position, order, FILLED)
     return orders[0], orders[1]
-
-
-def _show_level(core: Core, market: Market, level: object, side: int, price: int) -> None:
-    market.sequence += 1
-    total = getattr(level, "total", 0)
-    core.events.append(ev.BookChange(market.product, side, price, total, market.sequence))
