@@ -64,8 +64,10 @@ function text(model, name, id, attributes) {
 function render({ model, el }) {
   return panel(model, el, (view) => `Order · ${view.symbol || ""}`, (body, id, { root, note }) => {
     const drawn = [];
-    const keep = (part) => {
+    const keep = (part, name) => {
       drawn.push(part.draw);
+      // Advice about what stood there is gone with the first key, so that Tab leads to the next field.
+      if (part.input) part.input.addEventListener("input", () => spots[name] && (spots[name].replaceChildren(), (spots[name].dataset.key = "")));
       return part;
     };
     const told = (name) => h("div", { class: "tk-told-field", id: `${id}-${name}-told`, role: "status", "aria-live": "polite" });
@@ -92,8 +94,8 @@ function render({ model, el }) {
 
     const side = keep(radios(model, "side", "Side", [["BUY", "▲ Buy"], ["SELL", "▼ Sell"]], id));
     const type = keep(radios(model, "order_type", "Order type", [["LIMIT", "Limit"], ["MARKET", "Market"]], id));
-    const price = keep(text(model, "price", id, { inputmode: "decimal", placeholder: "price" }));
-    const quantity = keep(text(model, "quantity", id, { inputmode: "decimal", placeholder: "quantity" }));
+    const price = keep(text(model, "price", id, { inputmode: "decimal", placeholder: "price" }), "price");
+    const quantity = keep(text(model, "quantity", id, { inputmode: "decimal", placeholder: "quantity" }), "quantity");
     const unit = keep(select(model, "quantity_as", UNITS, id));
     unit.made.setAttribute("aria-label", "Quantity is given as");
     const tif = keep(select(model, "tif", TIFS, id));
@@ -103,11 +105,11 @@ function render({ model, el }) {
       model.save_changes();
     });
     drawn.push(() => (reduce.checked = model.get("reduce_only")));
-    const takeProfit = keep(text(model, "take_profit", id, { inputmode: "decimal", placeholder: "none" }));
-    const stopLoss = keep(text(model, "stop_loss", id, { inputmode: "decimal", placeholder: "none" }));
+    const takeProfit = keep(text(model, "take_profit", id, { inputmode: "decimal", placeholder: "none" }), "take_profit");
+    const stopLoss = keep(text(model, "stop_loss", id, { inputmode: "decimal", placeholder: "none" }), "stop_loss");
     const trigger = keep(select(model, "trigger_by", TRIGGERS, id));
-    const slippage = keep(text(model, "slippage", id, { inputmode: "decimal", placeholder: "0.03" }));
-    const clientId = keep(text(model, "client_id", id, { inputmode: "numeric", placeholder: "made for you" }));
+    const slippage = keep(text(model, "slippage", id, { inputmode: "decimal", placeholder: "0.03" }), "slippage");
+    const clientId = keep(text(model, "client_id", id, { inputmode: "numeric", placeholder: "made for you" }), "client_id");
     const texts = [price, quantity, takeProfit, stopLoss, slippage, clientId];
 
     const priceField = field("price", "Price (USDC)", price.input);
