@@ -27,6 +27,7 @@ NAMES = {
     "orders",
     "plots",
     "products",
+    "report",
     "research",
     "widgets",
 }

@@ -27,7 +27,7 @@ _LAZY: dict[str, str] = {
 }
 """Public name → module that holds it; loaded on first use, so that importing the toolkit stays cheap."""
 
-_MODULES = frozenset({"checks", "errors", "margin", "orders", "plots", "products", "research", "widgets"})
+_MODULES = frozenset({"checks", "errors", "margin", "orders", "plots", "products", "report", "research", "widgets"})
 
 __all__ = ["__version__", *_LAZY, *sorted(_MODULES)]
 

@@ -39,6 +39,8 @@ class Config(msgspec.Struct, frozen=True):
 
     price_interval: int = 3_000
     """Oracle and mark prices, premium samples."""
+    sample_interval: int = 60_000
+    """Samples of what accounts with positions are worth."""
     basis_samples: int = 50
     """Samples of mid − oracle in the mark price: 150 s."""
     book_samples: int = 10

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from .. import margin
 from . import events as ev
-from . import ledger, lifecycle, matching, orders, risk
+from . import ledger, lifecycle, matching, orders, risk, samples
 from .core import followup, process
 from .desk import MICRO
 from .ledger import LP_VAULT, TOTALS_ONLY
@@ -187,6 +187,7 @@ def _begin(core: Core, account: Account, product: int) -> Liquidation:
     account.status = LIQUIDATING
     account.updated = state.time
     core.emit(ev.AccountChanged(account.address))
+    samples.keep(core, account)
     for order in list(account.orders.values()):
         position = account.positions[order.product]
         mine = order.product == product if product else position.mode != ISOLATED
@@ -208,6 +209,7 @@ def _end(core: Core, account: Account, product: int) -> None:
     del core.state.liquidations[f"{account.address}:{product}"]
     if not any(entry.address == account.address for entry in core.state.liquidations.values()):
         account.status = NORMAL
+    samples.keep(core, account)
     account.updated = core.state.time
     core.emit(ev.AccountChanged(account.address))
 

@@ -413,6 +413,17 @@ class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
     tx_hash: str
 
 
+class EquityPoint(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """What an account was worth at one moment, micro-USDC."""
+
+    time: int
+    equity: int
+    balance: int
+    """Cash, isolated margins included."""
+    ratio: int
+    """Worst margin ratio of its positions, parts of RATE; 0 without positions, at most 10 (also: no equity left)."""
+
+
 class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
     """One submitted action, accepted or refused by a business rule."""
 
@@ -485,6 +496,8 @@ class History(msgspec.Struct):
     funding_payments: Log[FundingPayment] = msgspec.field(default_factory=Log)
     closed_positions: Log[ClosedPosition] = msgspec.field(default_factory=Log)
     liquidations: Log[LiquidationStep] = msgspec.field(default_factory=Log)
+    equity: dict[str, list[EquityPoint]] = {}
+    """Account → samples of what it was worth; see `samples`."""
     trades: dict[int, list[Trade]] = {}
     """By product code."""
     candles: dict[int, list[Candle]] = {}

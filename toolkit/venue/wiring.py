@@ -22,6 +22,7 @@ MODULES: tuple[str, ...] = (
     "funding",
     "margins",
     "liquidation",
+    "samples",
     "treasury",
     "permissions",
     "builders",
