@@ -15,6 +15,7 @@ from ..products import Amount, decimal_text
 from ..protocol.info import ENDPOINTS
 from .delivery import UNSET, Delivery, Unset
 from .drive import Asynchronous, Flow, Synchronous, flow, part
+from .reading import Reader
 from .receipts import Receipt
 
 if TYPE_CHECKING:
@@ -173,13 +174,13 @@ class PermissionFlows:
         return rows, complete
 
     def _authorisations(self, account: str, builder: str | None, ended: bool) -> Flow[list[Mapping[str, Any]]]:
-        endpoint, found = ENDPOINTS["builder_agents"], []
+        endpoint, reader, found = ENDPOINTS["builder_agents"], Reader(self), []
         for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
             query = [("wallet", account), ("approveState", state), ("pageSize", str(BUILDER_PAGE))]
             query += [("includeExpired", "true")] if ended else []
             query += [("builder", builder)] if builder else []
-            reply = yield from self.info.ask(endpoint, tuple(query))
-            table = yield from self.info.frame(endpoint, [reply.body], False)
+            reply = yield from reader.ask(endpoint, tuple(query))
+            table = yield from reader.frame(endpoint, [reply.body], False)
             found += list(table.to_dict("records"))
         return found
 
@@ -235,9 +236,10 @@ class BuilderFlows:
         """
         import pandas as pd
 
+        builder = yield from self._session._account()
         pages: list[pd.DataFrame] = []
         for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
-            options = {"approve_state": state, "include_expired": ended, "page_size": BUILDER_PAGE}
+            options = {"builder": builder, "approve_state": state, "include_expired": ended, "page_size": BUILDER_PAGE}
             page = yield from part(self._session.info.builder_agents, **options)
             pages.append(page)
         return pages[0] if len(pages) == 1 else pd.concat(pages, ignore_index=True)
