@@ -454,6 +454,11 @@ def test_builder_agents(world: World) -> None:
     shown = world.builder.info.builder_agents(include_expired=True)
     assert shown["expires_at"].iloc[0] == pd.Timestamp(row["expiresAt"], unit="s", tz="UTC")
     assert len(world.builder.info.builder_agents()) == 0
+    mine = world.invitee.info.builder_agents(wallet=world.invitee.account, include_expired=True)
+    assert mine["builder"].tolist() == [world.builder.account]
+    status, envelope = world.get("/info/builder/agents")
+    assert (status, envelope["code"]) == (400, 40003)
+    assert envelope["message"].startswith("builder is required")
 
 
 def test_the_explorer_shows_every_transaction_and_block(world: World) -> None:
@@ -495,7 +500,7 @@ def minimal(world: World, endpoint: Endpoint) -> dict[str, Any]:
         "txHash": "0x" + "0" * 64,
         "blockHeight": 1,
     }
-    return {name: known[name] for name, param in endpoint.params.items() if param.required}
+    return {name: known[name] for name, param in endpoint.params.items() if param.required or name == "builder"}
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS.values(), ids=lambda endpoint: endpoint.name)

@@ -153,7 +153,7 @@ def from_rows(
     made = pd.DataFrame(columns, index=pd.RangeIndex(len(good)))
     for wire, values in kept.items():
         name = wire if wire not in made.columns else f"{wire} (wire)"
-        made[name] = pd.Series(values, dtype=object, index=made.index).convert_dtypes()
+        made[name] = pd.Series(values, dtype=object, index=made.index).astype(_fitting(values))
     return made
 
 
@@ -164,6 +164,16 @@ def _unknown(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, lis
         if row.keys() - known:
             names.update(dict.fromkeys(name for name in row if name not in known))
     return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _fitting(values: Sequence[Any]) -> Any:
+    """Return the dtype for a column that nobody declared: by what it holds, object where that is mixed."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int} and all(value is None or value in _INT64 for value in values):
+        return "Int64"
+    if kinds and kinds <= {int, float}:
+        return "float64"
+    return {frozenset({str}): "string", frozenset({bool}): "boolean"}.get(frozenset(kinds), object)
 
 
 def _sample(field: Field, values: Sequence[Any]) -> Any:

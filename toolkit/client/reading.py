@@ -62,7 +62,7 @@ class Reader:
         pairs: list[tuple[str, str]] = []
         for param in endpoint.params.values():
             value = given.get(param.name)
-            if value is None and param.fill == "account":
+            if value is None and param.fill == "account" and given.get(param.unless) is None:
                 value = (yield from self._session._account()) if param.required else self._session.account
             if value is None:
                 if param.required:

@@ -500,7 +500,13 @@ _DECLARED = (
         "Agent wallets authorised to a builder",
         BUILDER_AGENT,
         [
-            address("builder", "builder", "the builder's master wallet (required, or wallet is [L])", fill="account"),
+            address(
+                "builder",
+                "builder",
+                "the builder's master wallet (required, or wallet is [L])",
+                fill="account",
+                unless="wallet",
+            ),
             address("wallet", "wallet", "only this trader"),
             address("agent", "agent", "only this agent wallet"),
             choice("approveState", "approve_state", ("APPROVED", "REVOKED"), "only this state", default="APPROVED"),

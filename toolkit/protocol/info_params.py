@@ -32,7 +32,7 @@ class Param:
 
     Attributes: `wire` (name in the query), `name` (name in Python), `kind`, `about`, `required`, `default`, `low` and
     `high` (of integers), `choices`, `enum` (name in ENUMS), `fill` ("account": a session fills in its own),
-    `multiple` (of integers).
+    `multiple` (of integers), `unless` (another parameter that makes filling in needless).
     """
 
     wire: str
@@ -47,6 +47,7 @@ class Param:
     enum: str = ""
     fill: str = ""
     multiple: int = 1
+    unless: str = ""
 
     def needed(self) -> Param:
         """Return the same parameter, required."""
@@ -191,9 +192,9 @@ def text(wire: str, name: str, about: str, *, required: bool = False) -> Param:
     return Param(wire, name, "text", about, required)
 
 
-def address(wire: str, name: str, about: str, *, required: bool = False, fill: str = "") -> Param:
+def address(wire: str, name: str, about: str, *, required: bool = False, fill: str = "", unless: str = "") -> Param:
     """Declare a 0x address; it is read in any case of letters."""
-    return Param(wire, name, "address", about, required, fill=fill)
+    return Param(wire, name, "address", about, required, fill=fill, unless=unless)
 
 
 def txhash(wire: str, name: str, about: str, *, required: bool = False) -> Param:
