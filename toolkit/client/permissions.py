@@ -174,14 +174,15 @@ class PermissionFlows:
         return rows, complete
 
     def _authorisations(self, account: str, builder: str | None, ended: bool) -> Flow[list[Mapping[str, Any]]]:
-        endpoint, reader, found = ENDPOINTS["builder_agents"], Reader(self), []
+        endpoint, reader = ENDPOINTS["builder_agents"], Reader(self)
+        found: list[Mapping[str, Any]] = []
         for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
             query = [("wallet", account), ("approveState", state), ("pageSize", str(BUILDER_PAGE))]
             query += [("includeExpired", "true")] if ended else []
             query += [("builder", builder)] if builder else []
             reply = yield from reader.ask(endpoint, tuple(query))
             table = yield from reader.frame(endpoint, [reply.body], False)
-            found += list(table.to_dict("records"))
+            found += _records(table)
         return found
 
     def _known_builders(self, given: Iterable[str]) -> list[str]:
@@ -287,10 +288,14 @@ def _every(method: Any, size: int, **options: Any) -> Flow[list[Mapping[str, Any
     page = 1
     while True:
         table: pd.DataFrame = yield from part(method, page=page, page_size=size, **options)
-        rows += [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+        rows += _records(table)
         if len(table) < size:
             return rows
         page += 1
+
+
+def _records(table: pd.DataFrame) -> list[Mapping[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def _agent_status(row: Mapping[str, Any]) -> str:

@@ -146,9 +146,9 @@ def minute_candles(core: Core, listed: Product, start: int, end: int) -> Iterato
 
 
 def _past(core: Core, listed: Product, start: int, end: int) -> Iterator[Candle]:
-    from . import market
+    from .market import history
 
-    for bar in market.history(core, listed.code, start, end):
+    for bar in history(core, listed.code, start, end):
         yield Candle(*bar)
 
 
