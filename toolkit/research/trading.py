@@ -1,0 +1,595 @@
+"""Paper and live: the strategy of a backtest, unchanged, on a session: the local venue, Testnet or Mainnet.
+
+The runner polls: complete bars, fills, orders, funding and the wallet come from queries, so that a lost connection
+costs time and nothing else; trades and books come from the live feed, if the strategy wants them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time as clock_time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..errors import (
+    ExchangeError,
+    InputError,
+    LimitReached,
+    OutcomeUnknown,
+    ToolkitError,
+    TransportError,
+)
+from ..orders import Order
+from ..products import Product
+from .adapter import (
+    SessionContext,
+    fill_of,
+    funding_row,
+    order_rows,
+    payment_of,
+    records_of,
+    rows_of,
+    span_ms,
+    stamp,
+    utc,
+    whole,
+)
+from .results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, Results, frame
+from .strategy import Bar, Fill, Placed, Quotes, Strategy, StrategyLike, Trade, as_strategy
+from .strategy import overrides as does
+
+if TYPE_CHECKING:
+    from ..session import Session
+
+GRACE_MS = 300
+"""How long after its end a bar is asked for, so that its last trade is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What stops a run before worse happens. Amounts in USDC; None = no limit.
+
+    Attributes:
+        max_notional: largest sum of position notionals after an order, at the last price.
+        max_loss: largest fall of equity below its value at the start.
+        max_orders_per_minute: orders sent in any 60 s.
+        max_stale: seconds without a new bar beyond the bar's own length, or without any answer of the venue.
+    """
+
+    max_notional: float | None = None
+    max_loss: float | None = None
+    max_orders_per_minute: int | None = 60
+    max_stale: float | None = 30.0
+
+
+def paper(
+    strategy: StrategyLike,
+    symbols: Sequence[str] | None = None,
+    *,
+    interval: str | pd.Timedelta = "1m",
+    duration: str | pd.Timedelta = "1h",
+    clock: str = "manual",
+    step: str | pd.Timedelta | None = None,
+    seed: int = 7,
+    session: Session | None = None,
+    limits: Limits | None = None,
+    warm_up: int = 0,
+    close_at_end: bool = False,
+) -> Results:
+    """Run `strategy` on the local venue with its simulated market, and return the Results.
+
+    Parameters:
+        symbols: what it trades (default: `strategy.symbols`, else BTCUSDC). interval: length of its bars.
+        duration: how long. clock: "manual" runs through at once and deterministically, "real" in real time.
+        step: how far a manual clock goes between two looks at fills (default: a bar).
+        session: an existing session of a local venue; otherwise one is made with `seed`, and closed.
+        warm_up: bars of the past that are handed over first, with orders switched off.
+
+    Other parameters are those of `live`.
+    """
+    from ..session import connect
+
+    own = connect(clock=clock, seed=seed) if session is None else None
+    chosen = own if own is not None else session
+    assert chosen is not None
+    if chosen.venue is None:
+        raise InputError("paper() needs a session of the local venue in this process", field="session", rule="local")
+    try:
+        runner = Runner(chosen, strategy, symbols, interval, limits or Limits(), step=step, warm_up=warm_up)
+        runner.mode = "paper"
+        return runner.run(duration, close_at_end=close_at_end)
+    finally:
+        if own is not None:
+            own.close()
+
+
+def live(
+    strategy: StrategyLike,
+    session: Session,
+    symbols: Sequence[str] | None = None,
+    *,
+    limits: Limits,
+    interval: str | pd.Timedelta = "1m",
+    duration: str | pd.Timedelta | None = None,
+    dry_run: bool = False,
+    close_at_end: bool = False,
+    poll: float = 1.0,
+    warm_up: int = 0,
+    background: bool = False,
+) -> Results | Runner:
+    """Run `strategy` against the environment of `session` until `duration` is over, a limit stops it, or you do.
+
+    Parameters:
+        limits: what stops it; `Limits(max_notional=…, max_loss=…)` must be given, None inside is allowed.
+        duration: None = until stopped. poll: seconds between two looks.
+        dry_run: check and note orders, but send none.
+        close_at_end: close the positions of its symbols when it ends, for whatever reason.
+        background: return a Runner at once, whose `kill()` stops it and `results()` tells how it went.
+
+    However it ends, open orders of its symbols are cancelled, and what is left open is said. Interrupting the cell ends
+    it in the same way, and the Results are returned. Errors of the strategy end it so too, and are raised then.
+    """
+    runner = Runner(session, strategy, symbols, interval, limits, poll=poll, warm_up=warm_up, dry_run=dry_run)
+    runner.mode = "live"
+    if not background:
+        return runner.run(duration, close_at_end=close_at_end)
+    runner.start(duration, close_at_end=close_at_end)
+    return runner
+
+
+class Runner:
+    """One run of a strategy on a session. Made by `live` and `paper`.
+
+    Attributes: `ctx`, `strategy` (the running copy), `notes` (what happened, as in `Results.events`), `still_open`
+    (what was left open at the end, in words), `error` (what a run in the background ended with).
+    """
+
+    mode = "live"
+
+    def __init__(
+        self,
+        session: Session,
+        strategy: StrategyLike,
+        symbols: Sequence[str] | None,
+        interval: str | pd.Timedelta,
+        limits: Limits,
+        *,
+        poll: float = 1.0,
+        step: str | pd.Timedelta | None = None,
+        warm_up: int = 0,
+        dry_run: bool = False,
+    ) -> None:
+        self.session = session
+        self.strategy: Strategy = as_strategy(strategy)
+        self.symbols = tuple(symbols or self.strategy.symbols or ("BTCUSDC",))
+        self.interval = span_ms(interval)
+        self.step = span_ms(step) if step is not None else self.interval
+        self.limits = limits
+        self.poll = poll
+        self.warm_up = warm_up
+        self.dry_run = dry_run
+        self.notes: list[tuple[int, str, str, str]] = []
+        self.still_open: list[str] = []
+        self.error: BaseException | None = None
+        self.products: dict[str, Product] = {symbol: session.product(symbol) for symbol in self.symbols}
+        self.sizes = dict.fromkeys(self.symbols, 0)
+        """Signed position of each symbol, steps."""
+        self.wallet = (float("nan"), float("nan"))
+        """(equity, balance) when last asked."""
+        self.placed: list[Placed] = []
+        self.sent: deque[int] = deque()
+        """When orders were sent in the last minute, ms."""
+        self.trading = False
+        self.ctx = SessionContext(self)
+        self._manual = session.venue is not None and not session.venue.clock.runs
+        self._kill = threading.Event()
+        self._close = False
+        self._thread: threading.Thread | None = None
+        self._results: Results | None = None
+        self._opened: dict[str, int] = {}
+        self._seen_fills: set[str] = set()
+        self._seen_funding: set[str] = set()
+        self._fresh: deque[Fill] = deque()
+        self._feed: deque[Trade | Quotes] = deque()
+        self._lives: list[Any] = []
+        self._curve: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
+        self._answered = 0
+        self._warned = ""
+
+    # running
+
+    def now(self) -> int:
+        """Return the venue's time where it is in this process, else this machine's, Unix ms."""
+        venue = self.session.venue
+        return venue.now_ms() if venue is not None else clock_time.time_ns() // 1_000_000
+
+    def run(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> Results:
+        """Run until the end and return the Results; see `live`."""
+        self._close = close_at_end
+        reason, kind = "the time is over", "END"
+        try:
+            self._begin()
+            until = None if duration is None else self._started + span_ms(duration)
+            while not self._kill.is_set():
+                if self.ctx.stopped:
+                    reason, kind = self.ctx.stopped, "STOP"
+                    break
+                if until is not None and self.now() >= until:
+                    break
+                self._wait(until)
+                self._look()
+            else:
+                reason, kind = "the kill switch was pulled", "KILL"
+        except LimitReached as limit:
+            reason, kind = str(limit), "LIMIT"
+        except KeyboardInterrupt:
+            reason, kind = "interrupted", "INTERRUPT"
+        except BaseException as failure:
+            failure.add_note(f"in {self.strategy.name} at {pd.Timestamp(self.now(), unit='ms', tz='UTC')}")
+            self._end("ERROR", f"{type(failure).__name__}: {failure}")
+            raise
+        self._results = self._end(kind, reason)
+        return self._results
+
+    def start(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> None:
+        """Run in a thread of its own."""
+
+        def work() -> None:
+            try:
+                self.run(duration, close_at_end=close_at_end)
+            except BaseException as failure:
+                self.error = failure
+
+        self._thread = threading.Thread(target=work, name=f"toolkit-{self.strategy.name}", daemon=True)
+        self._thread.start()
+
+    def kill(self, *, close: bool | None = None, timeout: float = 30.0) -> None:
+        """Stop the run: cancel its orders and, with `close`, its positions. Returns when that is done."""
+        if close is not None:
+            self._close = close
+        self._kill.set()
+        if self._thread is not None:
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                raise LimitReached(f"the run did not end within {timeout:g} s", limit="timeout")
+
+    def results(self) -> Results:
+        """Return the Results of a run that has ended. Raises what it ended with, or ToolkitError while it runs."""
+        if self.error is not None:
+            raise self.error
+        if self._results is None:
+            raise ToolkitError("the run has not ended; kill() it, or wait")
+        return self._results
+
+    def _begin(self) -> None:
+        self._started = self._answered = self.ctx.now = self.now()
+        for row in rows_of(self.session.positions()):
+            if row.symbol in self.sizes:
+                steps = round(float(row.size) / float(self.products[str(row.symbol)].step_size))
+                self.sizes[str(row.symbol)] = steps if row.side == "LONG" else -steps
+        self._read_wallet()
+        self.first_equity = self.wallet[0]
+        edge = self._started // self.interval * self.interval
+        self._opened = dict.fromkeys(self.symbols, edge)
+        self._open_feed()
+        if self.warm_up:
+            self.strategy.on_start(self.ctx)
+            self._opened = dict.fromkeys(self.symbols, edge - self.warm_up * self.interval)
+            self._bars(edge)
+            self._opened = dict.fromkeys(self.symbols, edge)
+            self.ctx.now = self._started
+            self.trading = True
+        else:
+            self.trading = True
+            self.strategy.on_start(self.ctx)
+        self._sample(self._started)
+
+    def _wait(self, until: int | None) -> None:
+        """Let time pass to the next look."""
+        if not self._manual:
+            self._kill.wait(self.poll)
+            return
+        venue = self.session.venue
+        assert venue is not None
+        target = self.now() // self.step * self.step + self.step
+        venue.advance(until=min(target, until) if until is not None else target)
+
+    def _look(self) -> None:
+        """Ask for everything that is new and tell the strategy, in the order in which it happened."""
+        try:
+            self.ctx.now = self.now()
+            self._deliver_feed()
+            self._read_orders()
+            self._deliver_fills()
+            self._read_wallet()
+            self._funding()
+            self._bars(self.now() - (0 if self._manual else GRACE_MS))
+            self._answered = self.now()
+        except TransportError as failure:
+            self._note("TRANSPORT", "", str(failure))
+        self._check_limits()
+
+    # what is new
+
+    def _bars(self, until: int) -> None:
+        """Hand over every bar that is complete at `until`, by time and symbol."""
+        known: list[tuple[int, int, Bar]] = []
+        for number, symbol in enumerate(self.symbols):
+            start = self._opened[symbol]
+            end = until // self.interval * self.interval
+            if end <= start:
+                continue
+            length = pd.Timedelta(self.interval, unit="ms")
+            table = self.session.klines(symbol, length, utc(start), utc(end), closed=True, fill=True, progress=False)
+            for row in rows_of(table):
+                opened = stamp(row.Index)
+                if start <= opened < end and row.close == row.close:
+                    values = (float(value) for value in (row.open, row.high, row.low, row.close, row.volume))
+                    bar = Bar(symbol, opened, opened + self.interval, *values)
+                    known.append((bar.closed, number, bar))
+            if known and known[-1][2].symbol == symbol:
+                self._opened[symbol] = known[-1][0]
+        known.sort(key=lambda item: item[:2])
+        for _, _, bar in known:
+            self.ctx.history[bar.symbol].append(bar)
+            self.ctx.prices[bar.symbol] = bar.close
+        for closed, _, bar in known:
+            self.ctx.now = max(self.ctx.now, closed)
+            self.strategy.on_bar(self.ctx, bar)
+            self._sample(closed)
+            if self.ctx.stopped:
+                return
+
+    def _read_orders(self) -> None:
+        """Bring the orders that have not ended, the fills and the positions up to date."""
+        if any(not placed.done for placed in self.placed):
+            table = self.session.orders(start=utc(self._started), progress=False)
+            states = {whole(row.client_order_id): row for row in rows_of(table)}
+            for placed in self.placed:
+                row = states.get(placed.cl_ord_id)
+                if row is not None and not placed.done:
+                    placed.order_id, placed.state = int(row.order_id), str(row.status)
+                    placed.filled = float(row.filled)
+        for row in rows_of(self.session.fills(start=utc(self._started), progress=False)):
+            if str(row.id) in self._seen_fills:
+                continue
+            self._seen_fills.add(str(row.id))
+            if row.symbol not in self.sizes:
+                continue
+            steps = round(float(row.quantity) / float(self.products[str(row.symbol)].step_size))
+            buys = str(row.side).startswith("BUY")
+            self.sizes[str(row.symbol)] += steps if buys else -steps
+            self._fresh.append(fill_of(row, buys))
+
+    def _deliver_fills(self) -> None:
+        while self._fresh:
+            self.strategy.on_fill(self.ctx, self._fresh.popleft())
+
+    def _funding(self) -> None:
+        for row in rows_of(self.session.funding_payments(start=utc(self._started), progress=False)):
+            if str(row.id) in self._seen_funding or row.symbol not in self.sizes:
+                continue
+            self._seen_funding.add(str(row.id))
+            self.strategy.on_funding(self.ctx, payment_of(row, self.ctx.prices.get(str(row.symbol), float("nan"))))
+
+    def _read_wallet(self) -> None:
+        table = self.session.wallet_balances()
+        if len(table):
+            self.wallet = float(table["equity"].iloc[0]), float(table["balance"].iloc[0])
+
+    def _open_feed(self) -> None:
+        for symbol in self.symbols:
+            if does(self.strategy, "on_trade"):
+                self._listen(self.session.stream.trades(symbol), self._trades_of(symbol))
+            if does(self.strategy, "on_book"):
+                self._listen(self.session.stream.order_book(symbol), self._book_of(symbol))
+
+    def _listen(self, thing: Any, callback: Callable[[Any], None]) -> None:
+        thing.on_update(callback)
+        self._lives.append(thing)
+
+    def _trades_of(self, symbol: str) -> Callable[[Any], None]:
+        def keep(update: Any) -> None:
+            if update.kind != "snapshot":
+                for item in update.items:
+                    moment = int(item.time.timestamp() * 1000)
+                    self._feed.append(Trade(symbol, moment, str(item.side), float(item.price), float(item.quantity)))
+
+        return keep
+
+    def _book_of(self, symbol: str) -> Callable[[Any], None]:
+        def keep(update: Any) -> None:
+            book = update.live
+            bids = tuple((float(price), float(quantity)) for price, quantity in book.bids)
+            asks = tuple((float(price), float(quantity)) for price, quantity in book.asks)
+            self._feed.append(Quotes(symbol, self.now(), bids, asks))
+
+        return keep
+
+    def _deliver_feed(self) -> None:
+        while self._feed:
+            item = self._feed.popleft()
+            if isinstance(item, Trade):
+                self.ctx.prices[item.symbol] = item.price
+                self.strategy.on_trade(self.ctx, item)
+            else:
+                self.strategy.on_book(self.ctx, item)
+            if self.ctx.stopped:
+                self._feed.clear()
+
+    # orders and limits
+
+    def send(self, order: Order) -> Placed:
+        """Check the limits, send an order, and return what became of it."""
+        placed = Placed(order, order.cl_ord_id or 0)
+        if not self.trading:
+            placed.state, placed.reason = "REJECTED", "the run is warming up or has ended; nothing is sent"
+            return placed
+        self._check_order(order)
+        if self.dry_run:
+            failures = order.failures(self.products[str(order.symbol)])
+            placed.state = "REJECTED" if failures else "CANCELED"
+            placed.reason = failures[0].message if failures else "dry run: not sent"
+            self._note("DRY_RUN", str(order.symbol), order.describe() + (f": {placed.reason}" if failures else ""))
+            return placed
+        self.sent.append(self.now())
+        self.placed.append(placed)
+        try:
+            receipt = self.session.place(order)
+            placed.cl_ord_id = receipt.cl_ord_id or placed.cl_ord_id
+            placed.order_id = receipt.order_id or 0
+            placed.state = "NEW"
+        except OutcomeUnknown as unknown:
+            placed.state, placed.reason = "UNKNOWN", str(unknown)
+            self._note("UNKNOWN", str(order.symbol), f"{order.describe()}: {unknown}")
+        except (InputError, ExchangeError) as refused:
+            placed.state, placed.reason = "REJECTED", str(refused)
+            self._note("REJECTED", str(order.symbol), f"{order.describe()}: {refused}")
+            self.strategy.on_reject(self.ctx, placed)
+            return placed
+        self._read_orders()
+        return placed
+
+    def _check_order(self, order: Order) -> None:
+        limits, now = self.limits, self.now()
+        while self.sent and self.sent[0] <= now - 60_000:
+            self.sent.popleft()
+        if limits.max_orders_per_minute is not None and len(self.sent) >= limits.max_orders_per_minute:
+            raise LimitReached(
+                f"{len(self.sent)} orders in the last minute; the limit is {limits.max_orders_per_minute}",
+                limit="max_orders_per_minute",
+            )
+        symbol = str(order.symbol)
+        if symbol not in self.products:
+            raise InputError(
+                f"{symbol} is not in this run; it has {', '.join(self.symbols)}", field="symbol", value=symbol
+            )
+        if limits.max_notional is None or order.reduce_only:
+            return
+        reach = 0.0
+        for name, steps in self.sizes.items():
+            size = steps * float(self.products[name].step_size) + self.ctx.underway(name)
+            if name == symbol:
+                size += float(order.quantity) * (1 if order.side.startswith("BUY") else -1)
+            price = self.ctx.prices.get(name, float("nan"))
+            if price != price:
+                price = float(order.price) if name == symbol and order.price else self._last_price(name)
+            reach += abs(size) * price
+        if reach > limits.max_notional:
+            raise LimitReached(
+                f"{order.describe()} would bring positions to {reach:,.2f} USDC; max_notional is {limits.max_notional:,.2f}",
+                limit="max_notional",
+            )
+
+    def _last_price(self, symbol: str) -> float:
+        end = self.now()
+        table = self.session.klines(symbol, "1m", utc(end - 3_600_000), utc(end), progress=False)
+        return float(table["close"].iloc[-1]) if len(table) else float("nan")
+
+    def _check_limits(self) -> None:
+        limits = self.limits
+        equity = self.wallet[0]
+        if limits.max_loss is not None and equity == equity and self.first_equity - equity > limits.max_loss:
+            raise LimitReached(
+                f"equity fell by {self.first_equity - equity:,.2f} USDC; the limit is {limits.max_loss:,.2f}",
+                limit="max_loss",
+            )
+        if limits.max_stale is None:
+            return
+        newest = min(self._opened.values())
+        quiet = (self.now() - max(newest + self.interval, self._started)) / 1000
+        silent = (self.now() - self._answered) / 1000
+        if max(quiet, silent) > limits.max_stale:
+            what = f"no new bar for {quiet:,.0f} s" if quiet > limits.max_stale else f"no answer for {silent:,.0f} s"
+            raise LimitReached(f"{what}; the limit is {limits.max_stale:,.0f} s", limit="max_stale")
+
+    # the end
+
+    def _end(self, kind: str, reason: str) -> Results:
+        """Cancel, perhaps close, say what is open, and gather the results."""
+        self._note(kind, "", reason)
+        self.trading = self.trading and kind in ("END", "STOP")
+        for thing in self._lives:
+            thing.close()
+        self._attempt("on_stop", lambda: self.strategy.on_stop(self.ctx))
+        self.trading = False
+        if not self.dry_run:
+            for symbol in self.symbols:
+                self._attempt(f"cancelling in {symbol}", lambda symbol=symbol: self.session.cancel_all(symbol))  # type: ignore[misc]
+            if self._close:
+                self._attempt("closing", self._close_positions)
+        self._attempt("reading orders", self._read_orders)
+        self._attempt("reading the wallet", self._read_wallet)
+        self._sample(self.now())
+        self._attempt("asking what is open", self._ask_what_is_open)
+        if self.still_open or kind not in ("END", "STOP"):
+            open_text = "; ".join(self.still_open) or "nothing is open"
+            print(f"{self.strategy.name} ended ({reason}). Still open: {open_text}")
+        return self._gather()
+
+    def _attempt(self, what: str, act: Callable[[], Any]) -> None:
+        """Do one step of the end; what goes wrong is noted and the others still happen."""
+        try:
+            act()
+        except (ToolkitError, KeyboardInterrupt) as failure:
+            self._note("PROBLEM", "", f"{what}: {type(failure).__name__}: {failure}")
+            self.still_open.append(f"unknown, because {what} failed")
+
+    def _close_positions(self) -> None:
+        held = self.session.positions()
+        for symbol in self.symbols:
+            if (held["symbol"] == symbol).any():
+                self.session.close_position(symbol)
+
+    def _ask_what_is_open(self) -> None:
+        for row in rows_of(self.session.positions()):
+            if row.symbol in self.sizes:
+                self.still_open.append(f"{row.side} {row.size:g} {row.symbol}")
+        for row in rows_of(self.session.orders(open=True)):
+            if row.symbol in self.sizes:
+                self.still_open.append(f"order {row.order_id} {row.side} {row.remaining:g} {row.symbol}")
+        if self.still_open:
+            self._note("OPEN", "", "; ".join(self.still_open))
+
+    def _note(self, kind: str, symbol: str, text: str) -> None:
+        if kind == "TRANSPORT" and text == self._warned:
+            return
+        self._warned = text if kind == "TRANSPORT" else ""
+        self.notes.append((self.now(), kind, symbol, text))
+
+    def _sample(self, moment: int) -> None:
+        self._curve.append((moment, *self.wallet, dict(self.sizes), dict(self.ctx.prices)))
+
+    def _gather(self) -> Results:
+        """Return the Results from what the venue says now."""
+        begun = utc(self._started)
+        by_time = {sample[0]: sample for sample in self._curve}
+        index = pd.DatetimeIndex(pd.to_datetime(list(by_time), unit="ms", utc=True).as_unit("ms"), name="time")
+        rows = list(by_time.values())
+        equity = pd.DataFrame(
+            [(value, cash, value - cash) for _, value, cash, _, _ in rows], index=index, columns=list(EQUITY)
+        )
+        sizes = pd.DataFrame([held for _, _, _, held, _ in rows], index=index, columns=list(self.symbols))
+        steps = [float(product.step_size) for product in self.products.values()]
+        marks = pd.DataFrame([prices for *_, prices in rows], index=index, columns=list(self.symbols))
+        fills = self.session.fills(start=begun, progress=False)
+        orders = self.session.orders(start=begun, progress=False)
+        paid = self.session.funding_payments(start=begun, progress=False)
+        reasons = {placed.order_id: placed.reason for placed in self.placed}
+        return Results(
+            self.strategy.name,
+            equity.astype(EQUITY),
+            sizes * steps,
+            marks.astype("float64").ffill().bfill(),
+            fills=frame({name: fills[name] for name in FILLS}, FILLS),
+            orders=frame(order_rows(orders, reasons), ORDERS),
+            funding=frame([funding_row(row) for row in rows_of(paid)], FUNDING),
+            events=frame(self.notes, EVENTS),
+            records=records_of(self.ctx),
+            params=self.strategy.params,
+            settings={"mode": self.mode, "environment": self.session.environment.name, "dry_run": self.dry_run},
+        )
