@@ -9,12 +9,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _LAZY: dict[str, str] = {
+    "Limits": "trading",
     "Recording": "recording",
     "Results": "results",
     "Strategy": "strategy",
     "backtest": "simulate",
     "compare": "results",
+    "live": "trading",
+    "paper": "trading",
     "record": "recorder",
+    "replay": "replaying",
     "sweep": "sweeps",
     "vectorised": "arrays",
     "vectorised_many": "arrays",
@@ -27,14 +31,17 @@ _MODULES = frozenset({"indicators", "metrics", "models"})
 __all__ = sorted([*_LAZY, *_MODULES])
 
 if TYPE_CHECKING:
-    from . import metrics
+    from . import indicators, metrics, models
     from .arrays import vectorised, vectorised_many
     from .recorder import record
     from .recording import Recording
+    from .replaying import replay
     from .results import Results, compare
+    from .simulate import backtest
     from .splits import walk_forward
     from .strategy import Strategy
     from .sweeps import sweep
+    from .trading import Limits, live, paper
 
 
 def __getattr__(name: str) -> Any:

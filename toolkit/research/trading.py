@@ -199,6 +199,7 @@ class Runner:
         self._curve: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self._answered = 0
         self._warned = ""
+        self._funding_due = 0
 
     # running
 
@@ -306,9 +307,11 @@ class Runner:
             self._read_orders()
             self._deliver_fills()
             self._read_wallet()
-            self._funding()
+            if self._funding_due <= self.now():
+                self._funding()
+                self._funding_due = self._next_funding()
             self._bars(self.now() - (0 if self._manual else GRACE_MS))
-            self._answered = self.now()
+            self._answered, self._warned = self.now(), ""
         except TransportError as failure:
             self._note("TRANSPORT", "", str(failure))
         self._check_limits()
@@ -340,7 +343,8 @@ class Runner:
         for closed, _, bar in known:
             self.ctx.now = max(self.ctx.now, closed)
             self.strategy.on_bar(self.ctx, bar)
-            self._sample(closed)
+            if self.trading:
+                self._sample(closed)
             if self.ctx.stopped:
                 return
 
@@ -368,6 +372,11 @@ class Runner:
     def _deliver_fills(self) -> None:
         while self._fresh:
             self.strategy.on_fill(self.ctx, self._fresh.popleft())
+
+    def _next_funding(self) -> int:
+        """Return the first moment at which a settlement after the last look can be seen."""
+        every = [product.funding_interval * 1000 for product in self.products.values()]
+        return min(self._answered // length * length + length for length in every)
 
     def _funding(self) -> None:
         for row in rows_of(self.session.funding_payments(start=utc(self._started), progress=False)):
@@ -404,13 +413,16 @@ class Runner:
     def _book_of(self, symbol: str) -> Callable[[Any], None]:
         def keep(update: Any) -> None:
             book = update.live
-            bids = tuple((float(price), float(quantity)) for price, quantity in book.bids)
-            asks = tuple((float(price), float(quantity)) for price, quantity in book.asks)
+            bids = tuple((float(price), float(quantity)) for price, quantity in book.bids())
+            asks = tuple((float(price), float(quantity)) for price, quantity in book.asks())
             self._feed.append(Quotes(symbol, self.now(), bids, asks))
 
         return keep
 
     def _deliver_feed(self) -> None:
+        for thing in self._lives:
+            if thing.errors:
+                raise thing.errors[0]
         while self._feed:
             item = self._feed.popleft()
             if isinstance(item, Trade):
@@ -481,7 +493,8 @@ class Runner:
             reach += abs(size) * price
         if reach > limits.max_notional:
             raise LimitReached(
-                f"{order.describe()} would bring positions to {reach:,.2f} USDC; max_notional is {limits.max_notional:,.2f}",
+                f"{order.side} {symbol} would bring positions to {reach:,.2f} USDC; "
+                f"the limit is {limits.max_notional:,.2f}",
                 limit="max_notional",
             )
 

@@ -1,14 +1,17 @@
-"""Replay: recorded or computed bars as the venue's market, through a house that trades with everybody else.
+"""Replay: recorded or computed prices as the venue's market.
 
-Bars tell prices, not books. A house account with deep pockets stands for all other traders: it quotes around the price
-of the moment, and trades with resting orders that the price has reached.
+`Replay` makes them the index that the simulated market's participants quote around, on a whole venue. `House` is the
+leaner way of a backtest: an account with deep pockets that stands for all other traders, quotes around the price of
+the moment, and trades with resting orders that the price has reached.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from . import ledger, lifecycle, matching
+from . import ledger, lifecycle, market, matching
 from .core import Core
 from .positions import position_of
 from .state import GTC, IOC, LIMIT, Order, Position
@@ -30,6 +33,43 @@ class Shape(NamedTuple):
     low: int
     close: int
     volume: int
+
+
+class Track(NamedTuple):
+    """The price of one product over time: increasing times in ms, prices in ticks; a straight line in between."""
+
+    times: Sequence[int]
+    ticks: Sequence[int]
+
+    def at(self, time: int) -> int:
+        """Return the price at a time; before the first and after the last it stands."""
+        right = bisect_right(self.times, time)
+        if right == 0:
+            return self.ticks[0]
+        if right == len(self.times):
+            return self.ticks[-1]
+        before, after = self.times[right - 1], self.times[right]
+        low, high = self.ticks[right - 1], self.ticks[right]
+        return low + (high - low) * (time - before) // (after - before)
+
+
+class Replay:
+    """Tracks as the oracle's source; products without one keep the simulated index.
+
+    The data is not part of the venue's state: after `revert` or `load`, `attach` it again.
+    """
+
+    def __init__(self, tracks: Mapping[int, Track]) -> None:
+        self.tracks = dict(tracks)
+
+    def __call__(self, core: Core, code: int, time: int) -> tuple[int, int]:
+        """Return the oracle price in ticks (see `prices`), and 0 for the price of other venues."""
+        track = self.tracks.get(code)
+        return (track.at(time), 0) if track is not None else market.index_price(core, code, time)
+
+    def attach(self, core: Core) -> None:
+        """Take over from the next prices on."""
+        core.desk.source = self
 
 
 class House:
