@@ -89,7 +89,7 @@ def test_a_recording_is_replayed(session: Any, tmp_path: Path) -> None:
         going = replay(other, tmp_path / "tape")
         assert going.symbols == (BTC,)
         other.venue.advance(until=going.end.to_pydatetime())
-        recorded = session.venue.core.history if False else session.venue.core.state.markets[1].last
+        recorded = session.venue.core.state.markets[1].last
         assert other.venue.core.state.markets[1].oracle == pytest.approx(recorded, rel=0.002)
 
 

@@ -1,4 +1,4 @@
-"""Replay a recording, or any bars, as the market of a local venue: its participants quote around the recorded prices."""
+"""Replay a recording, or any bars, as the market of a local venue: its participants quote around those prices."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def replay(
 
     Raises InputError for symbols that the venue does not list, or a venue without its simulated market.
     """
-    where: LocalVenue | None = getattr(venue, "venue", venue)
+    where: LocalVenue | None = getattr(venue, "venue", venue)  # type: ignore[arg-type]
     if where is None:
         raise InputError("replay() needs a local venue in this process", field="venue", rule="local")
     series = _bars(data, interval)
@@ -95,9 +95,10 @@ def _bars(data: Any, interval: str | pd.Timedelta) -> dict[str, Bars]:
     if isinstance(data, str) or hasattr(data, "__fspath__"):
         data = Recording(data)
     if isinstance(data, Recording):
-        data = {symbol: data.bars(symbol, interval) for symbol in data.symbols}
-        data = {symbol: table for symbol, table in data.items() if len(table)}
-    return read_bars(data, interval=None if len(data) > 1 or isinstance(data, dict) else interval)
+        seconds = round(pd.Timedelta(interval).total_seconds())
+        found = {symbol: data.bars(symbol, seconds) for symbol in data.symbols}
+        return read_bars({symbol: table for symbol, table in found.items() if len(table)}, interval=interval)
+    return read_bars(data)
 
 
 def _tracks(core: Core, series: dict[str, Bars], shift: int, path: Path) -> dict[int, Track]:
