@@ -31,7 +31,7 @@ function render({ model, el }) {
       const one = picked === null ? list[list.length - 1] : list[picked];
       const places = view.places || 0;
       const text = (value) => value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
-      put(readout, one ? `${clock(one[0], true)}  O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
+      put(readout, one ? `${clock(one[0], true)} O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
       canvas.setAttribute("aria-label", `${list.length} candles of ${view.symbol}; last close ${view.last}, ${view.change} in the window. Arrow keys read single candles.`);
       chart(canvas, list, picked, places, getComputedStyle(root));
     };
@@ -85,7 +85,7 @@ function chart(canvas, list, picked, places, style) {
   const body = Math.max(1, Math.min(12, step * 0.68));
   pen.font = "11px " + (color("--tk-mono") || "monospace");
   pen.lineWidth = 1;
-  for (const price of ticks(low - margin, high + margin, Math.max(2, Math.floor(plot.height / 44)))) {
+  for (const price of ticks(low - margin, high + margin, Math.max(2, Math.floor(plot.height / 34)))) {
     pen.strokeStyle = color("--tk-line");
     line(pen, 0, y(price), plot.width, y(price));
     pen.fillStyle = text;
@@ -143,7 +143,7 @@ function line(pen, x, y, toX, toY) {
 function ticks(low, high, count) {
   const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw) || raw;
+  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= raw) || raw;
   const made = [];
   for (let value = Math.ceil(low / step) * step; value <= high; value += step) made.push(value);
   return made;

@@ -32,20 +32,19 @@ class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
         self.trades = Trades(session, self.symbol)
         self.account = Account(session)
         self.blotter = Blotter(session)
-        layout = ipywidgets.Layout
-        middle = ipywidgets.VBox([self.candles, self.blotter], layout=layout(flex="3 1 420px", min_width="0"))
-        left = ipywidgets.VBox([self.ticket, self.account], layout=layout(flex="1 1 320px", min_width="0"))
-        right = ipywidgets.VBox([self.order_book, self.trades], layout=layout(flex="1 1 280px", min_width="0"))
-        row = layout(display="flex", flex_flow="row wrap", align_items="flex-start", width="100%")
+        left = _column([self.ticket], "1 1 300px")
+        middle = _column([self.candles, self.trades], "3 1 360px")
+        right = _column([self.order_book, self.account], "1 1 270px")
+        row = ipywidgets.Layout(display="flex", flex_flow="row wrap", align_items="flex-start", width="100%")
         columns = ipywidgets.HBox([left, middle, right], layout=row)
         self._boxes = (columns, left, middle, right)
-        super().__init__([columns])
+        super().__init__([columns, self.blotter])
         self.add_class("tk-dashboard")
 
     @property
     def panels(self) -> tuple[Panel, ...]:
         """The parts."""
-        return (self.ticket, self.account, self.candles, self.blotter, self.order_book, self.trades)
+        return (self.ticket, self.candles, self.trades, self.order_book, self.account, self.blotter)
 
     def refresh(self) -> None:
         """Bring all parts up to date now."""
@@ -74,3 +73,7 @@ class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
         data, metadata = made if isinstance(made, tuple) else (made or {}, {})
         html = "".join(panel._repr_mimebundle_()[0]["text/html"] for panel in self.panels)
         return {**data, "text/plain": repr(self), "text/html": f"<div>{html}</div>"}, metadata
+
+
+def _column(parts: list[Panel], flex: str) -> ipywidgets.VBox:
+    return ipywidgets.VBox(parts, layout=ipywidgets.Layout(flex=flex, min_width="0"))

@@ -1,0 +1,95 @@
+"""A JupyterLab of its own on loopback, with settings, runtime files and notebooks in one directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, Queue
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+START_SECONDS = 60
+STOP_SECONDS = 15
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/lab")
+_NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3", "display_name": ""}}}
+_SETTINGS = {
+    "notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    "themes": {"theme": "JupyterLab Light"},
+}
+
+
+def notebook(path: Path, *cells: str) -> None:
+    """Write a notebook of code cells."""
+    made = [
+        {
+            "cell_type": "code",
+            "id": f"cell-{place}",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+            "source": one,
+        }
+        for place, one in enumerate(cells)
+    ]
+    path.write_text(json.dumps({**_NOTEBOOK, "cells": made}), encoding="utf-8")
+
+
+@contextmanager
+def lab(directory: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
+    """Run JupyterLab on the notebooks of a directory; gives the address of the directory with its token."""
+    settings = directory / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    for name, content in {**_SETTINGS, "themes": {"theme": theme}}.items():
+        (settings / f"{name}.jupyterlab-settings").write_text(json.dumps(content), encoding="utf-8")
+    token = secrets.token_hex(16)
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--port=0", "--allow-root"),
+        *(f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={directory}", "--ServerApp.port_retries=0"),
+    ]
+    here = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_DATA_DIR": "data"}
+    environment = {
+        **os.environ,
+        **{name: str(directory / place) for name, place in here.items()},
+        "JUPYTERLAB_SETTINGS_DIR": str(directory / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(directory / "workspaces"),
+        "IPYTHONDIR": str(directory / "ipython"),
+        "PYTHONPATH": str(ROOT),
+    }
+    process = subprocess.Popen(
+        command, cwd=directory, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        port = _port(process)
+        yield f"http://127.0.0.1:{port}/lab/tree/{{name}}?token={token}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_SECONDS)
+
+
+def _port(process: subprocess.Popen[str]) -> int:
+    """Read what the server says until it tells its address; go on reading, so that it never waits for us."""
+    found: Queue[int] = Queue()
+
+    def read() -> None:
+        assert process.stderr is not None
+        with process.stderr:
+            for line in process.stderr:
+                if match := _ADDRESS.search(line):
+                    found.put(int(match.group(1)))
+
+    threading.Thread(target=read, name="lab-output", daemon=True).start()
+    try:
+        return found.get(timeout=START_SECONDS)
+    except Empty:
+        raise RuntimeError(f"JupyterLab did not start within {START_SECONDS} s") from None

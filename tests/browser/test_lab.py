@@ -1,0 +1,47 @@
+"""The widgets in true JupyterLab: its kernel, its widget manager, its themes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.lab import lab, notebook
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CELL = """
+import toolkit
+session = toolkit.connect(clock="manual")
+session.venue.advance("30m")
+dashboard = session.dashboard("BTCUSDC")
+dashboard
+"""
+
+
+@pytest.mark.timeout(180)
+def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Path) -> None:
+    notebook(tmp_path / "first.ipynb", CELL.strip())
+    with lab(tmp_path, "JupyterLab Dark") as address:
+        context = browser.new_context(viewport={"width": 1500, "height": 1000})
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(address.format(name="first.ipynb"))
+        page.locator(".jp-Cell .cm-content").first.click()
+        page.get_by_text("Python 3", exact=False).first.wait_for()
+        page.keyboard.press("Control+Enter")
+        ticket = page.get_by_role("region", name="Order · BTCUSDC")
+        ticket.get_by_label("Price (USDC)").fill("62000.05")
+        ticket.get_by_label("Quantity, in BTC").fill("0.02")
+        ticket.get_by_text("is not a multiple of tickSize 0.1").wait_for()
+        ticket.get_by_text("Market", exact=True).click()
+        ticket.get_by_role("button", name="Review buy order").click()
+        ticket.get_by_role("button", name="Sign and buy").click()
+        ticket.get_by_text("filled: 0.02 at").wait_for()
+        blotter = page.get_by_role("region", name="Positions and orders")
+        blotter.get_by_role("cell", name="▲ long").wait_for()
+        assert page.evaluate("getComputedStyle(document.querySelector('.tk')).backgroundColor") != "rgb(255, 255, 255)"
+        page.screenshot(path=tmp_path / "lab.png")
+        context.close()
