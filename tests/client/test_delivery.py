@@ -321,6 +321,45 @@ def test_an_old_action_that_never_expires_is_not_sent_again_by_itself() -> None:
     assert receipt.state is State.ACCEPTED
 
 
+def test_a_shared_ledger_never_sends_bytes_to_another_environment(tmp_path: Path) -> None:
+    path, here, there = tmp_path / "intents.db", FakeVenue(["lost"] * 3), FakeVenue()
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(session(here, ledger=path))
+    other = session(there, ledger=path, environment="mainnet", confirm=True)
+    assert list(other.intents()["environment"]) == ["testnet"]
+    assert other.resolve() == []
+    assert there.bodies == []
+    (receipt,) = session(here, ledger=path).resolve()
+    assert receipt.state is State.ACCEPTED
+
+
+def test_while_the_venue_can_not_be_asked_it_stays_unknown_and_says_why() -> None:
+    fake = FakeVenue(["answer lost"] * 3)
+    s = session(fake)
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    fake.read_script = ["lost"]
+    (receipt,) = s.resolve()
+    assert receipt.state is State.UNKNOWN
+    assert "no answer" in receipt.message
+    (receipt,) = s.resolve([receipt.intent])
+    assert receipt.state is State.ACCEPTED
+
+
+def test_resolving_names_what_to_settle() -> None:
+    fake = FakeVenue(["lost"] * 6)
+    s = session(fake)
+    receipts = []
+    for _ in range(2):
+        with pytest.raises(errors.OutcomeUnknown) as caught:
+            buy(s)
+        receipts.append(caught.value.receipt)
+    (settled,) = s.resolve(receipts[1])
+    assert settled.intent == receipts[1].intent
+    assert state_of(s) == ["UNKNOWN", "ACCEPTED"]
+    assert [receipt.intent for receipt in s.resolve(receipts)] == [receipts[0].intent]
+
+
 def test_40208_says_by_how_much_the_clock_is_off() -> None:
     fake = FakeVenue(["code:40208"])
     fake.headers = {"date": "Thu, 01 Jan 2026 00:01:35 GMT"}

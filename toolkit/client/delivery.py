@@ -234,6 +234,8 @@ class Delivery:
         wanted = None if ids is None else set(ids)
         receipts = []
         for intent in self.ledger.all(OPEN):
+            if intent.environment != self.environment.name:
+                continue  # a ledger may be shared, but bytes for one environment never go to another
             flight = self._flights.get(intent.id)
             if (flight and flight.goes_on()) or (wanted is not None and intent.id not in wanted):
                 continue
