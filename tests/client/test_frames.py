@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit.benchmarks import frames as benchmark
 from toolkit.client import frames
 from toolkit.errors import BadAnswer
 from toolkit.protocol.info import ENDPOINTS, Endpoint
@@ -246,3 +247,11 @@ def test_whatever_is_answered_gives_a_frame_with_the_pinned_dtypes(rows: list[di
     made = frames.from_rows(ORDER_STATE, rows)
     assert len(made) == len(rows)
     assert made.dtypes[: len(ORDER_STATE.fields)].equals(frames.empty(ORDER_STATE).dtypes)
+
+
+def test_the_benchmark_compares_ways_that_give_the_same_numbers() -> None:
+    body = benchmark.candles_json(300)
+    ours, plain = frames.frame(ENDPOINTS["klines"], body), benchmark.plainly(body)
+    for name in ("open", "high", "low", "close", "volume", "turnover"):
+        assert ours[name].tolist() == plain[name].tolist()
+    assert [row.open for row in benchmark.typed_decoder().decode(body).data] == ours["open"].tolist()

@@ -163,6 +163,14 @@ def test_a_read_that_is_always_too_much_ends_as_rate_limited() -> None:
     assert len(slept) == Retry().attempts - 1
 
 
+def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
+    whole = answered([kline(BEGIN), kline(BEGIN + 60_000)])
+    replies = iter([Reply(200, whole.body[: whole.body.rindex(b"]")], {}), whole])
+    reader, driver, slept = stub(lambda fetch: next(replies))
+    assert driver.run(reader.ask(ENDPOINTS["klines"], ())) is whole
+    assert len(slept) == 1
+
+
 def test_a_session_keeps_its_own_rate_limit() -> None:
     limiter = RateLimiter({"info": Rate(per_second=2, burst=1)}, None)
     reader, driver, slept = stub(lambda fetch: answered([]), limiter=limiter)

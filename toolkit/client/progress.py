@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-DELAY = 2.0
+DELAY = 5.0
 """Seconds after which a bar appears."""
 
 

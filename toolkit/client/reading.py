@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 
 LIMITED_AS = "info"
 """Key of all queries in the session's rate limits."""
-_OPENED = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":[\[{n]')
+_OPENED = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":([\[{])')
+_ENDS = {b"[": b"]}", b"{": b"}}"}
 _CHECKSUM = re.compile(rb'"md5Checksum":"([^"\\]*)"')
 
 Query = tuple[tuple[str, str], ...]
 
 
 def open_lazily(reply: Reply, what: str) -> Envelope:
-    """Open an answer without decoding its data where its first bytes already say that all is well."""
-    if reply.status == 200 and _OPENED.match(reply.body) and reply.body.rstrip().endswith(b"}"):
+    """Open an answer without decoding its data where its first and last bytes already say that all is well."""
+    head = _OPENED.match(reply.body)
+    if reply.status == 200 and head and reply.body.rstrip().endswith(_ENDS[head[1]]):
         return Envelope(0, "", None, reply)
     return read_envelope(reply, what)
 

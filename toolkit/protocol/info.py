@@ -204,7 +204,7 @@ _DECLARED = (
         [
             ACCOUNT,
             CURRENCY,
-            text("bizType", "kind", "only this business type, e.g. DEPOSIT, OPEN_FEE, FUNDING"),
+            text("bizType", "kind", "only this business type, e.g. DEPOSIT, TRADING_FEE, FUNDING"),
             txhash("txHash", "tx_hash", "only entries of this transaction"),
             *_PAGED,
             *_WINDOW,

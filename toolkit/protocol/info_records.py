@@ -304,7 +304,7 @@ LEDGER_ENTRY = _record(
     """
     id id id — number of the entry
     blockTime time ms — when
-    bizType kind text — business type, e.g. DEPOSIT, OPEN_FEE, REALIZED_PNL, FUNDING
+    bizType kind text — business type, e.g. DEPOSIT, TRADING_FEE, REALIZED_PNL, FUNDING
     amount amount money — change (negative: paid)
     balance balance money — balance after it
     symbol symbol code — product, where it belongs to one
