@@ -28,6 +28,9 @@ steps = st.lists(
         ),
         st.tuples(st.just("cancel"), st.integers(0, 2), st.just(""), st.integers(0, 20), st.just(0)),
         st.tuples(st.just("advance"), st.just(0), st.just(""), st.integers(1, 200), st.just(0)),
+        st.tuples(
+            st.just("reduce"), st.just(0), st.sampled_from(("BUY", "SELL")), st.integers(-6, 6), st.integers(1, 9)
+        ),
         st.tuples(st.just("leap"), st.just(0), st.just(""), st.integers(1, 5), st.just(0)),
         st.tuples(st.just("oracle"), st.just(0), st.just(""), st.integers(-40, 40), st.just(0)),
         st.tuples(st.just("big"), st.integers(1, 2), st.sampled_from(("BUY", "SELL")), st.just(0), st.integers(1, 9)),
@@ -62,6 +65,9 @@ class Watch:
         if kind == "place":
             order = trader.place(side, str(62500 + number), f"0.00{size}")
             self.orders.append((who, order))
+        elif kind == "reduce":
+            option = {"reduceOnlyOption": "REDUCE_ONLY"}
+            self.orders.append((0, trader.place(side, str(62500 + number), f"0.00{size}", **option)))
         elif kind == "market":
             trader.place(side, "0", f"0.00{size}")
         elif kind == "cancel" and self.orders:

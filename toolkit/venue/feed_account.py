@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.feed import AOP_KEYS, RECENT
@@ -44,29 +44,51 @@ class AccountSource(Source):
     def __init__(self, core: Core, address: str) -> None:
         self._address = address
         self._told: Parts = {}
+        self._orders: dict[int, Data] = {}
         self.reset(core)
 
     def reset(self, core: Core) -> None:
         """Take the account as it is."""
         self._told = {part: _keyed(part, rows) for part, rows in self._read(core).items()}
+        account = core.state.accounts.get(self._address)
+        orders = account.orders if account else {}
+        self._orders = {number: order_record(core, order) for number, order in orders.items()}
 
     def snapshot(self, core: Core) -> Data:
         """Return all parts."""
-        return self._data({part: list(rows.values()) for part, rows in self._told.items()})
+        parts = {part: list(rows.values()) for part, rows in self._told.items()}
+        return self._data({**parts, "orders": list(self._orders.values())})
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return one increment when something changed."""
         if not self._concerned(batch):
             return []
         core, changes = batch.core, dict[str, list[Data]]()
-        for part, rows in self._read(core, orders=self._address in batch.orders).items():
+        for part, rows in self._read(core).items():
             old, new = self._told[part], _keyed(part, rows)
-            changed = [self._gone(core, part, key, old[key]) for key in old if key not in new]
+            changed = [self._gone(core, key, old[key]) for key in old if key not in new]
             changed += [record for key, record in new.items() if old.get(key) != record]
             if changed:
                 changes[part] = changed
             self._told[part] = new
+        if self._address in batch.orders:
+            orders = self._changed_orders(core, {event.order_id for event in batch.orders[self._address]})
+            if orders:
+                changes["orders"] = orders
         return [self._data(changes)] if changes else []
+
+    def _changed_orders(self, core: Core, named: set[int]) -> list[Data]:
+        """Return the orders that ended or changed: those with events, and reducing ones, which are cut without one."""
+        live, told = core.state.accounts[self._address].orders, self._orders
+        gone = [number for number in told if number not in live]
+        changed = [self._last_word(core, number, told.pop(number)) for number in gone]
+        for number, order in live.items():
+            if number in named or order.reducing or number not in told:
+                record = order_record(core, order)
+                if told.get(number) != record:
+                    told[number] = record
+                    changed.append(record)
+        return changed
 
     def _concerned(self, batch: Batch) -> bool:
         if self._address in batch.accounts or self._address in batch.orders:
@@ -74,35 +96,30 @@ class AccountSource(Source):
         account = batch.core.state.accounts.get(self._address)
         return account is not None and any(code in batch.prices for code in account.positions)
 
-    def _read(self, core: Core, *, orders: bool = True) -> dict[str, list[Data]]:
+    def _read(self, core: Core) -> dict[str, list[Data]]:
         account = core.state.accounts.get(self._address)
         if account is None:
-            return {part: [] for part in AOP_KEYS}
+            return {"accounts": [], "positions": [], "settings": []}
         positions = account.positions.values()
-        read = {
+        return {
             "accounts": [wallet_record(core, account)],
             "positions": [position_record(core, account, one) for one in positions if one.long.size or one.short.size],
             "settings": [_settings_record(core, account, one) for one in positions],
         }
-        if orders:
-            read["orders"] = [order_record(core, order) for order in account.orders.values()]
-        return read
 
-    def _gone(self, core: Core, part: str, key: tuple[Any, ...], old: Data) -> Data:
-        """Return the last word on an item that is no more."""
-        if part == "orders":
-            return next((order_record(core, one) for one in self._ended(core) if str(one.id) == key[0]), old)
-        if part == "positions":
-            account = core.state.accounts.get(self._address)
-            position = account.positions.get(key[1]) if account else None
-            if account is not None and position is not None:
-                return position_record(core, account, position)
-            return {**old, "longSize": "0", "shortSize": "0"}
-        return old
+    def _gone(self, core: Core, key: tuple[Any, ...], old: Data) -> Data:
+        """Return the last word on a position that is no more: as it is, or without size."""
+        account = core.state.accounts.get(self._address)
+        position = account.positions.get(key[-1]) if account else None
+        if account is not None and position is not None:
+            return position_record(core, account, position)
+        return {**old, "longSize": "0", "shortSize": "0"}
 
-    def _ended(self, core: Core) -> Iterable[Order]:
+    def _last_word(self, core: Core, number: int, old: Data) -> Data:
+        """Return an order that ended as the history has it."""
         log = core.state.history.orders
-        return (log.records[at] for at in reversed(log.by_account.get(self._address, ())))
+        ended = (log.records[at] for at in reversed(log.by_account.get(self._address, ())))
+        return next((order_record(core, one) for one in ended if one.id == number), {**old, "ordStatus": "CANCELED"})
 
     def _data(self, parts: Mapping[str, list[Data]]) -> Data:
         return {"userAddr": to_checksummed(self._address), "aop": dict(parts)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..products import Product
 from ..protocol.feed import RECENT
 from . import funding, info_market, records
-from .feed_batch import Batch, Data, Source, best_levels
+from .feed_batch import Batch, Data, Source
 from .state import RATE, Candle
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ class Tape:
         self.code = code
         self._minute = -1
         self._day: Candle | None = None
+        self._best = (0, 0)
 
     def reset(self) -> None:
         """Forget what was added up."""
@@ -148,12 +149,18 @@ class Tape:
 
     def concerned(self, batch: Batch) -> bool:
         """Tell whether the ticker can have changed."""
-        return self.code in batch.prices or self.code in batch.trades or self.code in batch.books
+        if self.code in batch.prices or self.code in batch.trades:
+            return True
+        return self.code in batch.books and self._top(batch.core) != self._best
+
+    def _top(self, core: Core) -> tuple[int, int]:
+        book = core.books[self.code]
+        return book.bids.best, book.asks.best
 
     def ticker(self, core: Core) -> Data:
         """Return the ticker record."""
         product, market = core.products[self.code], core.state.markets[self.code]
-        bids, asks = best_levels(core, self.code, 1, 1), best_levels(core, self.code, -1, 1)
+        self._best = bid, ask = self._top(core)
         day = self._statistics(core)
         first = day.open if day else market.last
         settled = core.state.history.funding_rates.get(self.code)
@@ -162,7 +169,7 @@ class Tape:
             "p": records.price(product, market.last),
             "op": records.price(product, market.oracle),
             "mp": records.price(product, market.mark),
-            "mid": _half(product, bids[0][0] + asks[0][0]) if bids and asks else None,
+            "mid": _half(product, bid + ask) if bid and ask else None,
             "oi": records.quantity(product, market.open_interest),
             "fr": records.rate(funding.current_rate(core, self.code)),
             "lfr": records.rate(settled[-1].rate) if settled else "0",
