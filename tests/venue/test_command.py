@@ -67,9 +67,11 @@ def test_it_prints_addresses_accounts_and_ready_and_shows_the_real_approval() ->
 
 
 def test_a_termination_signal_stops_it_cleanly() -> None:
-    with command("--port", "0", "--accounts", "0") as (process, address, _):
+    start = ("--clock", "manual", "--start", "2025-10-14T21:00:00Z")
+    with command("--port", "0", "--accounts", "0", *start) as (process, address, _):
         client = httpx.Client(base_url=address)  # a connection that stays open does not hold it up
-        assert client.get("/nowhere").status_code == 404
+        answer = client.get("/nowhere")
+        assert (answer.status_code, answer.headers["x-venue-time"]) == (404, "1760475600000")
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         client.close()
@@ -82,6 +84,7 @@ def test_a_termination_signal_stops_it_cleanly() -> None:
         (["--port", "0", "--host", "0.0.0.0"], "--allow-remote"),
         (["--port", "0", "--settle-delay", "soon"], "is not a span of time"),
         (["--port", "0", "--accounts", "11"], "accounts must be 0 to 10"),
+        (["--port", "0", "--start", "noon"], "'noon' is not a moment"),
         (["--port", "99999"], "can't listen on 127.0.0.1 port 99999"),
     ],
 )

@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
     parser.add_argument("--accounts", type=int, default=10, help="funded development accounts, 0 to 10 (default 10)")
     parser.add_argument("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
+    parser.add_argument("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
     parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="let actions take effect later, e.g. 1s")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; other than loopback needs the next")
@@ -34,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             accounts=args.accounts,
             clock=args.clock,
+            start=int(args.start) if args.start and args.start.isdigit() else args.start,
             market=not args.no_market,
             settle_delay=args.settle_delay,
         )

@@ -138,7 +138,7 @@ def moment(when: str | int | datetime) -> int:
     except (ValueError, TypeError, AttributeError):
         raise InputError(
             f"{when!r} is not a moment; give Unix ms, a datetime or ISO 8601 text",
-            field="until",
+            field="time",
             rule="moment",
             value=when,
         ) from None
