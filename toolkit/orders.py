@@ -99,7 +99,11 @@ class Order:
         """Return every pre-trade rule that this order (and its bracket) breaks; empty when it is fine."""
         from . import checks
 
-        return [failure for leg in self.legs for failure in checks.check_order(product, leg.to_item(product))]
+        entry = None if self.price is None else exact(self.price, "price")
+        found = checks.check_order(product, self.to_item(product))
+        for leg in self.legs[1:]:
+            found += checks.check_order(product, leg.to_item(product), entry=entry)
+        return found
 
     def check(self, product: Product) -> Order:
         """Return the order itself if it passes every pre-trade rule. Raises CheckFailed with all failures."""

@@ -126,6 +126,9 @@ def test_checks_come_before_anything_else_and_all_failures_are_told() -> None:
     assert "60000.05" in str(caught.value)
     fine = orders.buy("BTCUSDC", "0.01", price="60000")
     assert fine.check(PRODUCT) is fine
+    wrong_way = orders.buy("BTCUSDC", "0.01", price="60000", tp="50000")
+    assert wrong_way.failures(PRODUCT)
+    assert not orders.buy("BTCUSDC", "0.01", price="60000", tp="66000", sl="57000").failures(PRODUCT)
     broken_leg = replace(orders.buy("BTCUSDC", "0.01", price="60000", sl="57000.01"))
     assert broken_leg.failures(PRODUCT)
 
