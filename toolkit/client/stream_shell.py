@@ -344,6 +344,7 @@ class DirectShell:
         self._hub = hub
         self._now = now
         self._last = self._ahead = 0
+        self._ticked = -1
         self._connection: Any = None
         self._lock = threading.Lock()
         self._pumping: int | None = None
@@ -413,7 +414,10 @@ class DirectShell:
         texts = connection.drain()
         with client.condition:
             self._take_in(texts)
-            protocol.tick(self.now())
+            now = self.now()
+            if now != self._ticked:
+                self._ticked = now
+                protocol.tick(now)
             if protocol.must_close:
                 connection.close(protocol.must_close)
                 connection.reason = protocol.must_close
