@@ -81,7 +81,16 @@ def fire(core: Core, account: Account, order: Order) -> None:
         refusal = "POST_ONLY would match when triggered"
     elif not order.reducing:
         try:
-            risk.check_increase(core, account, core.products[order.product], position, order.side, order.leaves, limit)
+            risk.check_increase(
+                core,
+                account,
+                core.products[order.product],
+                position,
+                order.side,
+                order.leaves,
+                limit,
+                order.builder_rate,
+            )
         except Refused as reason:
             refusal = f"triggered, but {reason.reason}"
     if refusal:

@@ -116,6 +116,9 @@ def note_volume(core: Core, account: Account, value: int) -> None:
     volumes[day] = value
 
 
-def worst_cost(core: Core, account: Account, product: Product, value: int) -> int:
-    """Return the most that filling an order of this value can cost in trading fees."""
-    return -(-value * max(*rates(core, account, product), 0) // RATE)
+def worst_cost(
+    core: Core, account: Account, product: Product, value: int, builder_rate: int = 0, fills: int = 0
+) -> int:
+    """Return the most that filling an order of this value costs in fees; a builder's are rounded up at every fill."""
+    cost = -(-value * max(*rates(core, account, product), 0) // RATE)
+    return cost - (-value * builder_rate // RATE) + fills if builder_rate else cost

@@ -134,6 +134,7 @@ def place_bracket(
         product, spec = read(core, items[0], builder=bool(builder))
         position = position_of(core, account, product)
         main = _order(account, product, spec)
+        main.builder, main.builder_rate = builder, builder_rate
         if main.reducing:
             raise Refused(reasons.BAD_BRACKET, "the main order of a bracket may not be reduce-only or close a position")
         limit = admit(core, account, product, position, main, None)
@@ -292,7 +293,7 @@ def admit(
         if main is None:
             _fit(account, product, position, order, order.trigger or limit)
     elif not order.trigger:
-        risk.check_increase(core, account, product, position, order.side, order.leaves, limit)
+        risk.check_increase(core, account, product, position, order.side, order.leaves, limit, order.builder_rate)
     return limit
 
 
@@ -493,7 +494,7 @@ def _readmit(
 ) -> None:
     """Check the new price and quantity of an open order whose old ones are taken out of the sums."""
     if not order.reducing:
-        risk.check_increase(core, account, product, position, order.side, leaves, spec.price)
+        risk.check_increase(core, account, product, position, order.side, leaves, spec.price, order.builder_rate)
         order.leaves = leaves
         return
     trial = Order(

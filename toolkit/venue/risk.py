@@ -208,7 +208,14 @@ def withdrawable(core: Core, account: Account) -> int:
 
 
 def check_increase(
-    core: Core, account: Account, product: Product, position: Position, side: int, quantity: int, price: int
+    core: Core,
+    account: Account,
+    product: Product,
+    position: Position,
+    side: int,
+    quantity: int,
+    price: int,
+    builder_rate: int = 0,
 ) -> None:
     """Refuse an order that may add risk and does not fit; `position` does not yet count it.
 
@@ -248,7 +255,7 @@ def check_increase(
     loss = 0
     if taken:
         loss = max(0, side * (paid - mark * taken)) * unit
-        loss += fees.worst_cost(core, account, product, paid * unit)
+        loss += fees.worst_cost(core, account, product, paid * unit, builder_rate, taken)
         if position.mode == ISOLATED:
             initial += taken
     if equity - loss < initial:

@@ -56,13 +56,15 @@ def claim_faucet(core: Core, context: Context, action: dict[str, Any]) -> dict[s
 
 @handles("withdraw")
 def withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
-    """Let free money leave to an address."""
+    """Let free money leave to an address; the ledger keeps where to, and the withdrawSequence."""
     amount = micro(action["amount"])
     smallest = core.state.config.withdrawal_minimum
     if amount < smallest:
         raise Refused(TOO_SMALL, f"amount {action['amount']} is below the smallest withdrawal, {text(smallest)} USDC")
     check_covered(core, context.account, amount)
-    ledger.withdraw(core, context.account, amount, str(action["destination"]).lower())
+    sequence = action.get("withdrawSequence")
+    reference = str(action["destination"]).lower() + (f" #{sequence}" if sequence is not None else "")
+    ledger.withdraw(core, context.account, amount, reference)
     return {}
 
 
