@@ -391,6 +391,19 @@ def test_reduce_only_below_the_minimum_value_must_close_the_whole_rest(floor: Fl
     floor.order(ADA, "SELL 0.002 at 4000.0 REDUCE_ONLY")
 
 
+@pytest.mark.parametrize(("quantity", "accepted"), [("0.001", False), ("0.002", True), ("0", True)])
+def test_a_trigger_below_the_minimum_value_must_close_the_whole_position(
+    floor: Floor, quantity: str, accepted: bool
+) -> None:
+    opened(floor, text="BUY 0.002")
+    floor.core.state.products[1]["minOrderValue"] = "500"
+    floor.core.relist()
+    answer = floor.place(ADA, f"SELL {quantity} SL when 59000")
+    assert (answer.code == 0) == accepted
+    if not accepted:
+        assert "order value 59 (0.001 at 59000.0) is below minOrderValue 500" in answer.message
+
+
 def test_reduce_only_is_accepted_whatever_the_equity() -> None:
     floor = Floor(money=40_000_000)
     opened(floor, text="BUY 0.010")
@@ -460,6 +473,24 @@ def test_a_flip_closes_first_and_opens_the_rest(floor: Floor) -> None:
     [closed] = floor.core.state.history.closed_positions.of(ADA)
     assert (closed.size, closed.entry_value, closed.close_value, closed.side) == (5, 300_000_000, 305_000_000, 1)
     assert (fill.long_term, fill.short_term) == (1, 1)
+
+
+def test_a_leg_keeps_the_sums_of_its_life(floor: Floor) -> None:
+    opened(floor)
+    floor.order(BOB, "SELL 0.002 at 60100.0")
+    floor.order(ADA, "BUY 0.002 at 60100.0")
+    floor.order(CYD, "BUY 0.003 at 60200.0")
+    floor.order(ADA, "SELL 0.003 at 60200.0")
+    leg = floor.position(ADA).long
+    assert (leg.size, leg.entered, leg.closed, leg.term) == (4, 7, 3, 1)
+    assert (leg.entered_value, leg.closed_value) == (300_000_000 + 120_200_000, 180_600_000)
+    assert leg.fees == (420_200_000 + 180_600_000) * 6 // 10_000
+    assert leg.pnl == 180_600_000 - 420_200_000 * 3 // 7
+    floor.order(CYD, "BUY 0.004 at 60200.0")
+    floor.order(ADA, "SELL 0.004 at 60200.0")
+    opened(floor)
+    assert (leg.size, leg.entered, leg.closed, leg.pnl, leg.term) == (5, 5, 0, 0, 2)
+    assert floor.position(ADA).fees == sum(f.open_fee + f.close_fee for f in floor.core.state.history.fills_of(ADA))
 
 
 def test_refusals_change_nothing_but_the_record(floor: Floor) -> None:
