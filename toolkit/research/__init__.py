@@ -31,17 +31,23 @@ _MODULES = frozenset({"indicators", "metrics", "models"})
 __all__ = sorted([*_LAZY, *_MODULES])
 
 if TYPE_CHECKING:
-    from . import indicators, metrics, models
-    from .arrays import vectorised, vectorised_many
-    from .recorder import record
-    from .recording import Recording
-    from .replaying import replay
-    from .results import Results, compare
-    from .simulate import backtest
-    from .splits import walk_forward
-    from .strategy import Strategy
-    from .sweeps import sweep
-    from .trading import Limits, live, paper
+    from . import indicators as indicators
+    from . import metrics as metrics
+    from . import models as models
+    from .arrays import vectorised as vectorised
+    from .arrays import vectorised_many as vectorised_many
+    from .recorder import record as record
+    from .recording import Recording as Recording
+    from .replaying import replay as replay
+    from .results import Results as Results
+    from .results import compare as compare
+    from .simulate import backtest as backtest
+    from .splits import walk_forward as walk_forward
+    from .strategy import Strategy as Strategy
+    from .sweeps import sweep as sweep
+    from .trading import Limits as Limits
+    from .trading import live as live
+    from .trading import paper as paper
 
 
 def __getattr__(name: str) -> Any:

@@ -11,9 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ActionRejected, InputError, UnknownProduct
+from ..orders import Order
 from ..products import MICRO, Amount, Product, exact, whole_units
 from ..venue import funding, ledger, lifecycle, orders, risk
 from ..venue.core import Context as Acting
@@ -35,12 +36,10 @@ from ..venue.state import (
 )
 from ..venue.state import Order as Live
 from .models import Latency, Liquidity, Slippage
-from .strategy import Bar, Context, Fill, History, Payment, Placed, Quotes, Strategy
+from .strategy import Bar, Context, Fill, History, Payment, Placed, Quotes, Strategy, overrides
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ..orders import Order
 
 ADDRESS = "0x00000000000000000000000000000000000000b7"
 FIRST_ID = 10**15
@@ -64,7 +63,9 @@ class Line:
         "price",
         "product",
         "shape",
+        "step",
         "symbol",
+        "texts",
         "tick",
         "underway",
         "waiting",
@@ -86,7 +87,9 @@ class Line:
         """The same as prices in USDC, with half a tick to spare."""
         self.fresh: Bar | None = None
         """The bar whose close `price` does not show yet."""
-        self.tick = float(product.tick_size)
+        self.tick, self.step = float(product.tick_size), float(product.step_size)
+        self.texts: dict[int, str] = {}
+        """Quantities as text, by steps."""
         self.left: int | None = None
         """Steps that the market still trades in this bar; None = any number."""
         self.shape = Shape(0, 0, 0, 0, 0, 0, 0)
@@ -97,13 +100,20 @@ class Line:
         self.underway = 0
         """Signed steps of market orders that have not arrived."""
 
+    def text(self, steps: int) -> str:
+        """Return a quantity as the text that an order carries."""
+        found = self.texts.get(steps)
+        if found is None:
+            found = self.texts[steps] = self.product.quantity_text(steps)
+        return found
+
     def ticks(self, price: float) -> int:
         """Return a price of the data in ticks, to the nearest."""
         return round(price / self.tick)
 
     def begin(self, bar: Bar, liquidity: Liquidity) -> None:
         """Enter a new bar."""
-        steps = int(bar.volume / float(self.product.step_size))
+        steps = int(bar.volume / self.step)
         prices = self.ticks(bar.open), self.ticks(bar.high), self.ticks(bar.low), self.ticks(bar.close)
         self.shape = shape = Shape(bar.time, bar.closed - bar.time, *prices, steps)
         self.left = liquidity.offered(shape)
@@ -131,6 +141,7 @@ class Desk:
         self.latency = latency
         self.random = random
         self.strategy = strategy
+        self._tells_fills = overrides(strategy, "on_fill")
         self.house = House(core)
         self.account: Account = core.account(ADDRESS)
         self.now = core.state.time
@@ -194,10 +205,14 @@ class Desk:
         line = self.line(str(order.symbol))
         if order.cl_ord_id is None or order.is_bracket:
             order = self._numbered(order)
+        if order.is_bracket:
+            for leg in order.legs[1:]:
+                self.placed[leg.cl_ord_id or 0] = Placed(leg, leg.cl_ord_id or 0)
+        return self.dispatch(line, order, whole_units(order.quantity, *line.product.step_scale))
+
+    def dispatch(self, line: Line, order: Order, steps: int) -> Placed:
+        """Put a numbered order of so many steps (−1: not whole) on its way."""
         placed = self.placed[order.cl_ord_id or 0] = Placed(order, order.cl_ord_id or 0)
-        for leg in order.legs[1:]:
-            self.placed[leg.cl_ord_id or 0] = Placed(leg, leg.cl_ord_id or 0)
-        steps = whole_units(order.quantity, *line.product.step_scale)
         if order.price is None and order.trigger_price is None and steps > 0:
             line.underway += steps if order.side == "BUY" else -steps
         self.push(line, "place", (placed, steps))
@@ -510,9 +525,11 @@ class Desk:
             placed.state = STATUS_NAMES[event.status]
             placed.reason = event.reason or placed.reason
         if event.exec_id:
-            fill = fill_of(event, line.product)
             if placed is not None:
-                placed.filled += fill.quantity
+                placed.filled += event.fill_quantity * line.step
+            if not self._tells_fills and event.type not in (LIQUIDATION, ADL):
+                return
+            fill = fill_of(event, line.product)
             if event.type in (LIQUIDATION, ADL):
                 text = f"{fill.side} {fill.quantity:g} at {fill.price:g}, realised {fill.realized_pnl:,.2f}"
                 self.notes.append((event.time, TYPE_NAMES[event.type], line.symbol, text))
@@ -543,18 +560,13 @@ class Desk:
                     line.wake_high = min(line.wake_high, order.trigger)
                 else:
                     line.wake_low = max(line.wake_low, order.trigger)
-        for line in self.lines.values():
-            self._show_wake(line)
         held = [p for p in self.account.positions.values() if p.long.size or p.short.size]
         self.coupled = len(held) > 1 or bool(self.core.state.liquidations)
         if len(held) == 1:
-            line = self.by_code[held[0].product]
-            self._guard(line, held[0])
-            self._show_wake(line)
-
-    def _show_wake(self, line: Line) -> None:
-        line.floor = (line.wake_low + 0.51) * line.tick
-        line.ceiling = (line.wake_high - 0.51) * line.tick if line.wake_high < NEVER else math.inf
+            self._guard(self.by_code[held[0].product], held[0])
+        for line in self.lines.values():
+            line.floor = (line.wake_low + 0.51) * line.tick
+            line.ceiling = (line.wake_high - 0.51) * line.tick if line.wake_high < NEVER else math.inf
 
     def _guard(self, line: Line, position: Position) -> None:
         """Wake before the margin could run out: at a price where it certainly still holds."""
@@ -683,6 +695,21 @@ class DeskContext(Context):
             options["cl_ord_id"] = self._desk.next_id()
         return super()._make(symbol, side, quantity, price, options)
 
+    def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> Placed | None:
+        """Bring the position to a signed quantity with one order; None when it is there (orders under way count)."""
+        if price is not None or options:
+            return super().target(symbol, quantity, price, **options)
+        desk = self._desk
+        line = desk.line(symbol)
+        position = desk.account.positions[line.code]
+        missing = round(float(quantity) / line.step) - position.long.size + position.short.size - line.underway
+        if not missing:
+            return None
+        side: Literal["BUY", "SELL"] = "BUY" if missing > 0 else "SELL"
+        steps = abs(missing)
+        order = Order(line.symbol, side, line.text(steps), tif="IOC", cl_ord_id=desk.next_id())
+        return desk.dispatch(line, order, steps)
+
     def place(self, order: Order) -> Placed:
         """Send an order; it arrives after the latency."""
         return self._desk.send(order)
@@ -710,12 +737,12 @@ class DeskContext(Context):
         """Return the signed position, base units."""
         line = self._desk.line(symbol)
         position = self._desk.account.positions[line.code]
-        return (position.long.size - position.short.size) * float(line.product.step_size)
+        return (position.long.size - position.short.size) * line.step
 
     def underway(self, symbol: str) -> float:
         """Return the signed quantity of market orders that have not arrived."""
         line = self._desk.line(symbol)
-        return line.underway * float(line.product.step_size)
+        return line.underway * line.step
 
     def price(self, symbol: str) -> float:
         """Return the last known price."""

@@ -1,0 +1,156 @@
+"""How fast strategies are tried: an event-driven backtest beside backtesting.py, arrays, and sweeps on Dask."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+import warnings
+from typing import Any
+
+from . import Row, rival_seconds, seconds
+
+BARS = 100_000
+POINTS = 12
+SWEPT_BARS = 30_000
+
+
+def minute_bars(count: int = BARS, seed: int = 7) -> Any:
+    """Return minute bars of a random walk, in the columns backtesting.py wants."""
+    import numpy as np
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    close = 60_000 * np.exp(np.cumsum(rng.normal(0, 0.0005, count)))
+    opened = np.concatenate([[60_000.0], close[:-1]])
+    columns = {
+        "Open": opened,
+        "High": np.maximum(opened, close) * (1 + np.abs(rng.normal(0, 0.0002, count))),
+        "Low": np.minimum(opened, close) * (1 - np.abs(rng.normal(0, 0.0002, count))),
+        "Close": close,
+        "Volume": np.full(count, 100.0),
+    }
+    return pd.DataFrame(columns, index=pd.date_range("2026-01-01", periods=count, freq="min"))
+
+
+def ours(data: Any, fast: int, slow: int) -> Any:
+    """Backtest an SMA cross on the venue's core: fees, funding, margin."""
+    from ..research import Strategy, backtest
+    from ..research.indicators import SMA, Cross
+
+    class SmaCross(Strategy):
+        def on_start(self, ctx: Any) -> None:
+            self.short, self.long, self.cross = SMA(fast), SMA(slow), Cross()
+
+        def on_bar(self, ctx: Any, bar: Any) -> None:
+            way = self.cross.update(self.short.update(bar.close), self.long.update(bar.close))
+            if way:
+                ctx.target(bar.symbol, way)
+
+    return backtest(SmaCross(), {"BTCUSDC": data}, capital=1_000_000)
+
+
+def theirs(data: Any, fast: int, slow: int) -> Any:
+    """Do the same with backtesting.py: fees, margin."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from backtesting import Backtest, Strategy, backtesting
+        from backtesting.lib import crossover
+        from backtesting.test import SMA
+
+        backtesting._tqdm = lambda items, **_: items  # without its progress bar
+
+        class SmaCross(Strategy):  # type: ignore[misc]
+            def init(self) -> None:
+                self.short = self.I(SMA, self.data.Close, fast)
+                self.long = self.I(SMA, self.data.Close, slow)
+
+            def next(self) -> None:
+                if crossover(self.short, self.long):
+                    self.position.close()
+                    self.buy(size=1)
+                elif crossover(self.long, self.short):
+                    self.position.close()
+                    self.sell(size=1)
+
+        test = Backtest(data, SmaCross, cash=1_000_000, commission=0.0006, margin=0.1, finalize_trades=True)
+        return test.run()
+
+
+def arrays(data: Any, fast: int, slow: int) -> Any:
+    """Do the same with whole arrays."""
+    import numpy as np
+
+    from ..research import vectorised
+
+    above = np.sign(data["Close"].rolling(fast).mean() - data["Close"].rolling(slow).mean())
+    return vectorised({"BTCUSDC": data}, above.to_numpy(), capital=1_000_000, funding=0.00005)
+
+
+def swept(data: Any, fast: int) -> float:
+    """Run one point of the sweep."""
+    return float(ours(data, fast, 200).equity["equity"].iloc[-1])
+
+
+def _cross(data: Any, fast: int, slow: int, *, target: float | None, aim: float | None) -> Row:
+    note = f"{BARS:,} minute bars, {len(ours(data, fast, slow).fills):,} orders, with fees, funding, margin"
+    name = f"event-driven backtest, SMA {fast}/{slow}"
+    if importlib.util.find_spec("backtesting") is None:
+        return Row(name, BARS / seconds(lambda: ours(data, fast, slow), repeat=3), "bars/s", note=note)
+    mine, peer = rival_seconds(lambda: ours(data, fast, slow), lambda: theirs(data, fast, slow), repeat=3)
+    return Row(
+        name,
+        BARS / mine,
+        "bars/s",
+        target=target,
+        measure="ratio",
+        peer="backtesting.py",
+        ratio=peer / mine,
+        aim=aim,
+        note=note,
+    )
+
+
+def _on_dask(workers: int, data: Any) -> float:
+    from distributed import Client, LocalCluster
+
+    from ..research import sweep
+
+    settings: dict[str, Any] = {
+        "n_workers": workers,
+        "threads_per_worker": 1,
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+        "silence_logs": "ERROR",
+    }
+    grid = {"fast": list(range(20, 20 + POINTS))}
+    cluster = LocalCluster(**settings)  # type: ignore[no-untyped-call]
+    with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
+        client.run(swept, data.iloc[:2000], 10)
+        start = time.perf_counter()
+        table = sweep(swept, grid, data, client=client, progress=False)
+        spent = time.perf_counter() - start
+    assert (table["status"] == "ok").all(), table["error"].tolist()
+    return POINTS / spent
+
+
+def rows() -> list[Row]:
+    """Measure backtests and sweeps. Without backtesting.py there is no peer, without Dask no sweep."""
+    data = minute_bars()
+    found = [
+        _cross(data, 50, 200, target=2.0, aim=4.0),
+        _cross(data, 10, 20, target=None, aim=None),
+        Row(
+            "vectorised run, SMA 50/200",
+            BARS / seconds(lambda: arrays(data, 50, 200), repeat=3),
+            "bars/s",
+            note="the same signal as arrays",
+        ),
+    ]
+    if importlib.util.find_spec("distributed") is None:
+        return found
+    part = minute_bars(SWEPT_BARS)
+    alone, two = _on_dask(1, part), _on_dask(2, part)
+    note = f"{POINTS} backtests of {SWEPT_BARS:,} bars"
+    found.append(Row("sweep on Dask, 1 worker", alone, "points/s", note=note))
+    found.append(Row("sweep on Dask, 2 workers", two, "points/s", peer="1 worker", ratio=two / alone, note=note))
+    return found
