@@ -224,7 +224,7 @@ def _advance(core: Core, account: Account, product: int, entry: Liquidation) -> 
             _end(core, account, product)
             return
         position, side, leg = max(legs, key=lambda each: (_value(core, each), -each[0].product, each[1]))
-        value = _value(core, (position, side, leg))
+        value, size = _value(core, (position, side, leg)), leg.size
         if account.position_mode == HEDGE and position.long.size and position.short.size:
             _net(core, account, position)
         elif figures.equity <= 0 or value <= config.liquidation_whole:
@@ -232,8 +232,10 @@ def _advance(core: Core, account: Account, product: int, entry: Liquidation) -> 
         else:
             close(core, account, position, side, -(-leg.size * config.liquidation_slice // RATE), product)
             entry.next = core.state.time + config.liquidation_pause
+        assert leg.size < size, "a step of a liquidation that closes nothing would never end"
+        if entry.next > core.state.time and legs_of(account, product):
             figures = figures_of(core, account, product)
-            if legs_of(account, product) and figures.equity > 0 and not _recovered(core, figures):
+            if figures.equity > 0 and not _recovered(core, figures):
                 core.wake("liquidation", entry.next)
                 return
 

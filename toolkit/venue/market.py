@@ -99,6 +99,15 @@ def quote_all(core: Core, time: int) -> int:
     return time + core.state.config.price_interval
 
 
+def requote(core: Core, code: int) -> None:
+    """Let the participants of one product act at once, after its oracle price was set by hand."""
+    simulation = core.state.simulation
+    quotes = simulation.quotes.get(code) if simulation else None
+    market = core.state.markets[code]
+    if quotes is not None and not market.paused:
+        _act(core, core.products[code], quotes, market.oracle)
+
+
 def _act(core: Core, product: Product, quotes: Quotes, oracle: int) -> None:
     rng = Rng(quotes.random)
     quotes.drift += rng.normal() * 14 // SIGMA - quotes.drift // 300

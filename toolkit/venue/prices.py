@@ -97,10 +97,12 @@ def _middle(bid: int, ask: int, last: int) -> int:
 
 @controls("set_oracle")
 def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[str, str]:
-    """Set the oracle price of a product at once, as decimal text in USDC, and its mark with it.
+    """Set the oracle price of a product at once, as decimal text in USDC; the simulated market and the mark follow.
 
     With `hold` it stays until `release_oracle`; otherwise its source moves it on at the next tick.
     """
+    from .market import requote
+
     listed = core.product(product)
     try:
         ticks = listed.ticks(str(price))
@@ -110,6 +112,7 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
         raise Refused(BAD_PRICE, f"oracle price {price} must be above 0")
     market = core.state.markets[product]
     market.oracle, market.pinned = ticks, hold
+    requote(core, product)
     set_mark(core, market, *quotes(core, product))
     core.emit(ev.PriceTick(product, core.state.time, market.oracle, market.mark))
     return {"oracle": listed.price_text(market.oracle), "mark": listed.price_text(market.mark)}
