@@ -178,17 +178,16 @@ class Assessment:
 def assess(draft: Draft, product: Product, market: Market, holdings: Holdings) -> Assessment:
     """Return every rule that the draft breaks, the order it makes, and what that would do."""
     problems: list[Problem] = []
-    price = _reference(draft, product, market)
-    quantity = _quantity(draft, product, holdings, price, problems)
+    worst = _worst_price(draft, product, market)
+    quantity = _quantity(draft, product, market, holdings, worst, problems)
     if not draft.market and not draft.price:
         problems.append(_missing("price", "a price is needed", _best_prices(draft, market)))
     order = _order(draft, product, quantity or "", holdings)
-    if quantity is not None:
-        problems += _broken(draft, order, product, market)
+    broken = _broken(draft, order, product, market)
+    problems += [one for one in broken if quantity is not None or one.field != "quantity"]
     problems += _client_id(draft, holdings)
     if quantity is None or any(problem.field in ("price", "quantity") for problem in problems):
         return Assessment(tuple(problems), order)
-    worst = _worst_price(draft, product, market, problems)
     amount = Decimal(quantity)
     if worst is not None and holdings.known:
         problems += _account_rules(draft, product, market, holdings, amount, worst)
@@ -291,7 +290,12 @@ def _client_id(draft: Draft, holdings: Holdings) -> list[Problem]:
 
 
 def _quantity(
-    draft: Draft, product: Product, holdings: Holdings, price: Decimal | None, problems: list[Problem]
+    draft: Draft,
+    product: Product,
+    market: Market,
+    holdings: Holdings,
+    worst: Decimal | None,
+    problems: list[Problem],
 ) -> str | None:
     """Return the quantity in base units as text, or None with a problem; nothing is rounded."""
     text, unit = draft.quantity, draft.quantity_as
@@ -312,7 +316,8 @@ def _quantity(
         message = f"share {text} % is above 100 %"
         problems.append(Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),)))
         return None
-    if price is None or price <= 0:
+    price = _reference(draft, market)
+    if price is None or worst is None or price <= 0 or worst <= 0:
         if draft.market or draft.price:
             problems.append(Problem("quantity", "price", f"without a price {text} can't be turned into a quantity"))
         return None
@@ -321,7 +326,7 @@ def _quantity(
     if not holdings.known:
         problems.append(Problem("quantity", "account", "a share needs the account's data, which has not come yet"))
         return None
-    most = _most(draft, product, holdings, price)
+    most = _most(draft, product, market, holdings, worst)
     what = "position" if draft.reduce_only else "available margin"
     return _whole_steps(most * number / 100, f"{text} % of the {what}", product, price, problems)
 
@@ -333,7 +338,7 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal, pr
     ends = sorted({int(steps.to_integral_value(way)) for way in (ROUND_FLOOR, ROUND_CEILING)} - {0})
     choices = tuple(_amount_choice(product, end, price) for end in ends)
     told = " or ".join(product.quantity_text(end) for end in ends)
-    message = f"{what} is {exact:.8f}, not a multiple of stepSize {product.step_size:f}; nearest {told}"
+    message = f"{what} is {trimmed(exact.quantize(Decimal('1e-8')))}, not a multiple of stepSize {product.step_size:f}; nearest {told}"
     problems.append(Problem("quantity", "stepSize", message, choices))
     return None
 
@@ -343,37 +348,43 @@ def _amount_choice(product: Product, steps: int, price: Decimal) -> Choice:
     return Choice(f"{text} = {money(Decimal(text) * price)} USDC", {"quantity": text, "quantity_as": "base"})
 
 
-def _most(draft: Draft, product: Product, holdings: Holdings, price: Decimal) -> Decimal:
-    """Return the largest quantity that the position (reduce-only) or the available margin allows, not rounded."""
+def _most(draft: Draft, product: Product, market: Market, holdings: Holdings, worst: Decimal) -> Decimal:
+    """Return the largest quantity that the position (reduce-only) or the available margin allows."""
     if draft.reduce_only:
         return holdings.long if draft.sign < 0 else holdings.short
-    opposite = ZERO if holdings.hedge else max(ZERO, -draft.sign * holdings.size)
-    fee = price * max(holdings.taker, holdings.maker, ZERO)
-    each = price / holdings.leverage + fee
-    freed = opposite * price / holdings.leverage
-    return max(ZERO, (holdings.available + freed) / each) + opposite if each > 0 else ZERO
+    return product.step_size * _fitting(draft, product, market, holdings, product.max_steps + 1, worst)
+
+
+def _fitting(draft: Draft, product: Product, market: Market, holdings: Holdings, limit: int, worst: Decimal) -> int:
+    """Return the most steps, below `limit`, whose margin is available."""
+    low, high = 0, limit
+    while low < high - 1:
+        middle = (low + high) // 2
+        fits = needed(draft, product, market, holdings, product.step_size * middle, worst) <= holdings.available
+        low, high = (middle, high) if fits else (low, middle)
+    return low
 
 
 # Prices
 
 
-def _reference(draft: Draft, product: Product, market: Market) -> Decimal | None:
+def _reference(draft: Draft, market: Market) -> Decimal | None:
     """Return what a quantity is valued at: the limit, or the price a market order would meet first."""
     if not draft.market:
         return _number(draft.price)
     return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
 
 
-def _worst_price(draft: Draft, product: Product, market: Market, problems: Sequence[Problem]) -> Decimal | None:
+def _worst_price(draft: Draft, product: Product, market: Market) -> Decimal | None:
     """Return the worst price the order may trade at: its limit, or a market order's slippage bound."""
     if not draft.market:
         return _number(draft.price)
     last = market.last or market.mark
-    if last is None or any(problem.field == "slippage" for problem in problems):
+    slippage = _number(draft.slippage) if draft.slippage else Decimal(default_slippage(product)) / SLIPPAGE_UNIT
+    if last is None or slippage is None or slippage >= 1:
         return None
-    slippage = int(Decimal(draft.slippage) * SLIPPAGE_UNIT) if draft.slippage else default_slippage(product)
-    ticks = slippage_bound(product, draft.sign, int(last / product.tick_size), slippage)
-    return product.tick_size * ticks
+    width = int(slippage * SLIPPAGE_UNIT)
+    return product.tick_size * slippage_bound(product, draft.sign, int(last / product.tick_size), width)
 
 
 def _best_prices(draft: Draft, market: Market) -> tuple[Choice, ...]:
@@ -521,11 +532,7 @@ def _too_expensive(
     worst: Decimal,
     need: Decimal,
 ) -> Problem:
-    low, high = 0, int(quantity / product.step_size)
-    while low < high - 1:
-        middle = (low + high) // 2
-        fits = needed(draft, product, market, holdings, product.step_size * middle, worst) <= holdings.available
-        low, high = (middle, high) if fits else (low, middle)
+    low = _fitting(draft, product, market, holdings, int(quantity / product.step_size), worst)
     choices: tuple[Choice, ...] = ()
     message = (
         f"margin: the order needs {money(need)} USDC, available are {money(holdings.available)}"

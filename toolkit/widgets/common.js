@@ -60,7 +60,7 @@ function panel(model, el, title, build) {
   const problem = h("p", { class: "tk-problem", role: "alert", hidden: true });
   const body = h("div", { class: "tk-body" });
   const root = h(
-    "section", { class: "tk tk-panel", "aria-labelledby": `${id}-title` }, head, veil, body, problem,
+    "section", { class: "tk tk-panel", "aria-labelledby": `${id}-title`, "data-lm-suppress-shortcuts": "true" }, head, veil, body, problem,
   );
   const draw = build(body, id, { root, heading, note, head });
   let asked = 0;

@@ -169,7 +169,8 @@ function render({ model, el }) {
 
     // What became of the last order.
     const steps = h("ol", { class: "tk-steps" });
-    const story = h("p", { class: "tk-story", role: "status", "aria-live": "polite" });
+    const [storyHead, storyRest] = [h("strong"), h("span")];
+    const story = h("p", { class: "tk-story", role: "status", "aria-live": "polite" }, storyHead, storyRest);
     const summary = h("p", { class: "tk-note" });
     const children = h("ul", { class: "tk-children" });
     const ask = h("button", { type: "button", class: "tk-small" }, "Ask the venue");
@@ -277,7 +278,9 @@ function render({ model, el }) {
           put(made[index], `${{ done: "✓ ", bad: "✖ ", now: "● ", later: "○ " }[kind]}${name}`);
           made[index].className = `tk-step tk-step-${kind}`;
         });
-        put(story, last.words);
+        const [head, ...rest] = last.words.split(": ");
+        put(storyHead, head + (rest.length ? ": " : ""));
+        put(storyRest, rest.join(": "));
         const lines = rows(children, last.children.length, () => h("li"));
         last.children.forEach((words, index) => put(lines[index], words));
         show(ask, last.status === "UNKNOWN");

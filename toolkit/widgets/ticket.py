@@ -449,10 +449,14 @@ def _limits(product: Any) -> dict[str, str]:
 
 
 def _problem_view(problem: Problem) -> dict[str, Any]:
+    """What passes is on the buttons, so the sentence need not repeat it."""
+    message = problem.message
+    for ending in ("; nearest ", "; at most "):
+        message = message.rpartition(ending)[0] or message if problem.choices else message
     return {
         "field": problem.field,
         "rule": problem.rule,
-        "message": problem.message,
+        "message": message,
         "missing": problem.missing,
         "choices": [choice.label for choice in problem.choices],
     }
