@@ -314,7 +314,7 @@ def test_an_order_that_no_longer_passes_is_not_signed(session: Session, venue: L
     ticket = session.ticket("BTCUSDC", price=str(ask - Decimal("0.1")), quantity="0.01", tif="POST_ONLY")
     ticket.submit()
     venue.control.set_oracle(product=1, price=str(round(ask * Decimal("0.9"))))
-    venue.advance("2m")
+    venue.advance("20s")
     with pytest.raises((CheckFailed, LimitReached)):
         ticket.confirm()
     assert ticket.phase == "edit"

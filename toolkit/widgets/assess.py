@@ -338,7 +338,8 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal, pr
     ends = sorted({int(steps.to_integral_value(way)) for way in (ROUND_FLOOR, ROUND_CEILING)} - {0})
     choices = tuple(_amount_choice(product, end, price) for end in ends)
     told = " or ".join(product.quantity_text(end) for end in ends)
-    message = f"{what} is {trimmed(exact.quantize(Decimal('1e-8')))}, not a multiple of stepSize {product.step_size:f}; nearest {told}"
+    shown = trimmed(exact.quantize(Decimal("1e-8")))
+    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {told}"
     problems.append(Problem("quantity", "stepSize", message, choices))
     return None
 

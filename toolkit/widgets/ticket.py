@@ -30,6 +30,7 @@ DEPTH = 200
 """Levels a side that the cost of an order is reckoned with."""
 MARGIN_MS = 2_000
 """A review is given up this long before the request would expire."""
+TOO_OLD = "the review was too old to be sent, nothing was signed; review it again"
 _INPUTS = (
     *("side", "order_type", "price", "quantity", "quantity_as", "tif", "reduce_only", "take_profit", "stop_loss"),
     *("trigger_by", "slippage", "client_id"),
@@ -254,7 +255,7 @@ class OrderTicket(Panel):
             self._back(f"back to editing, nothing was signed: {error}")
             raise
         if self._is_old(prepared):
-            self._back("the review was too old to be sent; review it again")
+            self._back(TOO_OLD)
             raise LimitReached("the review is too old; submit() again, nothing was signed", limit="review")
         if self._session.environment.is_mainnet and typed != self.symbol:
             raise LimitReached(f"real money: type {self.symbol} to confirm; nothing was signed", limit="confirm")
@@ -323,7 +324,7 @@ class OrderTicket(Panel):
         assessment = self._assess()
         if self._prepared is not None:
             if self._is_old(self._prepared):
-                self._back("the review was too old to be sent; review it again")
+                self._back(TOO_OLD)
             elif assessment.problems:
                 self._back(f"back to editing, nothing was signed: {assessment.problems[0].message}")
         session, product = self._session, self._product
