@@ -48,4 +48,5 @@ html_title = "toolkit"
 html_show_sourcelink = False
 html_static_path: list[str] = []
 
-suppress_warnings = ["mystnb.unknown_mime_type"]
+suppress_warnings = ["mystnb.unknown_mime_type", "myst.xref_missing", "myst.header"]
+"""Notebooks link to files beside them and choose their own headings."""

@@ -133,10 +133,12 @@ def _tables() -> Iterable[tuple[str, str, str]]:
 
 
 def _notebooks(source: Path, folder: Path) -> list[str]:
+    (folder / "walkthroughs").mkdir()
     names = sorted(path.stem for path in source.glob("*.ipynb"))
+    names.sort(key=lambda name: name != "index")
     for name in names:
-        shutil.copy(source / f"{name}.ipynb", folder / f"walkthrough-{name}.ipynb")
-    return [f"walkthrough-{name}" for name in names]
+        shutil.copy(source / f"{name}.ipynb", folder / "walkthroughs" / f"{name}.ipynb")
+    return [f"walkthroughs/{name}" for name in names]
 
 
 def _toctree(title: str, names: Iterable[str]) -> str:
