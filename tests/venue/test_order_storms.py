@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,15 @@ from toolkit.venue.state import STATUS_NAMES
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@lru_cache
+def long_storm(seed: int) -> OrderStorm:
+    """Return a storm of 2,000 commands, every one watched; several tests look at the same."""
+    return weather(seed, 2_000)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_invariants_hold_in_a_storm(seed: int) -> None:
-    storm = weather(seed, 2_000)
+    storm = long_storm(seed)
     ended = storm.core.state.history.orders.records
     statuses = Counter(STATUS_NAMES[order.status] for order in ended)
     assert min(statuses[name] for name in ("FILLED", "CANCELED", "REJECTED")) > 20
@@ -30,7 +37,7 @@ def test_the_invariants_hold_in_a_storm(seed: int) -> None:
 def test_storms_reach_every_rule() -> None:
     reasons: Counter[str] = Counter()
     for seed in range(4):
-        records = weather(seed, 2_000).core.state.history.orders.records
+        records = long_storm(seed).core.state.history.orders.records
         reasons.update(order.reason for order in records if order.reason)
     told = "\n".join(reasons)
     for words in (

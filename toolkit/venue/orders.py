@@ -12,6 +12,7 @@ from typing import Any
 from ..checks import Failure, Spec, min_value_failure, read_order, slippage_bound
 from ..products import Product
 from . import lifecycle, matching, reasons, risk
+from .brackets import check_child, check_children, join, parent_of
 from .core import REFUSED, Context, Core, Outcome, Refused, handles
 from .positions import closing_leg, position_of
 from .state import (
@@ -21,9 +22,7 @@ from .state import (
     LIMIT,
     POST_ONLY,
     REDUCE_ONLY,
-    SL_FROM_POSITION,
     STATUS_NAMES,
-    TP_FROM_POSITION,
     Account,
     Order,
     Position,
@@ -103,10 +102,10 @@ def place(
     position = position_of(core, account, product)
     order = _order(account, product, spec)
     order.builder, order.builder_rate = builder, builder_rate
-    main = _parent(account, order)
+    main = parent_of(account, order)
     limit = admit(core, account, product, position, order, main)
     if main is not None:
-        _join(position, main, order)
+        join(position, main, order)
     lifecycle.accept(core, account, position, order)
     if not order.trigger:
         matching.enter(core, account, position, order, limit)
@@ -142,7 +141,7 @@ def place_bracket(
         for at in range(1, len(items)):
             children.append(_child(core, account, product, main, items[at], bool(builder)))
         at = 0
-        _check_children(account, main, children)
+        check_children(account, main, children)
     except Refused as refusal:
         for item in items:
             _rejected(core, context, item, refusal)
@@ -152,7 +151,7 @@ def place_bracket(
     lifecycle.accept(core, account, position, main)
     main.group = main.id
     for child in children:
-        _join(position, main, child)
+        join(position, main, child)
         lifecycle.accept(core, account, position, child)
     if not main.trigger:
         matching.enter(core, account, position, main, limit)
@@ -401,64 +400,18 @@ def _order(account: Account, product: Product, spec: Spec) -> Order:
     )
 
 
-def _parent(account: Account, order: Order) -> Order | None:
-    """Return the open order that a single TP or SL hangs on by parentOrdId, None when it stands alone."""
-    if not order.parent or order.reduce <= REDUCE_ONLY:
-        return None
-    main = account.orders.get(order.parent)
-    if main is None or main.reducing:
-        return None
-    _check_child(main, order)
-    _check_children(account, main, [*lifecycle.bracket(account, main.id), order])
-    return main
-
-
 def _child(core: Core, account: Account, product: Product, main: Order, item: Item, builder: bool) -> Order:
     """Return the TP or SL of a bracket, checked against its main order."""
     found, spec = read(core, item, builder=builder, entry=main.price or main.trigger)
     if found.code != product.code:
         raise Refused(reasons.BAD_BRACKET, f"a bracket is of one product, not {product.symbol} and {found.symbol}")
     child = _order(account, product, spec)
-    _check_child(main, child)
+    check_child(main, child)
     if child.quantity and child.quantity < main.quantity:
         _check_value(product, child.trigger, child.quantity)
     position = position_of(core, account, product)
     admit(core, account, product, position, child, main)
     return child
-
-
-def _check_child(main: Order, child: Order) -> None:
-    if child.reduce not in (TP_FROM_POSITION, SL_FROM_POSITION):
-        raise Refused(
-            reasons.BAD_BRACKET, "orders after the main one need reduceOnly TP_FROM_POSITION or SL_FROM_POSITION"
-        )
-    if child.side != -main.side:
-        raise Refused(reasons.BAD_BRACKET, "take profit and stop loss must be on the other side than the main order")
-    if child.product != main.product:
-        raise Refused(reasons.BAD_BRACKET, "take profit and stop loss must be of the main order's product")
-    if child.quantity > main.quantity:
-        raise Refused(reasons.BAD_BRACKET, "take profit and stop loss may not be larger than the main order")
-
-
-def _check_children(account: Account, main: Order, children: list[Order]) -> None:
-    kinds = [child.reduce for child in children]
-    if len(set(kinds)) < len(kinds):
-        raise Refused(reasons.BAD_BRACKET, "a bracket has at most one take profit and one stop loss")
-    mode = account.position_mode
-    if any(child.closing != (mode == 2) for child in children):
-        sides = "the *_CLOSE_HEDGE sides" if mode == 2 else "BUY or SELL"
-        raise Refused(reasons.WRONG_SIDE, f"take profit and stop loss need {sides} in this position mode")
-    ids = [order.client_id for order in (main, *children) if order.client_id]
-    if len(set(ids)) < len(ids):
-        raise Refused(reasons.CLIENT_ID_IN_USE, "each order of a bracket needs a clOrdId of its own")
-
-
-def _join(position: Position, main: Order, child: Order) -> None:
-    """Hang a TP or SL on its main order: it waits until that has opened a position."""
-    leg = position.long if main.side > 0 else position.short
-    main.group = child.group = child.parent = main.id
-    child.cover = min(main.filled, leg.size)
-    child.armed = child.cover > 0
 
 
 def _check_same(order: Order, spec: Spec) -> None:
