@@ -12,6 +12,8 @@ from toolkit.venue.state import MAKER, TAKER, Account, Order
 from .invariants import check_cash
 from .play import BTC, MICRO, Play
 
+HOUR = 3_600_000
+
 
 @pytest.fixture
 def play() -> Play:
@@ -67,14 +69,15 @@ def test_rates_follow_the_volume_of_thirty_days(play: Play, volume: int, maker: 
     assert fees.rates(play.core, ann, play.core.products[BTC]) == (maker, taker)
 
 
-def test_today_and_days_beyond_the_window_do_not_count_yet_or_any_more(play: Play) -> None:
+def test_today_and_days_beyond_the_window_do_not_count_yet_or_any_more() -> None:
+    play = Play(volume_days=2, price_interval=HOUR)
     ann, today = play.account("ann"), play.now // DAY
-    ann.volumes = {today: 10**18, today - 31: 10**18}
+    ann.volumes = {today: 10**18, today - 3: 10**18}
     assert fees.volume(play.core, ann) == 0
     play.advance(DAY)
     assert fees.volume(play.core, ann) == 10**18
     assert fees.rates(play.core, ann, play.core.products[BTC]) == (1_000, 35_000)
-    play.advance(30 * DAY)
+    play.advance(2 * DAY)
     assert fees.volume(play.core, ann) == 0
     fees.note_volume(play.core, ann, 5)
     assert list(ann.volumes) == [play.now // DAY]
