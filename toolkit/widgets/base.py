@@ -84,8 +84,7 @@ class Panel(anywidget.AnyWidget):
             self._lives.append(live)
             live.on_update(self._touch)
             live.on_state(self._touch)
-        if self not in PACE._due:
-            PACE.join(self)
+        PACE.join(self)
 
     def _touch(self, _: Any = None) -> None:
         PACE.touch(self)
@@ -102,12 +101,11 @@ class Panel(anywidget.AnyWidget):
                 self._failed = True
                 self._show(error)
                 return
-            with self.hold_sync():
-                self.lock = lock
-                if self._failed:
-                    self._failed, self.problem = False, ""
-                if view != self.view:
-                    self.view = view
+            self.lock = lock
+            if self._failed:
+                self._failed, self.problem = False, ""
+            if view != self.view:
+                self.view = view
 
     def _lock_words(self) -> str:
         for live in self._lives:
@@ -137,11 +135,10 @@ class Panel(anywidget.AnyWidget):
         if command is None:
             return
         given = {name: value for name, value in content.items() if name != "do"}
-        with self._guard:
-            try:
-                command(**given)
-            except Exception as error:
-                self._show(error)
+        try:
+            command(**given)
+        except Exception as error:
+            self._show(error)
 
     # Ending
 

@@ -37,8 +37,10 @@ class Pace:
         self._thread: threading.Thread | None = None
 
     def join(self, panel: Paced) -> None:
-        """Refresh this panel from now on."""
+        """Refresh this panel from now on. Joining again does nothing."""
         with self._condition:
+            if panel in self._due:
+                return
             self._due[panel] = time.monotonic()
             self._last[panel] = 0.0
             if self._thread is None:

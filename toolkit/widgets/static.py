@@ -44,7 +44,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "n
 
 def _td(value: Any) -> str:
     text = str(value)
-    color = "--tk-up" if text[:1] in "▲+" else "--tk-down" if text[:1] in "▼−" else ""
+    color = {"▲": "--tk-up", "+": "--tk-up", "▼": "--tk-down", "−": "--tk-down"}.get(text[:1], "")
     look = f";color:var({color})" if color else ""
     return f"<td style='text-align:right{look}'>{_cell(text)}</td>"
 

@@ -158,7 +158,7 @@ class OrderTicket(Panel):
 
     def take(self, choice: Choice) -> None:
         """Put a choice of a problem into its fields."""
-        with self.hold_trait_notifications():
+        with self._guard, self.hold_trait_notifications():
             for name, value in choice.values.items():
                 setattr(self, name, value)
 
@@ -219,7 +219,7 @@ class OrderTicket(Panel):
 
     def clear(self) -> None:
         """Empty the fields and forget the last order; one of unknown outcome stays until it is settled."""
-        with self.hold_trait_notifications():
+        with self._guard, self.hold_trait_notifications():
             for name in ("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id"):
                 setattr(self, name, "")
             self.reduce_only = False
