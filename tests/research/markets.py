@@ -48,3 +48,15 @@ class Scripted(Strategy):
         self.count += 1
         if step is not None:
             self.seen.append(step(ctx))
+
+
+class Wandering(Strategy):
+    """Trades on nothing in particular, every seventh bar."""
+
+    every = 7
+
+    def on_bar(self, ctx: Context, bar: Bar) -> None:
+        """Go somewhere else."""
+        count = ctx.bars(bar.symbol).length
+        if count % self.every == 0:
+            ctx.target(bar.symbol, ["0.05", "-0.08", "0"][count // self.every % 3])

@@ -12,7 +12,7 @@ from toolkit.research.models import BarLiquidity, ExtremeOrder, FixedLatency, Im
 from toolkit.research.simulate import backtest
 from toolkit.research.strategy import Bar, Context, Fill, Payment, Placed, Strategy
 
-from .markets import Scripted, bars, flat, walk
+from .markets import Scripted, Wandering, bars, flat, walk
 
 BTC = "BTCUSDC"
 
@@ -141,17 +141,6 @@ def test_the_past_does_not_change_with_the_future(cut: int) -> None:
     pd.testing.assert_frame_equal(whole.equity.iloc[: cut + 1], part.equity)
     assert len(part.fills) >= 4
     pd.testing.assert_frame_equal(whole.fills.iloc[: len(part.fills)], part.fills)
-
-
-class Wandering(Strategy):
-    """Trades on nothing in particular, every seventh bar."""
-
-    every = 7
-
-    def on_bar(self, ctx: Context, bar: Bar) -> None:
-        count = ctx.bars(bar.symbol).length
-        if count % self.every == 0:
-            ctx.target(bar.symbol, ["0.05", "-0.08", "0"][count // self.every % 3])
 
 
 def test_a_run_is_the_same_each_time_and_leaves_the_strategy_alone() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import toolkit
 from toolkit.errors import InputError
-from toolkit.research import paper, record, replay
+from toolkit.research import Recording, backtest, paper, record, replay
 from toolkit.research.models import ExtremeOrder
 from toolkit.research.strategy import Bar, Context
 from toolkit.venue.replay import Track
@@ -91,6 +91,9 @@ def test_a_recording_is_replayed(session: Any, tmp_path: Path) -> None:
         other.venue.advance(until=going.end.to_pydatetime())
         recorded = session.venue.core.state.markets[1].last
         assert other.venue.core.state.markets[1].oracle == pytest.approx(recorded, rel=0.002)
+    tested = backtest(lambda ctx, bar: ctx.target(bar.symbol, "0.01"), Recording(tmp_path / "tape"), funding=None)
+    assert len(tested.equity) >= 7
+    assert len(tested.fills) == 1
 
 
 def test_what_can_not_be_replayed_is_refused(session: Any) -> None:

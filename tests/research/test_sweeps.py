@@ -10,9 +10,12 @@ import pandas as pd
 import pytest
 
 from toolkit.errors import InputError
+from toolkit.research.models import RandomLatency
 from toolkit.research.results import Results
+from toolkit.research.simulate import backtest
 from toolkit.research.sweeps import fingerprint, sweep
 
+from .markets import Wandering, walk
 from .tasks import counted, deadly, fragile, measure
 
 GRID = {"a": [1, 2, 3], "b": [0.1, 0.2]}
@@ -175,6 +178,21 @@ def test_a_task_may_return_results_and_nothing_strange(sample_results: Results) 
     assert table["equity_end"][0] == sample_results.equity["equity"].iloc[-1]
     table = sweep(lambda a: "text", {"a": [1]}, workers=0, progress=False)
     assert table["error"][0].startswith("InputError: the task returned str")
+
+
+def test_a_strategy_is_swept_with_its_own_parameters_and_seeds() -> None:
+    data = {"BTCUSDC": walk(3, 200)}
+    options: dict[str, Any] = {"latency": RandomLatency(0, 3_000_000), "funding": None, "progress": False}
+    grid = {"every": [5, 7], "missing": [1]}
+    table = sweep(Wandering, {"every": [5, 7]}, data, seeds=[1, 2], workers=2, **options)
+    alone = sweep(Wandering, {"every": [5, 7]}, data, seeds=[1, 2], workers=0, **options)
+    pd.testing.assert_frame_equal(table, alone)
+    assert (table["status"] == "ok").all()
+    assert table["profit"].nunique() == 4
+    direct = backtest(Wandering(every=7), data, seed=2, latency=RandomLatency(0, 3_000_000), funding=None)
+    assert table["equity_end"].iloc[3] == direct.equity["equity"].iloc[-1]
+    failed = sweep(Wandering, grid, data, workers=0, **options)
+    assert failed["error"].iloc[0].startswith("InputError: Wandering has no parameter 'missing'")
 
 
 def test_an_empty_grid_is_refused() -> None:

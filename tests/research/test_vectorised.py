@@ -59,7 +59,7 @@ def looped(
     return equity
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 10_000), sizing=st.sampled_from(["quantity", "notional", "equity"]), symbols=st.integers(1, 3)
 )
@@ -77,7 +77,7 @@ def test_arrays_agree_with_a_plain_loop(seed: int, sizing: str, symbols: int) ->
     assert run.funding["payment"].sum() == pytest.approx(run.attribution.loc["TOTAL", "funding"], abs=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), cut=st.integers(2, 38), sizing=st.sampled_from(["quantity", "notional", "equity"]))
 def test_the_past_does_not_change_with_the_future(seed: int, cut: int, sizing: str) -> None:
     data = bars(seed, 40, 1)

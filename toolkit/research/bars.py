@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import InputError
+from .recording import Recording
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,12 +51,17 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
     `data` is one of: an OHLCV frame (columns open, high, low, close and perhaps volume in any case; times as index or
     in a column time or timestamp; epoch seconds and milliseconds are told apart by size); the same in long form with
     a column symbol; a mapping symbol → frame; a wide frame of closes with one column a symbol (each open is then the
-    close before). Naive times are taken as UTC. `symbol` names a frame that has no name of its own; `interval` is
-    the length of a bar (default: the commonest spacing).
+    close before); a Recording (its bars of `interval`, default a minute). Naive times are taken as UTC. `symbol` names
+    a frame that has no name of its own; `interval` is the length of a bar (default: the commonest spacing).
 
     Raises InputError for times that repeat or run backwards, and for prices that are missing, not positive, or outside
     their own high and low.
     """
+    if isinstance(data, Recording):
+        interval = interval or "1m"
+        seconds = round(pd.Timedelta(interval).total_seconds())
+        recorded = {name: data.bars(name, seconds) for name in data.symbols}
+        data = {name: part for name, part in recorded.items() if len(part)}
     found = {name: _one(name, part, interval) for name, part in _parts(data, symbol).items()}
     if not found:
         raise InputError("there are no bars in the data", field="data", rule="not empty")

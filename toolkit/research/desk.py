@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ActionRejected, InputError, UnknownProduct
 from ..orders import Order
@@ -20,7 +20,7 @@ from ..venue import funding, ledger, lifecycle, orders, risk
 from ..venue.core import Context as Acting
 from ..venue.core import Core, Outcome, Refused
 from ..venue.positions import position_of
-from ..venue.replay import ENDLESS, House, Shape
+from ..venue.replay import ENDLESS, House
 from ..venue.state import (
     ADL,
     ISOLATED,
@@ -35,89 +35,17 @@ from ..venue.state import (
     Position,
 )
 from ..venue.state import Order as Live
+from .lines import NEVER, Line
 from .models import Latency, Liquidity, Slippage
-from .strategy import Bar, Context, Fill, History, Payment, Placed, Quotes, Strategy, overrides
+from .strategy import Bar, Context, Fill, Payment, Placed, Quotes, Strategy, overrides
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 ADDRESS = "0x00000000000000000000000000000000000000b7"
 FIRST_ID = 10**15
 """Client ids the desk gives begin here, above those that people write."""
-NEVER = 1 << 62
 TYPE_NAMES = {1: "LIMIT", 2: "MARKET", 50: "ADL", 51: "LIQUIDATION"}
-
-
-class Line:
-    """What the desk knows of one symbol now. Prices in ticks."""
-
-    __slots__ = (
-        "ceiling",
-        "code",
-        "floor",
-        "fresh",
-        "history",
-        "left",
-        "market",
-        "opened",
-        "price",
-        "product",
-        "shape",
-        "step",
-        "symbol",
-        "texts",
-        "tick",
-        "underway",
-        "waiting",
-        "wake_high",
-        "wake_low",
-    )
-
-    def __init__(self, core: Core, product: Product, symbol: str) -> None:
-        self.symbol = symbol
-        self.code = product.code
-        self.product = product
-        self.market = core.state.markets[product.code]
-        self.history = History(symbol)
-        self.price = 0
-        """Last known price; 0 before the first."""
-        self.wake_low, self.wake_high = -1, NEVER
-        """Nothing can happen while the price stays strictly between these."""
-        self.floor, self.ceiling = -1.0, math.inf
-        """The same as prices in USDC, with half a tick to spare."""
-        self.fresh: Bar | None = None
-        """The bar whose close `price` does not show yet."""
-        self.tick, self.step = float(product.tick_size), float(product.step_size)
-        self.texts: dict[int, str] = {}
-        """Quantities as text, by steps."""
-        self.left: int | None = None
-        """Steps that the market still trades in this bar; None = any number."""
-        self.shape = Shape(0, 0, 0, 0, 0, 0, 0)
-        self.opened = False
-        """Whether the present bar has had its first price."""
-        self.waiting: list[tuple[int, Any]] = []
-        """Arrivals that wait for the next price (the symbol had none since they came)."""
-        self.underway = 0
-        """Signed steps of market orders that have not arrived."""
-
-    def text(self, steps: int) -> str:
-        """Return a quantity as the text that an order carries."""
-        found = self.texts.get(steps)
-        if found is None:
-            found = self.texts[steps] = self.product.quantity_text(steps)
-        return found
-
-    def ticks(self, price: float) -> int:
-        """Return a price of the data in ticks, to the nearest."""
-        return round(price / self.tick)
-
-    def begin(self, bar: Bar, liquidity: Liquidity) -> None:
-        """Enter a new bar."""
-        steps = int(bar.volume / self.step)
-        prices = self.ticks(bar.open), self.ticks(bar.high), self.ticks(bar.low), self.ticks(bar.close)
-        self.shape = shape = Shape(bar.time, bar.closed - bar.time, *prices, steps)
-        self.left = liquidity.offered(shape)
-        self.opened = False
 
 
 class Desk:
@@ -145,7 +73,7 @@ class Desk:
         self.house = House(core)
         self.account: Account = core.account(ADDRESS)
         self.now = core.state.time
-        self.ctx: DeskContext
+        self.ctx: Context
         self.queue: list[tuple[int, int, Line, str, Any]] = []
         """Orders and cancels under way: (arrival, number, line, what, payload)."""
         self.sent = 0
@@ -677,118 +605,3 @@ def fill_of(event: OrderEvent, product: Product) -> Fill:
         event.order_id,
         event.client_id,
     )
-
-
-class DeskContext(Context):
-    """The context of a backtest."""
-
-    mode = "backtest"
-
-    def __init__(self, desk: Desk, interval: int) -> None:
-        super().__init__(list(desk.lines), interval)
-        self._desk = desk
-        self.now = desk.now
-        desk.ctx = self
-
-    def _make(self, symbol: str, side: str, quantity: Amount, price: Amount | None, options: dict[str, Any]) -> Placed:
-        if options.get("cl_ord_id") is None:
-            options["cl_ord_id"] = self._desk.next_id()
-        return super()._make(symbol, side, quantity, price, options)
-
-    def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> Placed | None:
-        """Bring the position to a signed quantity with one order; None when it is there (orders under way count)."""
-        if price is not None or options:
-            return super().target(symbol, quantity, price, **options)
-        desk = self._desk
-        line = desk.line(symbol)
-        position = desk.account.positions[line.code]
-        missing = round(float(quantity) / line.step) - position.long.size + position.short.size - line.underway
-        if not missing:
-            return None
-        side: Literal["BUY", "SELL"] = "BUY" if missing > 0 else "SELL"
-        steps = abs(missing)
-        order = Order(line.symbol, side, line.text(steps), tif="IOC", cl_ord_id=desk.next_id())
-        return desk.dispatch(line, order, steps)
-
-    def place(self, order: Order) -> Placed:
-        """Send an order; it arrives after the latency."""
-        return self._desk.send(order)
-
-    def cancel(self, placed: Placed) -> None:
-        """Send a cancel; it arrives after the latency."""
-        if not placed.done:
-            self._desk.push(self._desk.line(str(placed.order.symbol)), "cancel", placed.cl_ord_id)
-
-    def cancel_all(self, symbol: str | None = None) -> None:
-        """Send a cancel of all orders of a symbol, or of all."""
-        lines = [self._desk.line(symbol)] if symbol is not None else list(self._desk.lines.values())
-        for line in lines:
-            self._desk.push(line, "cancel_all", line.code)
-
-    def set_leverage(self, symbol: str, leverage: Amount) -> None:
-        """Set a leverage at once."""
-        self._desk.set_leverage(self._desk.line(symbol), leverage)
-
-    def product(self, symbol: str) -> Product:
-        """Return the product of a symbol of this run."""
-        return self._desk.line(symbol).product
-
-    def position(self, symbol: str) -> float:
-        """Return the signed position, base units."""
-        line = self._desk.line(symbol)
-        position = self._desk.account.positions[line.code]
-        return (position.long.size - position.short.size) * line.step
-
-    def underway(self, symbol: str) -> float:
-        """Return the signed quantity of market orders that have not arrived."""
-        line = self._desk.line(symbol)
-        return line.underway * line.step
-
-    def price(self, symbol: str) -> float:
-        """Return the last known price."""
-        self._desk.freshen()
-        line = self._desk.line(symbol)
-        return float(line.product.tick_size * line.price) if line.price else float("nan")
-
-    @property
-    def equity(self) -> float:
-        """Cash and unrealised PnL at the last known prices, USDC."""
-        self._desk.mark_all()
-        return risk.wallet(self._desk.core, self._desk.account).equity / MICRO
-
-    @property
-    def balance(self) -> float:
-        """Cash, isolated margins included, USDC."""
-        account = self._desk.account
-        return (account.balance + sum(p.assigned for p in account.positions.values())) / MICRO
-
-    def positions(self) -> pd.DataFrame:
-        """Return the open positions."""
-        import pandas as pd
-
-        self._desk.freshen()
-        rows = {}
-        for line in self._desk.lines.values():
-            position = self._desk.account.positions[line.code]
-            size = position.long.size - position.short.size
-            if not size:
-                continue
-            entry = position.long.value - position.short.value
-            value = size * line.price * line.product.unit
-            quantity = size * float(line.product.step_size)
-            entry_price = entry / MICRO / quantity
-            rows[line.symbol] = quantity, entry_price, self.price(line.symbol), (value - entry) / MICRO, value / MICRO
-        columns = ["quantity", "entry_price", "price", "unrealized", "notional"]
-        table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype("float64")
-        return table.rename_axis("symbol")
-
-    def orders(self) -> list[Placed]:
-        """Return the orders that have not ended."""
-        return [placed for placed in self._desk.placed.values() if not placed.done]
-
-    def bars(self, symbol: str | None = None) -> History:
-        """Return the bars up to now."""
-        return self._desk.line(symbol or self.symbols[0]).history
-
-
-__all__ = ["Bar", "Desk", "DeskContext", "Line", "fill_of"]

@@ -12,7 +12,8 @@ from ..products import MICRO
 from ..venue.state import RATE, STATUS_NAMES
 from ..venue.state import Order as Live
 from .bars import Bars
-from .desk import ADDRESS, TYPE_NAMES, Desk, DeskContext, fill_of
+from .desk import ADDRESS, TYPE_NAMES, Desk, fill_of
+from .desk_context import DeskContext
 from .results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, frame
 from .strategy import Strategy
 

@@ -95,9 +95,7 @@ def _bars(data: Any, interval: str | pd.Timedelta) -> dict[str, Bars]:
     if isinstance(data, str) or hasattr(data, "__fspath__"):
         data = Recording(data)
     if isinstance(data, Recording):
-        seconds = round(pd.Timedelta(interval).total_seconds())
-        found = {symbol: data.bars(symbol, seconds) for symbol in data.symbols}
-        return read_bars({symbol: table for symbol, table in found.items() if len(table)}, interval=interval)
+        return read_bars(data, interval=interval)
     return read_bars(data)
 
 

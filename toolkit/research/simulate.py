@@ -23,8 +23,10 @@ from ..venue.core import Core
 from ..venue.genesis import Genesis
 from ..venue.state import RATE
 from .bars import Bars, read_bars
-from .desk import Desk, DeskContext, Line
+from .desk import Desk
+from .desk_context import DeskContext
 from .harvest import harvest
+from .lines import Line
 from .listing import listings
 from .models import BarLiquidity, ExtremeOrder, FixedLatency, Latency, Liquidity, Path, RatioSlippage, Slippage
 from .results import Results

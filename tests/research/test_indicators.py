@@ -1,0 +1,82 @@
+"""Incremental indicators equal the window computed anew at every step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.research.indicators import ATR, EMA, RSI, SMA, Cross, Highest, Lowest, StdDev
+from toolkit.research.strategy import Bar, History
+
+PRICES = st.lists(st.floats(1.0, 1e6, allow_nan=False).map(lambda x: round(x, 2)), min_size=1, max_size=60)
+
+
+@given(PRICES, st.integers(1, 12))
+def test_windows_agree_with_pandas(prices: list[float], window: int) -> None:
+    series = pd.Series(prices)
+    rolling = series.rolling(window)
+    cases = {SMA: rolling.mean(), Highest: rolling.max(), Lowest: rolling.min()}
+    if window > 1:
+        cases[StdDev] = rolling.std()
+    for kind, expected in cases.items():
+        indicator = kind(window)
+        found = [indicator.update(price) for price in prices]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-6 * max(prices) if kind is StdDev else 1e-9)
+        assert math.isnan(found[-1]) == (len(prices) < window)
+    average = EMA(window)
+    found = [average.update(price) for price in prices]
+    expected = series.ewm(span=window, adjust=False).mean()
+    np.testing.assert_allclose(found[window - 1 :], expected[window - 1 :], rtol=1e-9)
+
+
+def test_a_moving_average_stays_exact_over_a_long_run() -> None:
+    rng = np.random.default_rng(1)
+    prices = 60_000 * np.exp(np.cumsum(rng.normal(0, 0.001, 50_000)))
+    average = SMA(50)
+    for price in prices.tolist():
+        average.update(price)
+    assert average.value == pytest.approx(prices[-50:].mean(), rel=1e-14)
+
+
+def test_the_true_range_by_hand() -> None:
+    atr = ATR(2)
+    assert math.isnan(atr.update(11, 9, 10))
+    assert atr.update(15, 12, 14) == pytest.approx((2 + 5) / 2)
+    assert atr.update(14, 13, 13) == pytest.approx(3.5 + (1 - 3.5) / 2)
+
+
+def test_the_strength_index_by_hand() -> None:
+    rsi = RSI(2)
+    assert [rsi.update(x) for x in (10, 12)] == pytest.approx([math.nan, math.nan], nan_ok=True)
+    assert rsi.update(11) == pytest.approx(100 - 100 / (1 + 1 / 0.5))
+    assert RSI(1).update(5) != 100
+    steady = RSI(1)
+    steady.update(1)
+    assert steady.update(2) == 100
+
+
+def test_lines_that_touch_have_not_crossed() -> None:
+    cross = Cross()
+    pairs = [(math.nan, 1), (1, 2), (2, 2), (3, 2), (2, 2), (3, 2), (1, 2)]
+    assert [cross.update(a, b) for a, b in pairs] == [0, 0, 0, 1, 0, 0, -1]
+
+
+@given(st.integers(0, 3000), st.integers(1, 700))
+def test_a_history_shows_what_came_and_nothing_else(count: int, look_every: int) -> None:
+    history = History("X")
+    for number in range(count):
+        history.append(Bar("X", number, number + 1, 1.0, 3.0, 0.5, float(number), 2.0))
+        if number % look_every == 0:
+            assert history.close[-1] == number
+            assert len(history) == number + 1
+    assert history.close.tolist() == list(map(float, range(count)))
+    assert history.time.tolist() == list(range(count))
+    assert len(history.frame()) == count
+    whole = history.close.base
+    if whole is not None:
+        assert np.isnan(np.asarray(whole)[count:]).all()
