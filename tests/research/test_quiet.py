@@ -124,6 +124,25 @@ def test_the_quick_walk_ends_in_the_same_state(
         assert_same(both(seed, data, monkeypatch, **options))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_the_quick_walk_ends_in_the_same_state_on_many_roads(seed: int) -> None:
+    dice = random.Random(seed)
+    data = {"BTCUSDC": walk(seed, 120, wild=0.015)}
+    if seed % 2:
+        data["ETHUSDC"] = walk(seed + 1, 120, wild=0.02, start=3_000.0)
+    options: dict[str, Any] = {
+        "capital": dice.choice([300, 2_000, 100_000]),
+        "leverage": 20,
+        "liquidity": BarLiquidity(0.0002, dice.choice([None, 0.02]), dice.random() < 0.5),
+        "slippage": RatioSlippage(0.0001),
+        "latency": RandomLatency(0, dice.choice([0, 900_000, 9_000_000])),
+        "path": ExtremeOrder(dice.choice(["near", "far"])),
+    }
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert_same(both(seed, data, monkeypatch, **options))
+
+
 def test_the_random_runs_meet_everything_that_can_happen() -> None:
     kinds: set[str] = set()
     for seed in range(12):

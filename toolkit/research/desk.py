@@ -328,7 +328,9 @@ class Desk:
         else:
             if self.stale:
                 self.rewake()
-            if line.wake_low < target < line.wake_high and not (self.coupled or self.every_point or self.due <= time):
+            low, high = min(line.price, target), max(line.price, target)
+            quiet = line.wake_low < low and high < line.wake_high
+            if quiet and not (self.coupled or self.every_point or self.due <= time):
                 line.price = target
                 self._mark(line)
                 return

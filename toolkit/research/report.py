@@ -82,7 +82,8 @@ def _equity(axes: Axes, results: Results, colours: Palette) -> None:
     axes.plot(line.index, line, color=colours.gain, linewidth=1.5)
     axes.fill_between(line.index, line, start, where=line >= start, color=colours.gain, alpha=0.12, linewidth=0)
     axes.fill_between(line.index, line, start, where=line < start, color=colours.loss, alpha=0.12, linewidth=0)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.2f}")
+    places = 0 if line.max() - line.min() >= 10 else 2
+    axes.yaxis.set_major_formatter(lambda value, _: _minus(f"{value:,.{places}f}"))
     bad = results.events[results.events["kind"] == "LIQUIDATION"]
     if len(bad):
         known = results.equity["equity"]
@@ -119,7 +120,7 @@ def _exposure(axes: Axes, results: Results, colours: Palette) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: _short(value))
     if len(names) > 1:
         axes.legend(frameon=False, labelcolor=colours.ink, fontsize=8, ncols=len(names), loc="upper left")
-    _date_axis(axes)
+    _date_axis(axes, colours)
 
 
 def _attribution(axes: Axes, results: Results, colours: Palette) -> None:
@@ -135,7 +136,7 @@ def _attribution(axes: Axes, results: Results, colours: Palette) -> None:
     axes.set_yticks(places, labels, color=colours.ink, fontsize=9)
     reach = max((abs(value) for value in values), default=0.0) or 1.0
     low, high = min(0.0, *values), max(0.0, *values)
-    axes.set_xlim(low - 0.62 * reach * (low < 0), high + 0.62 * reach * (high > 0 or low == 0))
+    axes.set_xlim(low - 0.8 * reach * (low < 0), high + 0.8 * reach * (high > 0 or low == 0))
     for place, value in zip(places, values, strict=True):
         side = "left" if value >= 0 else "right"
         pad = 0.03 * reach * (1 if value >= 0 else -1)
@@ -198,12 +199,13 @@ def _plain(axes: Axes, colours: Palette, title: str) -> None:
     axes.margins(x=0.005)
 
 
-def _date_axis(axes: Axes) -> None:
+def _date_axis(axes: Axes, colours: Palette) -> None:
     from matplotlib import dates
 
     locator = dates.AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.xaxis.get_offset_text().set(color=colours.faint, fontsize=8.5)
 
 
 def _thin(line: pd.Series[Any]) -> pd.Series[Any]:
