@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -75,6 +77,40 @@ def test_a_termination_signal_stops_it_cleanly() -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         client.close()
+
+
+def test_with_a_journal_it_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    options = ("--port", "0", "--seed", "3", "--clock", "manual", "--no-market", "--journal", str(tmp_path / "j"))
+    request = Signer(MASTER).request({"type": "withdraw", "destination": MASTER.address, "amount": "10"})
+    with command(*options, "--accounts", "2") as (process, address, lines):
+        assert f"journal {tmp_path / 'j'}: 2 entries, seed 3" in lines
+        assert httpx.post(f"{address}/api/v1/exchange", json=request).json()["code"] == 0
+        process.kill()
+        process.wait(20)
+    with command(*options, "--sync", "os") as (_, address, lines):
+        assert f"journal {tmp_path / 'j'}: 3 entries, seed 3" in lines
+        assert development.account(1).address in "\n".join(lines)
+        assert development.account(2).address not in "\n".join(lines)
+        assert httpx.post(f"{address}/api/v1/exchange", json=request).json()["code"] == 40207
+
+
+def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    options = ("--port", "0", "--clock", "manual", "--no-market", "--accounts", "2", "--journal", str(path))
+    with command(*options):
+        pass
+    base = sqlite3.connect(path)
+    with base:
+        base.execute("DELETE FROM entries WHERE n = 2")
+    base.close()
+    line = [sys.executable, "-m", "toolkit", "venue", *options]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "its end is missing. 1 entries from its beginning are whole" in done.stderr
+    assert "--recover" in done.stderr
+    with command(*options, "--recover") as (_, _, lines):
+        assert f"journal {path}: 1 entries, seed 7" in lines
+    assert path.with_name("j.damaged").exists()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,12 @@ import signal
 import sys
 import threading
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from ..errors import ToolkitError
+
+if TYPE_CHECKING:
+    from ..venue.local import LocalVenue
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +22,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accounts", type=int, default=10, help="funded development accounts, 0 to 10 (default 10)")
     parser.add_argument("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
     parser.add_argument("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
+    parser.add_argument(
+        "--journal",
+        metavar="FILE",
+        help="write every command to FILE before it is answered; with a FILE that exists, go on where that venue stood",
+    )
+    parser.add_argument(
+        "--sync",
+        choices=("full", "os"),
+        default="full",
+        help="written means: on the disk, also after a power cut (full), or with the operating system, which is enough "
+        "when only this process dies and much faster (os)",
+    )
+    parser.add_argument("--recover", action="store_true", help="go on with what is whole of a damaged journal")
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
     parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="let actions take effect later, e.g. 1s")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; other than loopback needs the next")
@@ -38,9 +55,15 @@ def run(args: argparse.Namespace) -> int:
             start=int(args.start) if args.start and args.start.isdigit() else args.start,
             market=not args.no_market,
             settle_delay=args.settle_delay,
+            journal=args.journal,
+            sync=args.sync,
+            recover=args.recover,
         )
         with venue, venue.serve(args.port, host=args.host, allow_remote=args.allow_remote) as served:
-            _introduce(served.base_url, served.ws_url, args.accounts)
+            _introduce(served.base_url, served.ws_url, _funded(venue))
+            if venue.journal is not None:
+                print(f"\njournal {venue.journal.path}: {venue.journal.count} entries, seed {venue.core.state.seed}")
+            print("\nready", flush=True)
             while not stop.wait(0.5):  # short waits, so that an interrupt gets through on every platform
                 pass
     except ToolkitError as error:
@@ -63,6 +86,14 @@ def _stop_on_signals(stop: threading.Event) -> dict[int, signal.Handlers]:
     return {number: signal.signal(number, on_signal) for number in numbers}  # type: ignore[misc]
 
 
+def _funded(venue: LocalVenue) -> int:
+    """Count the development accounts it has, which a journal knows better than the command line."""
+    from ..venue import development
+
+    accounts = venue.core.state.accounts
+    return sum(master.address.lower() in accounts for master in development.masters(10))
+
+
 def _introduce(base_url: str, ws_url: str, accounts: int) -> None:
     from ..venue import development
 
@@ -73,4 +104,3 @@ def _introduce(base_url: str, ws_url: str, accounts: int) -> None:
     print(f"{'':3}{'master, ' + development.FUNDING + ' USDC':45}agent (approve it first)")
     for master, agent in zip(development.masters(accounts), development.agents(accounts), strict=True):
         print(f"{master.index:2} {master.address:45}{agent.address}")
-    print("\nready", flush=True)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from ..environments import LOCAL, Chain
-from ..errors import BadSignature, InputError, UnknownAction
+from ..errors import BadSignature, InputError, UnknownAction, VenueError
 from ..protocol import envelope, signing
 from ..protocol.info import BY_PATH, Endpoint
 from .core import Core, WireError
@@ -182,6 +182,8 @@ def refusal(error: Exception) -> Answer:
         return enveloped(200, UNSUPPORTED, f"unsupported action type: {error}")
     if isinstance(error, BadSignature):
         return enveloped(200, BAD_SIGNATURE, f"signature verification failed: {error}")
+    if isinstance(error, VenueError):
+        return enveloped(503, 503, str(error))  # what was asked for was not written down, and so not done
     if isinstance(error, InputError):
         return enveloped(400, MALFORMED, str(error))
     return enveloped(400, MALFORMED, f"the request could not be processed ({type(error).__name__})")

@@ -23,6 +23,7 @@ from .clocks import Clock, clock_named, milliseconds, moment
 from .core import Advance, Command, Control, Core, Outcome, Submit
 from .gateway import Answer, Gateway, Hooks, Query
 from .genesis import Genesis
+from .journal import SLICE, Journal, Sync, apply, open_or_create
 
 if TYPE_CHECKING:
     from .feed import Hub
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SLICE = 60_000
-"""Long advances go in slices of this many ms, so that events never pile up. The state does not depend on it."""
 TICK = 0.2
 """Seconds between two looks at the clock while the venue runs by itself."""
 PATIENCE = 0.1
@@ -66,6 +65,11 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     the simulated participants on. `settle_delay` (ms, or text like "1s") lets accepted actions take effect later.
     `config` is a whole Genesis instead of the default one; its seed and time win over `seed` and `start`.
 
+    `journal` is a file that every command is written to before it is answered; a venue made with a file that exists
+    goes on where that one stood, whatever it was told about its beginning. `sync` is "full" (nothing is lost in a power
+    cut) or "os" (nothing is lost when this process dies; faster). `recover` goes on with what is whole of a damaged
+    file. Raises JournalDamaged, and VenueError for a file that can't be used.
+
     Safe for use from several threads: one lock lets one command in at a time.
     """
 
@@ -81,6 +85,9 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         market: bool = True,
         settle_delay: int | str | timedelta = 0,
         config: Genesis | None = None,
+        journal: str | Path | None = None,
+        sync: Sync = "full",
+        recover: bool = False,
     ) -> None:
         if not 0 <= accounts <= len(development.MASTERS):
             raise InputError(
@@ -93,19 +100,38 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         genesis = msgspec.structs.replace(genesis, settings={**settings, **genesis.settings})
         self.lock = threading.RLock()
         """Held while a command is applied or the state is read; take it to read several things at one instant."""
-        self.core = Core(genesis)
+        self.journal: Journal | None = None
+        first = [
+            Control(genesis.time, "fund", {"address": master.address.lower(), "amount": development.FUNDING})
+            for master in development.masters(accounts)
+        ]
+        if journal is not None:
+            self.journal = open_or_create(journal, genesis, first, sync=sync, recovering=recover)
+            self.core = self._replayed(self.journal)
+        else:
+            self.core = Core(genesis)
+            for command in first:
+                apply(self.core, command)
         self.gateway = Gateway(self)
         self.control = Controls(self)
         self.record: Callable[[Command], None] | None = None
-        """Called with every command that is not mere time, under the lock, before it is applied (the journal)."""
+        """Called with every command that is not mere time, under the lock, before it is applied."""
         self._hub: Hub | None = None
         self._runners = 0
         self._ticker: _Ticker | None = None
         self._snapshots: dict[int, bytes] = {}
         self._last_snapshot = 0
         self._closed = False
-        for master in development.masters(accounts):
-            self.intervene("fund", address=master.address.lower(), amount=development.FUNDING)
+
+    def _replayed(self, journal: Journal) -> Core:
+        try:
+            core = journal.replay()
+        except BaseException:
+            journal.close()
+            raise
+        # a clock that runs by itself may be ahead already; one that was moved by hand goes on from there
+        self.clock.set(max(core.state.time, self.clock.now_ms() if self.clock.runs else 0))
+        return core
 
     # time
 
@@ -126,6 +152,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
             if target < now:
                 raise InputError(f"until {target} is over; it is {now} (Unix ms)", field="until", value=until)
+            self._write(Advance(target))
             self._advance_to(target)
             self.clock.set(target)
         self._deliver()
@@ -204,6 +231,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
 
     def intervene(self, name: str, /, **args: Any) -> dict[str, Any]:
         """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused."""
+        args = plain(args)
         with self.lock:
             outcome = self._apply(Control(self._catch_up(), name, args))
         self._deliver()
@@ -212,12 +240,19 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         return outcome.data or {}
 
     def _apply(self, command: Command) -> Outcome:
-        if self.record is not None:
-            self.record(command)
+        self._write(command)
         try:
             return self.core.apply(command)
         finally:
             self._publish()
+
+    def _write(self, command: Command) -> None:
+        """Write a command down before it is applied; it must not be when this raises."""
+        if self.record is not None:
+            self.record(command)
+        if self.journal is not None:
+            self.journal.keep_dump(self.core)
+            self.journal.append(command)
 
     # the ways in
 
@@ -278,10 +313,12 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             ticker.stop()
 
     def close(self) -> None:
-        """Stop what runs. The venue can still be asked; closing again does nothing."""
+        """Stop what runs and close the journal. The venue can still be asked; closing again does nothing."""
         with self.lock:
             self._closed, self._runners = True, 0
             ticker, self._ticker = self._ticker, None
+            if self.journal is not None:
+                self.journal.close(self.core)
         if ticker is not None:
             ticker.stop()
 
@@ -333,7 +370,10 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         self._deliver()
 
     def _restore(self, data: bytes) -> None:
-        self.core = Core.load(data)
+        core = Core.load(data)
+        if self.journal is not None:
+            self.journal.restored(data)
+        self.core = core
         self.clock.set(self.core.state.time)
         if self._hub is not None:
             self._hub.resync()
@@ -341,6 +381,14 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     def __repr__(self) -> str:
         kind = "real" if self.clock.runs else "manual"
         return f"<LocalVenue seed={self.core.state.seed} time={self.now_ms()} clock={kind}>"
+
+
+def plain(args: dict[str, Any]) -> dict[str, Any]:
+    """Return a control's arguments as a journal keeps them, so that a replay sees the same. Raises InputError."""
+    try:
+        return dict(msgspec.to_builtins(args, str_keys=True))
+    except TypeError as error:
+        raise InputError(f"a control takes numbers, texts, lists and dictionaries: {error}", value=args) from error
 
 
 class _Ticker:
