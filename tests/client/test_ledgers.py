@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sqlite3
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -189,3 +191,21 @@ def test_a_receipt_tells_what_the_ledger_knows(changes: dict[str, Any], holds: C
 def test_ids_are_read_from_numbers_and_text() -> None:
     assert [whole(value) for value in (5, "5", "0", 0, None, "x", "")] == [5, 5, None, None, None, None, None]
     assert ItemResult(1, 2, 0, "").accepted
+
+
+def test_a_ledger_that_nobody_holds_any_more_closes_its_file(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "intents.db")
+    ledger.record(INTENT)
+    base = ledger._base
+    del ledger
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        base.execute("SELECT 1")
+
+
+def test_a_file_that_is_no_ledger_is_closed_again(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database " * 100, encoding="utf-8")
+    with pytest.raises(InputError, match="can't be used as a ledger"):
+        SqliteLedger(path)
+    path.unlink()

@@ -19,6 +19,7 @@ import json
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -200,19 +201,15 @@ class SqliteLedger:
     """Intents in a SQLite file that survives crashes and restarts, and may be shared by processes.
 
     Every step is its own durable transaction (write-ahead log, full synchronisation). The file holds signed requests,
-    never keys; it is made readable by its owner only. Raises InputError for a file that can't be used.
+    never keys; it is made readable by its owner only. A ledger that nobody holds any more closes its file by itself.
+    Raises InputError for a file that can't be used.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._lock = threading.RLock()
         try:
-            if str(path) != ":memory:":
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._base = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False, timeout=10)
-            self._base.execute("PRAGMA journal_mode=WAL")
-            self._base.execute("PRAGMA synchronous=FULL")
-            self._base.executescript(_SCHEMA)
+            self._base = _opened(path)
         except (OSError, sqlite3.Error) as error:
             raise InputError(
                 f"{os.fspath(path)} can't be used as a ledger of intents: {error}",
@@ -220,6 +217,7 @@ class SqliteLedger:
                 rule="a SQLite file",
                 value=os.fspath(path),
             ) from error
+        weakref.finalize(self, self._base.close)
 
     def record(self, intent: Intent) -> None:
         """See Ledger."""
@@ -275,6 +273,21 @@ class SqliteLedger:
 
     def __repr__(self) -> str:
         return f"<SqliteLedger {self.path.name}>"
+
+
+def _opened(path: str | os.PathLike[str]) -> sqlite3.Connection:
+    """Return a connection to the file with its tables; nothing stays open when that fails."""
+    if str(path) != ":memory:":
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    base = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False, timeout=10)
+    try:
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("PRAGMA synchronous=FULL")
+        base.executescript(_SCHEMA)
+    except BaseException:
+        base.close()
+        raise
+    return base
 
 
 def _row(intent: Intent) -> list[Any]:

@@ -10,6 +10,7 @@ import os
 import secrets
 import sqlite3
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -138,6 +139,7 @@ class Store:
         self._open: dict[tuple[str, str, str], _Segment] = {}
         path.mkdir(parents=True, exist_ok=True)
         self._journal: sqlite3.Connection | None = _open_journal(path)
+        weakref.finalize(self, self._journal.close)
         self._recover()
 
     def append(
