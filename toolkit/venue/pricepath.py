@@ -55,7 +55,8 @@ class Bar(NamedTuple):
 
 
 _DAILY_PPM = {"BTCUSDC": 24_000, "ETHUSDC": 32_000, "SOLUSDC": 42_000}
-_MINUTE_MICRO = 180_000_000_000
+_MINUTE_MICRO = 14_000_000_000
+"""Typical value traded in a minute, micro-USDC: about what the simulated participants trade."""
 
 
 def shape_of(code: int, symbol: str, start: int, unit: int) -> Shape:
