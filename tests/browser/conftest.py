@@ -52,7 +52,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """A fresh page; whatever it writes to its console as an error fails the test."""
     context = browser.new_context(viewport={"width": 1320, "height": 900})
     made = context.new_page()
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(30_000)
     wrong: list[Any] = []
     made.on("pageerror", lambda error: wrong.append(str(error)))
     made.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)

@@ -231,12 +231,13 @@ def _broken(draft: Draft, order: Order, product: Product, market: Market) -> lis
     prices = {name: getattr(market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = _number(draft.price) if not draft.market else None
     found: list[Problem] = []
-    field_of_main = {**FIELDS}
     reduce_field = "reduceOnly" if order.is_bracket else "reduceOnlyOption"
     for failure in check_order(product, order.to_item(product, reduce_field=reduce_field), **prices):
         if failure.field == "ordPx" and not draft.price:
             continue
-        found.append(_problem(failure, field_of_main, draft))
+        found.append(_problem(failure, FIELDS, draft))
+    if any(one.field == "price" for one in found):
+        entry = None
     for name, leg in (("take_profit", order.take_profit), ("stop_loss", order.stop_loss)):
         if leg is None:
             continue
