@@ -62,6 +62,8 @@ BIDS = frozenset({"BID", "BUY", "BIDS"})
 MANY = 400
 """From this many candles on, bodies are drawn without outlines."""
 HEADROOM = 0.04
+DPI = 110
+"""Dots an inch of a figure, where `plt.rcParams["figure.dpi"]` says nothing else."""
 
 
 def use(theme: Theme | str) -> Theme:
@@ -285,10 +287,12 @@ def _styled(colours: Theme) -> Iterator[None]:
 
 def _figure(colours: Theme, *, height: float) -> Figure:
     """Return an empty figure; in a notebook it shows at the end of its cell."""
-    from matplotlib import pyplot
+    from matplotlib import pyplot, rcParams, rcParamsDefault
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = pyplot.figure(figsize=(9.2, height), dpi=110, facecolor=colours.paper, layout="constrained")
+    chosen = rcParams["figure.dpi"]
+    dpi = DPI if chosen == rcParamsDefault["figure.dpi"] else chosen
+    figure = pyplot.figure(figsize=(9.2, height), dpi=dpi, facecolor=colours.paper, layout="constrained")
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):
         engine.set(w_pad=0.14, h_pad=0.12)

@@ -1,0 +1,110 @@
+"""`toolkit learn` and `toolkit lab`: the walkthroughs in a folder of the user's, and JupyterLab on the index."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolkit import walkthroughs
+from toolkit.__main__ import main
+
+
+def test_learn_copies_every_walkthrough_with_its_solutions(tmp_path: Path) -> None:
+    target = tmp_path / "mine"
+    assert main(["learn", str(target)]) == 0
+    source = walkthroughs.folder()
+    expected = sorted(path.relative_to(source) for path in source.rglob("*.ipynb") if "." not in path.parent.name)
+    assert sorted(path.relative_to(target) for path in target.rglob("*.ipynb")) == expected
+    for part in expected:
+        assert (target / part).read_bytes() == (source / part).read_bytes()
+
+
+def test_learn_never_takes_away_what_somebody_has_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "mine"
+    main(["learn", str(target)])
+    mine = target / "01-first-trade.ipynb"
+    mine.write_text("mine", encoding="utf-8")
+    capsys.readouterr()
+    assert main(["learn", str(target)]) == 0
+    assert mine.read_text(encoding="utf-8") == "mine"
+    assert "has them all already" in capsys.readouterr().out
+    assert main(["learn", str(target), "--overwrite"]) == 0
+    assert mine.read_text(encoding="utf-8") != "mine"
+
+
+def test_learn_says_so_where_it_can_not_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file", encoding="utf-8")
+    assert main(["learn", str(taken)]) == 1
+    assert "toolkit learn:" in capsys.readouterr().err
+
+
+def test_lab_copies_the_walkthroughs_and_opens_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolkit.cli import lab
+
+    called: list[list[str]] = []
+
+    def call(command: list[str]) -> int:
+        called.append(command)
+        return 0
+
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(lab.subprocess, "call", call)
+    target = tmp_path / "walkthroughs"
+    assert main(["lab", str(target), "--no-browser"]) == 0
+    assert (target / "01-first-trade.ipynb").is_file()
+    [command] = called
+    assert command[:3] == [sys.executable, "-m", "jupyterlab"]
+    assert command[3] == str(target / "index.ipynb")
+    assert f"--notebook-dir={target}" in command
+    assert command[-1] == "--no-browser"
+
+
+def test_lab_without_jupyterlab_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from toolkit.cli import lab
+
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
+    assert main(["lab", str(tmp_path / "walkthroughs")]) == 1
+    assert "pip install" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_lab_really_serves_the_index(tmp_path: Path) -> None:
+    import json
+    import os
+    import urllib.request
+
+    pytest.importorskip("jupyterlab")
+    runtime = tmp_path / "runtime"
+    environment = {
+        **os.environ,
+        "JUPYTER_RUNTIME_DIR": str(runtime),
+        "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
+        "JUPYTER_DATA_DIR": str(tmp_path / "data"),
+    }
+    command = [sys.executable, "-m", "toolkit", "lab", str(tmp_path / "w"), "--no-browser"]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "/lab" in line and "token=" in line:
+                break
+        [info] = [json.loads(path.read_text(encoding="utf-8")) for path in runtime.glob("jpserver-*.json")]
+        asked = f"{info['url']}api/contents/index.ipynb?content=0&token={info['token']}"
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            assert json.load(answer)["name"] == "index.ipynb"
+        shutdown = urllib.request.Request(f"{info['url']}api/shutdown?token={info['token']}", method="POST")
+        urllib.request.urlopen(shutdown, timeout=20).close()
+        process.stderr.read()
+        assert process.wait(timeout=30) == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
