@@ -362,6 +362,46 @@ def test_a_single_tp_may_hang_on_an_open_order_by_parent_id(floor: Floor) -> Non
     assert floor.status(take.id) == "ORDER_STATUS_UNTRIGGERED"
 
 
+FAR = "BUY 0.010 at 50000.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELL 0 TP when 55000", ""),
+        ("SELL 0 SL when 49000", ""),
+        ("SELL 0 TP when 50000", "is met already: a take profit that sells triggers at the main order's price ≥ 50000"),
+        ("SELL 0 SL when 55000", "is met already: a stop that sells triggers at the main order's price ≤ 55000"),
+    ],
+)
+def test_triggers_are_held_against_the_price_of_the_main_order_they_wait_for(
+    floor: Floor, text: str, words: str
+) -> None:
+    hung = floor.order(CYD, FAR)
+    answer = floor.place(CYD, f"{text} parent {hung.id}")
+    assert (answer.code, words in answer.message) == (40230 if words else 0, True)
+    ids = dict(
+        zip(("main", "TP", "SL"), bracket(floor, FAR, "SELL 0 TP when 56000", "SELL 0 SL when 48000"), strict=True)
+    )
+    answer = floor.replace(CYD, ids[text.split()[2]], text)
+    assert (answer.code, words in answer.message) == (40230 if words else 0, True)
+
+
+def test_an_armed_exit_is_held_against_the_present_price_when_it_is_replaced(floor: Floor) -> None:
+    _, take, _ = bracket(floor, MAIN, TAKE, STOP)
+    floor.order(BOB, "SELL 0.004 at 59900.0")
+    words = "is met already: a take profit that sells triggers at LAST_PRICE ≥ 59900, which is 59900.0"
+    assert words in floor.replace(CYD, take, "SELL 0.010 TP when 59900").message
+
+
+def test_a_replaced_exit_of_a_part_keeps_the_smallest_value(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0.002 SL when 6100")
+    answer = floor.replace(ADA, order.id, "SELL 0.001 SL when 6100")
+    assert answer.code == 40230, answer
+    assert "order value 6.1 (0.001 at 6100.0) is below minOrderValue 10" in answer.message
+    assert (order.quantity, order.trigger) == (2, 61_000)
+
+
 # builder types
 
 

@@ -5,9 +5,14 @@ What happens to them afterwards is in `lifecycle` (arming, one-cancels-other) an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from . import lifecycle, reasons
 from .core import Refused
 from .state import REDUCE_ONLY, SL_FROM_POSITION, TP_FROM_POSITION, Account, Order, Position
+
+EXITS = ("TP_FROM_POSITION", "SL_FROM_POSITION")
 
 
 def parent_of(account: Account, order: Order) -> Order | None:
@@ -20,6 +25,17 @@ def parent_of(account: Account, order: Order) -> Order | None:
     check_child(main, order)
     check_children(account, main, [*lifecycle.bracket(account, main.id), order])
     return main
+
+
+def entry_price(account: Account, item: Mapping[str, Any]) -> int:
+    """Return the price, in ticks, that the trigger of an exit with a parentOrdId is held against.
+
+    It is that of its main order while this has opened nothing; 0 = the present price.
+    """
+    main = account.orders.get(item.get("parentOrdId") or 0)
+    if main is None or main.reducing or (item.get("reduceOnlyOption") or item.get("reduceOnly")) not in EXITS:
+        return 0
+    return 0 if _opened(account.positions[main.product], main) else main.price or main.trigger
 
 
 def check_child(main: Order, child: Order) -> None:
@@ -52,7 +68,11 @@ def check_children(account: Account, main: Order, children: list[Order]) -> None
 
 def join(position: Position, main: Order, child: Order) -> None:
     """Hang a TP or SL on its main order: it waits until that has opened a position."""
-    leg = position.long if main.side > 0 else position.short
     main.group = child.group = child.parent = main.id
-    child.cover = min(main.filled, leg.size)
+    child.cover = _opened(position, main)
     child.armed = child.cover > 0
+
+
+def _opened(position: Position, main: Order) -> int:
+    leg = position.long if main.side > 0 else position.short
+    return min(main.filled, leg.size)

@@ -12,7 +12,7 @@ from typing import Any
 from ..checks import Failure, Spec, min_value_failure, read_order, slippage_bound
 from ..products import Product
 from . import lifecycle, matching, reasons, risk
-from .brackets import check_child, check_children, join, parent_of
+from .brackets import check_child, check_children, entry_price, join, parent_of
 from .core import REFUSED, Context, Core, Outcome, Refused, handles
 from .positions import closing_leg, position_of
 from .state import (
@@ -23,6 +23,7 @@ from .state import (
     POST_ONLY,
     REDUCE_ONLY,
     STATUS_NAMES,
+    UNTRIGGERED,
     Account,
     Order,
     Position,
@@ -98,7 +99,7 @@ def place(
     STOP_* and TAKE_PROFIT_* types. Raises Refused before anything changed.
     """
     account = context.account
-    product, spec = read(core, item, builder=bool(builder))
+    product, spec = read(core, item, builder=bool(builder), entry=entry_price(account, item))
     position = position_of(core, account, product)
     order = _order(account, product, spec)
     order.builder, order.builder_rate = builder, builder_rate
@@ -345,10 +346,12 @@ def replace(core: Core, account: Account, order: Order, item: Item) -> None:
     before anything changed.
     """
     position = account.positions[order.product]
-    product, spec = read(core, item, builder=bool(order.builder))
+    main = account.orders.get(order.group) if order.status == UNTRIGGERED and order.group != order.id else None
+    entry = main.price or main.trigger if main is not None and not order.armed else 0
+    product, spec = read(core, item, builder=bool(order.builder), entry=entry)
     _check_same(order, spec)
-    if order.status == 5:
-        _replace_waiting(core, account, product, position, order, spec)
+    if order.status == UNTRIGGERED:
+        _replace_waiting(core, account, product, position, order, spec, main)
         return
     if spec.tif not in (GTC, POST_ONLY):
         raise Refused(reasons.NOT_REPLACEABLE, "timeInForce of an open order can only be GTC or POST_ONLY")
@@ -420,7 +423,7 @@ def _check_same(order: Order, spec: Spec) -> None:
         "ordSide": (order.side, order.closing) == (spec.side, spec.closing),
         "ordType": order.type == spec.type,
         "reduceOnly": order.reduce == spec.reduce,
-        "tpslTriggerType": order.trigger_by == spec.trigger_by or order.status != 5,
+        "tpslTriggerType": order.trigger_by == spec.trigger_by or order.status != UNTRIGGERED,
     }
     for field, kept in same.items():
         if not kept:
@@ -428,12 +431,21 @@ def _check_same(order: Order, spec: Spec) -> None:
 
 
 def _replace_waiting(
-    core: Core, account: Account, product: Product, position: Position, order: Order, spec: Spec
+    core: Core,
+    account: Account,
+    product: Product,
+    position: Position,
+    order: Order,
+    spec: Spec,
+    main: Order | None,
 ) -> None:
-    """Replace a waiting trigger: new trigger, price and quantity, same id."""
-    main = account.orders.get(order.group)
+    """Replace a waiting trigger: new trigger, price and quantity, same id. `main` is the open main order of an exit."""
     if main is not None and spec.quantity > main.quantity:
         raise Refused(reasons.BAD_BRACKET, "take profit and stop loss may not be larger than the main order")
+    leg = closing_leg(account, position, order.side, order.closing)
+    whole = main.quantity if main is not None else leg.size if leg is not None and order.reducing else 0
+    if 0 < spec.quantity < whole:
+        _check_value(product, spec.trigger, spec.quantity)
     order.trigger, order.trigger_up = spec.trigger, spec.trigger_up
     order.price, order.quantity, order.leaves = spec.price, spec.quantity, spec.quantity
     order.slippage, order.tif = spec.slippage, spec.tif
