@@ -18,7 +18,7 @@ from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.wallet import Wallet
 from toolkit.widgets import OrderTicket
-from toolkit.widgets.assess import Problem
+from toolkit.widgets.draft import Problem
 
 
 def problem(ticket: OrderTicket, field: str) -> Problem:

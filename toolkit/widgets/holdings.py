@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import margin
 from ..products import Product
-from .assess import DEFAULT_LEVERAGE, ZERO, Holdings
+from .draft import DEFAULT_LEVERAGE, ZERO, Holdings
 
 Row = Mapping[str, Any]
 WAITING = "ORDER_STATUS_UNTRIGGERED"

@@ -13,8 +13,10 @@ import traitlets
 
 from ..errors import CheckFailed, ExchangeError, InputError, LimitReached, OutcomeUnknown, TransportError, WalletError
 from . import static
-from .assess import Assessment, Choice, Draft, Market, Problem, assess, shown_price
+from .assess import assess
 from .base import Panel, module
+from .draft import Assessment, Choice, Draft, Market, Problem
+from .effects import shown_price
 from .following import NOT_SENT, REJECTED, UNKNOWN, Following
 from .holdings import holdings_of
 from .numbers import MISSING, grouped, money, percent, short, signed, trimmed
