@@ -121,6 +121,9 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
         (["--port", "0", "--settle-delay", "soon"], "is not a span of time"),
         (["--port", "0", "--accounts", "11"], "accounts must be 0 to 10"),
         (["--port", "0", "--start", "noon"], "'noon' is not a moment"),
+        (["--port", "0", "--fault", "explode"], "is none of refuse"),
+        (["--port", "0", "--clock", "manual", "--speed", "9"], "speed is for the real clock"),
+        (["--port", "0", "--speed", "0"], "speed must be above 0"),
         (["--port", "99999"], "can't listen on 127.0.0.1 port 99999"),
     ],
 )
@@ -132,3 +135,28 @@ def test_what_cannot_be_started_is_explained(arguments: list[str], words: str) -
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_faults_control_and_speed_come_from_the_command_line() -> None:
+    options = ("--port", "0", "--accounts", "1", "--no-market", "--speed", "1000", "--control")
+    with command(*options, "--fault", "status status=502 path=/info/*") as (_, address, lines):
+        assert "fault <Fault status path=/info/* status=502; struck 0>" in lines
+        with httpx.Client(base_url=address) as client:
+            assert client.get("/info/public/product-meta").status_code == 502
+            assert client.get("/info/public/product-meta").status_code == 200
+            names = {row["name"] for row in client.get("/control").json()["data"]}
+            assert {"fund", "script_oracle", "advance", "add_fault"} <= names
+            first = int(client.get("/control").headers["x-venue-time"])
+            state = client.post("/control/fund", json={"address": MASTER.address, "amount": "1"}).json()
+            assert state["data"]["balance"] == "10001"
+            assert int(client.get("/control").headers["x-venue-time"]) > first
+            client.post("/control/add_fault", json={"text": "cut-answer"})
+            with pytest.raises(httpx.TransportError):
+                client.get("/info/public/product-meta")
+
+
+def test_the_help_explains_faults() -> None:
+    line = [sys.executable, "-m", "toolkit", "venue", "--help"]
+    text = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "lose-answer" in text
+    assert "chance=" in text

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
+    from ..venue.faults import explain
+
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = explain()
     parser.add_argument("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
     parser.add_argument("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
     parser.add_argument("--accounts", type=int, default=10, help="funded development accounts, 0 to 10 (default 10)")
     parser.add_argument("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
+    parser.add_argument("--speed", type=float, default=1.0, help="times as fast as real time, with the real clock")
     parser.add_argument("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
     parser.add_argument(
         "--journal",
@@ -35,6 +40,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "when only this process dies and much faster (os)",
     )
     parser.add_argument("--recover", action="store_true", help="go on with what is whole of a damaged journal")
+    parser.add_argument(
+        "--control", action="store_true", help="also answer GET /control (a list) and POST /control/NAME: interventions"
+    )
+    parser.add_argument(
+        "--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated"
+    )
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
     parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="let actions take effect later, e.g. 1s")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; other than loopback needs the next")
@@ -43,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; return 0 then, or 2 when it can't be started as asked."""
+    from ..venue.control import open_routes
     from ..venue.local import LocalVenue
 
     stop = threading.Event()
@@ -52,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             accounts=args.accounts,
             clock=args.clock,
+            speed=args.speed,
             start=int(args.start) if args.start and args.start.isdigit() else args.start,
             market=not args.no_market,
             settle_delay=args.settle_delay,
@@ -59,6 +72,10 @@ def run(args: argparse.Namespace) -> int:
             sync=args.sync,
             recover=args.recover,
         )
+        for fault in args.fault:
+            print(f"fault {venue.faults.arm(fault)}")
+        if args.control:
+            open_routes(venue)
         with venue, venue.serve(args.port, host=args.host, allow_remote=args.allow_remote) as served:
             _introduce(served.base_url, served.ws_url, _funded(venue))
             if venue.journal is not None:

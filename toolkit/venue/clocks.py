@@ -68,10 +68,15 @@ class ManualClock:
         self._now = now
 
 
-def clock_named(clock: str | Clock, start: int | None) -> Clock:
-    """Return a clock for "real" or "manual", or the given object. `start` is in ms. Raises InputError otherwise."""
+def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Clock:
+    """Return a clock for "real" (`speed` times as fast) or "manual", or the given object. `start` is in ms.
+
+    Raises InputError otherwise, and for a speed of a clock that is not "real".
+    """
     if clock == "real":
-        return RealClock(start=start)
+        return RealClock(start=start, speed=speed)
+    if speed != 1:
+        raise InputError("speed is for the real clock; give clock='real'", field="speed", rule="real", value=speed)
     if clock == "manual":
         return ManualClock(start=MANUAL_START if start is None else start)
     if isinstance(clock, Clock):

@@ -331,12 +331,13 @@ class Core:
         delay = self.state.settings.get("settleDelay", 0)
         if delay:
             return self._postpone(context, submit, delay)
-        outcome = self._execute(context, submit, action)
+        outcome = self.execute(context, submit, action)
         if action in UNSIGNED_NONCE and outcome.code == 0:
             self._use_nonce(submit)
         return outcome
 
-    def _execute(self, context: Context, submit: Submit, action: str) -> Outcome:
+    def execute(self, context: Context, submit: Submit, action: str) -> Outcome:
+        """Do an action whose sender may do it, and keep the record of the transaction."""
         code, message = 0, ""
         try:
             if context.vault is not None:
@@ -372,7 +373,7 @@ class Core:
         account = self.state.accounts[waiting.account]
         context = Context(account, waiting.signer, waiting.nonce, now, waiting.tx_hash, waiting.vault, waiting.builder)
         submit = Submit(now, waiting.action, waiting.signer, waiting.nonce, vault=waiting.vault)
-        self._execute(context, submit, str(waiting.action["type"]))
+        self.execute(context, submit, str(waiting.action["type"]))
         self._follow()
 
     def _control(self, control: Control) -> Outcome:

@@ -72,6 +72,13 @@ class FeedFaults:
             self._armed.append(fault)
         return fault
 
+    def remove(self, fault: FeedFault) -> None:
+        """Disarm one fault; the end of a freeze passes on what was held back."""
+        with self._hub.venue.lock:
+            self._armed = [one for one in self._armed if one is not fault]
+            if fault.kind == "freeze" and not any(self._of("freeze")):
+                self._release()
+
     def clear(self) -> None:
         """Disarm all faults, and pass on what was held back."""
         with self._hub.venue.lock:

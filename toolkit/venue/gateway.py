@@ -7,6 +7,8 @@ venue's lock; only the command itself is applied under it.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +21,7 @@ from ..errors import BadSignature, InputError, UnknownAction, VenueError
 from ..protocol import envelope, signing
 from ..protocol.info import BY_PATH, Endpoint
 from .core import Core, WireError
+from .guard import Guard
 
 if TYPE_CHECKING:
     from .local import LocalVenue
@@ -64,8 +67,16 @@ class Incoming:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
+class Struck(Exception):
+    """A scripted fault takes a request out of the venue's hands: `answer` is what its client gets."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__("scripted fault")
+        self.answer = answer
+
+
 class Hooks:
-    """The points where faults, rate limits and emergency codes come in. This one lets everything pass."""
+    """Points for one's own faults, limits and refusals, beside the scripted ones. This one lets everything pass."""
 
     def arrived(self, incoming: Incoming) -> Answer | None:
         """Return an answer to give at once (nothing is committed), or None to go on."""
@@ -102,14 +113,18 @@ class Gateway:
 
     The typed-data chain is Testnet's (venue-facts, "Environments"): signatures made for Mainnet recover to other
     addresses and are answered 40204. What is checked, in this order: form (40003), action type (40201), signature
-    (40204 when it names nobody), what the hooks forbid (40006, 40281, 40280, 40220), authority of the signer (40204),
+    (40204 when it names nobody), emergencies and limits (40006, 40281, 40280, 40220), authority of the signer (40204),
     nonce (40207), expiry (40208), and last the rules of the action (40230).
     """
 
     def __init__(self, venue: LocalVenue, *, chain: Chain = LOCAL.chain) -> None:
         self.venue = venue
         self.chain = chain
+        from .faults import Faults
+
         self.hooks = Hooks()
+        self.guard = Guard()
+        self.faults = Faults(venue)
         self.routes: dict[str, Callable[[Incoming], Answer]] = {}
         """Further paths, path → function; used for the control interface when a venue is served with it."""
 
@@ -121,12 +136,36 @@ class Gateway:
         try:
             pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
             incoming = Incoming(method.upper(), path, pairs, body, peer)
-            answer = self.hooks.arrived(incoming)
-            if answer is None:
-                answer = self.hooks.committed(incoming, self._route(incoming))
+            answer = self._spoilt(incoming) if self.faults.active else self._answer(incoming)
         except Exception as error:
             answer = refusal(error)
         return answer._replace(headers={**answer.headers, "x-venue-time": str(self.venue.now_ms())})
+
+    def _spoilt(self, incoming: Incoming) -> Answer:
+        self.let_in_late(self.venue.now_ms())
+        again = dataclasses.replace(incoming)
+        try:
+            self.faults.arrived(incoming)
+            answer = self._answer(incoming)
+        except Struck as struck:
+            return struck.answer
+        return self.faults.committed(incoming, answer, lambda: self._answer(again))
+
+    def let_in_late(self, now: int) -> None:
+        """Take the requests that a fault held back until now; nobody waits for their answers."""
+        for late in self.faults.due(now):
+            with contextlib.suppress(Struck):
+                self._answer(late)
+
+    def _answer(self, incoming: Incoming) -> Answer:
+        answer = self.hooks.arrived(incoming)
+        return self.hooks.committed(incoming, self._route(incoming)) if answer is None else answer
+
+    def _admit(self, incoming: Incoming, core: Core) -> None:
+        self.guard.admit(core, incoming.peer, incoming.action, incoming.signer.lower())
+        if self.faults.active:
+            self.faults.admitted(core, incoming)
+        self.hooks.admitted(incoming, core.state.time)
 
     def _route(self, incoming: Incoming) -> Answer:
         try:
@@ -140,6 +179,8 @@ class Gateway:
             endpoint = BY_PATH.get(path)
             if endpoint is not None:
                 return _wrong_method(incoming, "GET") or self._info(endpoint, incoming)
+        except Struck:
+            raise
         except Exception as error:
             return refusal(error)
         return enveloped(
@@ -158,7 +199,7 @@ class Gateway:
             request.expiry_after,
             request.vault_address.lower() if request.vault_address else None,
             verified.digest,
-            admit=lambda now: self.hooks.admitted(incoming, now),
+            admit=lambda core: self._admit(incoming, core),
         )
         return enveloped(outcome.status, outcome.code, outcome.message, outcome.data)
 
@@ -168,7 +209,7 @@ class Gateway:
         values = endpoint.parse(incoming.query)
 
         def answer(core: Core) -> Answer:
-            self.hooks.admitted(incoming, core.state.time)
+            self._admit(incoming, core)
             return enveloped(200, 0, "success", info.answer(core, endpoint.name, values))
 
         return self.venue.ask(answer)

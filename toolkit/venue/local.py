@@ -20,12 +20,14 @@ from ..environments import LOCAL, Environment
 from ..errors import InputError, VenueError
 from . import development
 from .clocks import Clock, clock_named, milliseconds, moment
+from .control import Controls
 from .core import Advance, Command, Control, Core, Outcome, Submit
 from .gateway import Answer, Gateway, Hooks, Query
 from .genesis import Genesis
 from .journal import SLICE, Journal, Sync, apply, open_or_create
 
 if TYPE_CHECKING:
+    from .faults import Faults
     from .feed import Hub
     from .server import Served
     from .transport import VenueTransport
@@ -38,31 +40,13 @@ PATIENCE = 0.1
 """Seconds that the thread which looks waits for the lock at a time."""
 
 
-class Controls:
-    """Interventions by name: `venue.control.fund(address="0x…", amount="100")`. Never on the wire by default."""
-
-    def __init__(self, venue: LocalVenue) -> None:
-        self._venue = venue
-
-    def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
-        if name.startswith("_") or name not in self._venue.core.controls:
-            raise AttributeError(f"the venue has no control {name!r}; there are {', '.join(dir(self))}")
-
-        def intervene(**args: Any) -> dict[str, Any]:
-            return self._venue.intervene(name, **args)
-
-        return intervene
-
-    def __dir__(self) -> list[str]:
-        return sorted(self._venue.core.controls)
-
-
 class LocalVenue(AbstractContextManager["LocalVenue"]):
     """A whole exchange in this process.
 
     `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves by `advance` only) or a clock object; `start` is
-    Unix ms, ISO text or a datetime. `accounts` development masters are funded with 10,000 USDC each. `market` turns
-    the simulated participants on. `settle_delay` (ms, or text like "1s") lets accepted actions take effect later.
+    Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters are
+    funded with 10,000 USDC each. `market` turns the simulated participants on. `settle_delay`
+    (ms, or text like "1s") lets accepted actions take effect later.
     `config` is a whole Genesis instead of the default one; its seed and time win over `seed` and `start`.
 
     `journal` is a file that every command is written to before it is answered; a venue made with a file that exists
@@ -81,6 +65,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         seed: int = 7,
         clock: str | Clock = "real",
         start: str | int | datetime | None = None,
+        speed: float = 1.0,
         accounts: int = 10,
         market: bool = True,
         settle_delay: int | str | timedelta = 0,
@@ -94,7 +79,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
                 f"accounts must be 0 to {len(development.MASTERS)}, not {accounts}", field="accounts", value=accounts
             )
         begin = config.time if config else None if start is None else moment(start)
-        self.clock = clock_named(clock, begin)
+        self.clock = clock_named(clock, begin, speed)
         settings = {"permissions": True, "market": market, "settleDelay": milliseconds(settle_delay)}
         genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
         genesis = msgspec.structs.replace(genesis, settings={**settings, **genesis.settings})
@@ -155,6 +140,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             self._write(Advance(target))
             self._advance_to(target)
             self.clock.set(target)
+        self.gateway.let_in_late(target)
         self._deliver()
         return target
 
@@ -210,13 +196,13 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         vault: str | None = None,
         digest: bytes = b"",
         *,
-        admit: Callable[[int], None] | None = None,
+        admit: Callable[[Core], None] | None = None,
     ) -> Outcome:
-        """Apply an action whose signer was recovered. `admit(now)` may raise WireError before anything happens."""
+        """Apply an action whose signer was recovered. `admit(core)` may raise WireError before anything happens."""
         with self.lock:
             now = self._catch_up()
             if admit is not None:
-                admit(now)
+                admit(self.core)
             outcome = self._apply(Submit(now, action, signer.lower(), nonce, expiry_after, vault, digest))
         self._deliver()
         return outcome
@@ -275,8 +261,13 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         return running(self, port, host=host, allow_remote=allow_remote)
 
     @property
+    def faults(self) -> Faults:
+        """Scripted faults: `venue.faults.add("lose-answer", action="placeOrder")`."""
+        return self.gateway.faults
+
+    @property
     def hooks(self) -> Hooks:
-        """Where faults, rate limits and emergency codes come in; assign a `gateway.Hooks` of your own."""
+        """Where your own faults and refusals come in, beside `faults` and `control`; assign a `gateway.Hooks`."""
         return self.gateway.hooks
 
     @hooks.setter

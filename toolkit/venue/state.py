@@ -17,6 +17,7 @@ import msgspec
 
 from .config import Config
 from .grants import Permissions, Referrals, Vault
+from .lab_state import Laboratory
 from .market_state import Simulation
 
 RATE = 100_000_000
@@ -559,7 +560,7 @@ class State:
     liquidations: dict[str, Liquidation] = field(default_factory=dict)
     """Those under way, by "address:product"."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Settings of the venue that rules may read, e.g. emergency switches."""
+    """Settings of the venue that rules may read."""
     permissions: Permissions = field(default_factory=Permissions)
     vaults: dict[str, Vault] = field(default_factory=dict)
     lp_vault: str = ""
@@ -567,5 +568,6 @@ class State:
     referrals: Referrals = field(default_factory=Referrals)
     unsettled: list[Unsettled] = field(default_factory=list)
     """Answered actions that take effect later, when the venue settles with a delay."""
+    laboratory: Laboratory = field(default_factory=Laboratory)
     simulation: Simulation | None = None
     """The simulated market; None when there is none."""

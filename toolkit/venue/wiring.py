@@ -29,11 +29,12 @@ MODULES: tuple[str, ...] = (
     "vaults",
     "referrals",
     "market",
+    "interventions",
 )
 """Modules of this package that hold rules; a module may have `attach(core)`, called when a core is made or loaded (to
 rebuild what the state does not hold), and `begin(core, genesis)`, called once in the life of a venue."""
 
-ORDER = ("prices", "settle", "market", "funding", "triggers", "liquidation", "expiry", "blocks")
+ORDER = ("script", "prices", "settle", "market", "funding", "triggers", "liquidation", "expiry", "blocks")
 """Who goes first within one instant: processes and follow-ups by name; the others come after, by name."""
 
 T = TypeVar("T")

@@ -1,0 +1,203 @@
+"""Scripted faults: each kind does what it says, to the requests it is for, the same each time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import toolkit
+from tests.venue.wallets import MASTER, OTHER, Signer
+from toolkit.errors import BroadcastFailed, InputError
+from toolkit.venue import faults as module
+from toolkit.venue.faults import AFTER, BEFORE, FEED, KINDS
+from toolkit.venue.gateway import Answer
+from toolkit.venue.local import LocalVenue
+
+WITHDRAW = {"type": "withdraw", "destination": MASTER.address, "amount": "10"}
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False, accounts=2) as made:
+        yield made
+
+
+def balance(venue: LocalVenue, address: str = MASTER.address) -> int:
+    return venue.core.state.accounts[address.lower()].balance // 1_000_000
+
+
+def ask(venue: LocalVenue, path: str = "/info/public/product-meta", query: str = "") -> Answer:
+    return venue.handle("GET", path, query, b"", "peer")
+
+
+OUTCOMES: dict[str, tuple[str, int, int]] = {
+    # kind: (how it is broken, HTTP status, how often the withdrawal of 10 counted)
+    "refuse": ("refused", 0, 0),
+    "lose-request": ("timeout", 0, 0),
+    "cut-request": ("disconnect", 0, 0),
+    "late-request": ("timeout", 0, 0),
+    "code": ("", 200, 0),
+    "status": ("", 503, 0),
+    "lose-answer": ("timeout", 0, 1),
+    "cut-answer": ("disconnect", 0, 1),
+    "late-answer": ("", 200, 1),
+    "status-after": ("", 503, 1),
+    "garbage": ("", 200, 1),
+    "duplicate": ("", 200, 1),
+    "repeat": ("", 200, 1),
+}
+
+
+@pytest.mark.parametrize("aim", [{}, {"action": "withdraw"}, {"account": MASTER.address}, {"path": "/api/*"}])
+@pytest.mark.parametrize("kind", [*BEFORE, *AFTER])
+def test_each_kind_strikes_once_before_or_after_the_command(venue: LocalVenue, kind: str, aim: dict[str, Any]) -> None:
+    fault = venue.faults.add(kind, **aim)
+    signer = Signer(MASTER)
+    answer = signer.post(venue, WITHDRAW)
+    broken, status, counted = OUTCOMES[kind]
+    assert (answer.broken, answer.status) == (broken, status)
+    assert balance(venue) == 10_000 - 10 * counted
+    assert fault.struck == 1
+    assert not venue.faults.active or kind == "late-request"
+    assert signer.do(venue, WITHDRAW)["code"] == 0
+    assert balance(venue) == 10_000 - 10 * (counted + 1)
+
+
+def test_a_late_request_arrives_later_and_counts_then(venue: LocalVenue) -> None:
+    venue.faults.add("late-request", action="withdraw", delay="5s")
+    Signer(MASTER).post(venue, WITHDRAW)
+    venue.advance("4s")
+    assert balance(venue) == 10_000
+    venue.advance("1s")
+    assert balance(venue) == 9_990
+    assert not venue.faults.active
+
+
+def test_a_late_answer_and_a_429_carry_their_delay(venue: LocalVenue) -> None:
+    venue.faults.add("late-answer", delay="1500ms")
+    assert ask(venue).delay == 1.5
+    venue.faults.add("status", status=429, delay="2s")
+    answer = ask(venue)
+    assert (answer.status, answer.headers["retry-after"]) == (429, "2")
+    venue.faults.add("code", code=40220, action="withdraw")
+    assert Signer(MASTER).do(venue, WITHDRAW)["code"] == 40220
+
+
+def test_a_duplicate_hears_the_first_answer_and_a_repeat_the_second(venue: LocalVenue) -> None:
+    signer = Signer(MASTER)
+    venue.faults.add("duplicate", action="withdraw")
+    assert signer.do(venue, WITHDRAW)["code"] == 0
+    venue.faults.add("repeat", action="withdraw")
+    assert signer.do(venue, WITHDRAW)["code"] == 40207
+    assert balance(venue) == 9_980
+
+
+def test_the_nth_request_of_an_action_and_account_is_struck_and_no_other(venue: LocalVenue) -> None:
+    one, two = Signer(MASTER), Signer(OTHER)
+    venue.faults.add("cut-answer", account=MASTER.address, action="withdraw", after=2, count=2)
+    seen = [one.post(venue, WITHDRAW).broken for _ in range(5)]
+    assert seen == ["", "", "disconnect", "disconnect", ""]
+    venue.faults.add("cut-answer", account=MASTER.address)
+    assert two.post(venue, WITHDRAW).broken == ""
+    assert ask(venue, "/info/account/wallet", f"userAddr={OTHER.address}").broken == ""
+    assert ask(venue, "/info/account/wallet", f"userAddr={MASTER.address}").broken == "disconnect"
+
+
+def test_an_account_means_its_agents_too(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue) as session:
+        with venue.faults.add("code", account=session.account, code=40231) as fault:
+            with pytest.raises(BroadcastFailed):
+                session.cancel_all("BTCUSDC")
+            assert fault.struck == 1
+        session.cancel_all("BTCUSDC")
+
+
+def test_peers_and_paths_aim_a_fault(venue: LocalVenue) -> None:
+    venue.faults.add("refuse", path="/info/order/*", peer="peer", count=None)
+    assert ask(venue).broken == ""
+    assert ask(venue, "/info/order/states", f"userAddr={MASTER.address}").broken == "refused"
+    assert venue.handle("GET", "/info/order/states", "", b"", "other").broken == ""
+
+
+def test_a_block_takes_its_fault_away(venue: LocalVenue) -> None:
+    with venue.faults.add("refuse", count=None) as fault:
+        assert ask(venue).broken == "refused"
+        assert ask(venue).broken == "refused"
+        assert repr(fault) == "<Fault refuse count=all; struck 2>"
+    assert ask(venue).broken == ""
+    fault.remove()
+    venue.faults.add("refuse", count=None)
+    venue.faults.clear()
+    assert ask(venue).broken == ""
+    assert repr(venue.faults) == "<Faults: 0 armed>"
+
+
+def test_chance_is_drawn_from_the_seed_and_repeats() -> None:
+    def play(seed: int) -> list[str]:
+        with LocalVenue(clock="manual", market=False, accounts=0, seed=seed) as venue:
+            venue.faults.add("refuse", chance=0.3, count=None)
+            return [ask(venue).broken for _ in range(200)]
+
+    assert play(1) == play(1)
+    assert play(1) != play(2)
+    assert 30 < play(1).count("refused") < 90
+
+
+def test_faults_of_the_feed_pass_to_the_hub(venue: LocalVenue) -> None:
+    connection = venue.feed.open("peer")
+    connection.send(json.dumps({"method": "subscribe", "subscription": {"type": "blockHeight"}}))
+    connection.drain()
+    with venue.faults.add("feed-freeze"):
+        venue.advance("2s")
+        assert connection.drain() == []
+    frozen = connection.drain()
+    assert frozen
+    venue.faults.add("feed-drop", channel="blockHeight")
+    venue.advance("1s")
+    assert connection.drain() == []
+    venue.faults.add("feed-cut", channel="blockHeight")
+    venue.advance("1s")
+    assert connection.closed
+    venue.faults.add("feed-drop", count=None)
+    venue.faults.clear()
+    assert not venue.feed.faults.active
+
+
+def test_text_arms_the_same_faults(venue: LocalVenue) -> None:
+    said = venue.faults.arm(
+        "lose-answer action=withdraw after=1 count=all chance=0.5 delay=2s status=502 code=1 peer=p"
+    )
+    assert said == (
+        "<Fault lose-answer action=withdraw peer=p after=1 count=all chance=0.5 delay=2000 status=502 code=1; struck 0>"
+    )
+    assert venue.faults.arm("refuse") == "<Fault refuse; struck 0>"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("explode", "fault 'explode' is none of refuse"),
+        ("", "fault '' is none of"),
+        ("refuse often", "'often' is no setting of a fault; there are path=…"),
+        ("refuse after=soon", "after=soon is not a number"),
+        ("refuse chance=2", "chance must be 0 to 1"),
+        ("refuse count=0", "count 1 or more"),
+        ("refuse channel=trades", "channel is for faults of the feed"),
+        ("feed-drop action=placeOrder", "takes channel, peer, after and count"),
+        ("late-answer delay=soon", "not a span of time"),
+    ],
+)
+def test_wrong_faults_are_explained(venue: LocalVenue, text: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        venue.faults.arm(text)
+    assert words in str(caught.value)
+
+
+def test_the_help_names_every_kind_and_setting() -> None:
+    text = module.explain()
+    assert all(kind in text for kind in KINDS)
+    assert all(f"{name}=" in text or f"{name}=N" in text for name in module._SETTINGS)
+    assert set(KINDS) == {*BEFORE, *AFTER, *FEED}
