@@ -21,6 +21,7 @@ from toolkit.protocol.info_params import Param
 from toolkit.session import Session
 from toolkit.venue import risk
 from toolkit.venue.core import Core
+from toolkit.venue.ledger import FEES
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.state import RATE, Account
 
@@ -227,6 +228,32 @@ def test_the_ledger_adds_up_to_the_balance(world: World) -> None:
     one = fees.iloc[0]
     assert one["tx_hash"] in world.trader.ledger(tx_hash=one["tx_hash"])["tx_hash"].tolist()
     assert "ISOLATED_MARGIN" in set(world.trader.ledger()["kind"])
+
+
+def test_every_balance_is_the_sum_of_its_ledger_and_all_money_is_somewhere(world: World) -> None:
+    """Seen through the queries alone: users, vaults, simulated participants and the venue's own accounts."""
+    outside = held = Decimal(0)
+    for address in world.core.state.accounts:
+        rows = []
+        while page := world.data("/info/account/ledger", userAddr=address, pageSize=500, page=len(rows) // 500 + 1):
+            rows += page["items"]
+            if len(rows) == page["total"]:
+                break
+        amounts = {row["bizType"]: Decimal(0) for row in rows}
+        for row in rows:
+            amounts[row["bizType"]] += Decimal(row["amount"])
+        balance = sum(amounts.values(), Decimal(0))
+        [wallet] = world.data("/info/account/wallet", userAddr=address, includeZero=True)
+        assert Decimal(wallet["balance"]) == balance == (Decimal(rows[0]["balance"]) if rows else 0), address
+        assigned = sum(
+            Decimal(row["assignedPosBalance"]) for row in world.data("/info/position/list", userAddr=address)
+        )
+        assert assigned == -amounts.get("ISOLATED_MARGIN", Decimal(0))
+        outside += sum((amounts.get(kind, Decimal(0)) for kind in ("DEPOSIT", "FAUCET", "WITHDRAW")), Decimal(0))
+        held += balance + assigned
+    assert held == outside > 0
+    fees = world.data("/info/account/ledger", userAddr=FEES, bizType="trading_fee")["items"]
+    assert [(row["bizType"], row["txHash"], Decimal(row["amount"]) > 0) for row in fees] == [("TRADING_FEE", "", True)]
 
 
 def test_agents_with_their_states(world: World) -> None:

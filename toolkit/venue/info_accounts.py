@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import records
-from .info import Values, account_of, answers, equals, page_of, paged_log, product_of
+from .info import Values, account_of, answers, equals, page_of, paged_log, passes, product_of
+from .ledger import TOTALS_ONLY, sums
 from .records import USDC_CODE
 from .state import HEDGE
 
@@ -26,13 +27,17 @@ def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
 
 @answers("ledger")
 def ledger(core: Core, values: Values) -> dict[str, Any]:
-    """Every change of the balance, newest first."""
+    """Every change of the balance, newest first; of an account that keeps totals, one row a business type."""
     if values["currency"] not in (None, USDC_CODE):
         return page_of(values, 0, ())
     tests = equals(values, tx_hash="txHash")
     if values["bizType"] is not None:
         wanted = values["bizType"].upper()
         tests.append(lambda entry: entry.kind == wanted)
+    account = account_of(core, values)
+    if account is not None and account.kind in TOTALS_ONLY:
+        rows = [records.ledger_entry(entry) for entry in reversed(sums(core, account)) if passes(entry, tests)]
+        return page_of(values, len(rows), rows)
     log = core.state.history.ledger
     positions = log.by_account.get(values["userAddr"], [])
     return paged_log(values, log, positions, lambda entry: entry.time, tests, records.ledger_entry)

@@ -8,7 +8,7 @@ where the balances include the venue's own accounts: FEES, ROUNDING (what is lef
 the receiver down), CLEARING (pays and takes realised PnL; its balance is the entry value of all shorts less that of
 all longs, so it is 0 when nobody holds a position) and INSURANCE (pays what nobody else could). The LP vault is an
 account like others. Simulated participants and the venue's own accounts keep totals by business type instead of
-entries.
+entries (see `sums`): entries for every fee and profit's other side would cost a tenth of the matching speed.
 """
 
 from __future__ import annotations
@@ -136,6 +136,19 @@ def _keep(account: Account, amount: int, kind: str) -> None:
     account.balance += amount
     totals = account.totals
     totals[kind] = totals.get(kind, 0) + amount
+
+
+def sums(core: Core, account: Account) -> list[LedgerEntry]:
+    """Return one entry a business type for an account that keeps totals instead of entries; they add up to its balance.
+
+    They stand at the present time and belong to no single transaction.
+    """
+    found: list[LedgerEntry] = []
+    balance, time, height = 0, core.state.time, core.height
+    for kind, amount in sorted(account.totals.items()):
+        balance += amount
+        found.append(LedgerEntry(len(found) + 1, time, height, "", account.address, kind, amount, balance))
+    return found
 
 
 def assign(core: Core, account: Account, position: Position, amount: int) -> None:
