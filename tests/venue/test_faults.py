@@ -201,3 +201,16 @@ def test_the_help_names_every_kind_and_setting() -> None:
     assert all(kind in text for kind in KINDS)
     assert all(f"{name}=" in text or f"{name}=N" in text for name in module._SETTINGS)
     assert set(KINDS) == {*BEFORE, *AFTER, *FEED}
+
+
+def test_no_other_fault_strikes_a_second_copy_or_a_late_request(venue: LocalVenue) -> None:
+    signer = Signer(MASTER)
+    venue.faults.add("repeat", action="withdraw")
+    venue.faults.add("refuse", action="withdraw", after=1)
+    assert signer.do(venue, WITHDRAW)["code"] == 40207
+    assert signer.post(venue, WITHDRAW).broken == "refused"
+    venue.faults.add("late-request", action="withdraw", delay=10)
+    signer.post(venue, WITHDRAW)
+    venue.faults.add("refuse", count=None, action="withdraw")
+    venue.advance(10)
+    assert balance(venue) == 9_980

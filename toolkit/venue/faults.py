@@ -292,7 +292,7 @@ def _names(fault: Fault, action: str, who: tuple[str, ...]) -> bool:
 
 
 def _copy(incoming: Incoming) -> Incoming:
-    return Incoming(incoming.method, incoming.path, incoming.query, incoming.body, incoming.peer)
+    return Incoming(incoming.method, incoming.path, incoming.query, incoming.body, incoming.peer, spared=True)
 
 
 def _refusing(fault: Fault) -> Answer:

@@ -15,7 +15,7 @@ from .core import Context, Core, Refused, Submit, controls, process
 from .lab_state import Limit
 from .state import GTC, LIMIT, Account
 
-LIQUIDITY = "0x00000000000000000000000000000000000000c1"
+LIQUIDITY = "0x00000000000000000000000000000000000000b9"
 """The account whose orders `add_liquidity` places."""
 CAPITAL = 1_000_000_000_000_000
 """What it has: a billion USDC, in micro-USDC."""
