@@ -308,6 +308,18 @@ def test_a_refused_replacement_leaves_the_order_as_it_is() -> None:
     assert "can only be GTC or POST_ONLY" in floor.replace(ADA, order.id, "BUY 0.01 at 59000 IOC").message
 
 
+def test_a_reduce_only_order_is_not_replaced_by_a_part_below_the_smallest_value(floor: Floor) -> None:
+    floor.order(BOB, "SELL 0.010 at 3000.00", symbolCode=2)
+    floor.order(ADA, "BUY 0.010 at 3000.00", symbolCode=2)
+    order = floor.order(ADA, "SELL 0.010 at 3100.00 REDUCE_ONLY", symbolCode=2)
+    for text in ("SELL 0.003 at 3100.00 REDUCE_ONLY", "SELL 0.003 at 3101.00 REDUCE_ONLY"):
+        answer = floor.replace(ADA, order.id, text, symbolCode=2)
+        assert answer.code == 40230
+        assert "is below minOrderValue 10; nearest quantity 0.004, or the whole position" in answer.message
+        assert (order.price, order.quantity, order.leaves) == (310_000, 10, 10)
+    assert floor.replace(ADA, order.id, "SELL 0.004 at 3100.00 REDUCE_ONLY", symbolCode=2).code == 0
+
+
 def test_replace_finds_its_order_by_client_id(floor: Floor) -> None:
     order = floor.order(ADA, "BUY 0.010 at 59000.0 id 77")
     action = {"type": "replaceOrder", **item("BUY 0.010 at 59001.0 id 77")}

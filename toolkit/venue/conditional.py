@@ -66,9 +66,8 @@ def run_triggers(core: Core) -> None:
 def fire(core: Core, account: Account, order: Order) -> None:
     """Trigger one waiting order: size it, check it, and let it meet the book."""
     position = account.positions[order.product]
-    for other in [order, *_rivals(account, order)]:
-        if other is not order:
-            lifecycle.cancel(core, account, other, f"one cancels the other: order {order.id} was triggered")
+    for other in _rivals(account, order):
+        lifecycle.cancel(core, account, other, f"one cancels the other: order {order.id} was triggered")
     order.triggered = True
     account.waiting -= 1
     order.status = NEW

@@ -360,6 +360,8 @@ def replace(core: Core, account: Account, order: Order, item: Item) -> None:
         filled = product.quantity_text(order.filled)
         raise Refused(reasons.NOT_REPLACEABLE, f"ordQty {item['ordQty']} is not above the {filled} filled already")
     if spec.price == order.price and leaves <= order.leaves:
+        if order.reducing and leaves < order.leaves:
+            _check_value(product, order.price, leaves)
         order.quantity, order.tif = spec.quantity, spec.tif
         if leaves < order.leaves:
             lifecycle.lessen(core, position, order, leaves)
