@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 
@@ -22,12 +23,19 @@ COMMANDS = {
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """Return the parser; only the chosen command's module is loaded, so that start-up stays quick."""
-    parser = argparse.ArgumentParser(prog="toolkit", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="toolkit",
+        description="Research and trade a perpetual-futures exchange, with a whole local exchange inside.",
+        epilog="`toolkit COMMAND --help` tells more. Where `toolkit` is not found: python -m toolkit",
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=summary)
+        command = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name == chosen:
-            importlib.import_module(f"toolkit.cli.{name}").configure(command)
+            module = importlib.import_module(f"toolkit.cli.{name}")
+            told = (module.__doc__ or "").strip().partition(": ")[2]
+            command.description = told[:1].upper() + told[1:]
+            module.configure(command)
     return parser
 
 
@@ -35,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage."""
     words = list(sys.argv[1:] if argv is None else argv)
     chosen = next((word for word in words if word in COMMANDS), None)
+    _never_fail_to_print()
     args = build_parser(chosen).parse_args(words)
     try:
         return int(importlib.import_module(f"toolkit.cli.{args.command}").run(args))
@@ -42,6 +51,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+
+
+def _never_fail_to_print() -> None:
+    """Let a terminal that lacks a character (some on Windows) show "?" for it instead of ending the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def lab(directory: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
 
 def _port(process: subprocess.Popen[str]) -> int:
     """Read what the server says until it tells its address; go on reading, so that it never waits for us."""
-    found: Queue[int] = Queue()
+    found: Queue[int | None] = Queue()
 
     def read() -> None:
         assert process.stderr is not None
@@ -87,9 +87,13 @@ def _port(process: subprocess.Popen[str]) -> int:
             for line in process.stderr:
                 if match := _ADDRESS.search(line):
                     found.put(int(match.group(1)))
+        found.put(None)
 
     threading.Thread(target=read, name="lab-output", daemon=True).start()
     try:
-        return found.get(timeout=START_SECONDS)
+        port = found.get(timeout=START_SECONDS)
     except Empty:
         raise RuntimeError(f"JupyterLab did not start within {START_SECONDS} s") from None
+    if port is None:
+        raise RuntimeError("JupyterLab ended at once; is it installed?")
+    return port

@@ -11,12 +11,13 @@ from toolkit import connect, orders
 from toolkit.environments import MAINNET
 from toolkit.errors import CheckFailed, LimitReached, ToolkitError
 from toolkit.protocol import envelope, signing
+from toolkit.testing import session, venue  # fixtures
 from toolkit.wallet import Wallet
 
 if TYPE_CHECKING:
     from toolkit.session import Session
 
-pytest_plugins = ["toolkit.testing"]
+__all__ = ["session", "venue"]
 
 
 def test_the_digest_that_was_shown_is_the_digest_that_was_signed(session: Session) -> None:

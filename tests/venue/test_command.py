@@ -124,7 +124,7 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
         (["--port", "0", "--fault", "explode"], "is none of refuse"),
         (["--port", "0", "--clock", "manual", "--speed", "9"], "speed is for the real clock"),
         (["--port", "0", "--speed", "0"], "speed must be above 0"),
-        (["--port", "99999"], "can't listen on 127.0.0.1 port 99999"),
+        (["--port", "99999"], "port 99999 is not 0 to 65535"),
     ],
 )
 def test_what_cannot_be_started_is_explained(arguments: list[str], words: str) -> None:

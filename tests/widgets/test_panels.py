@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import ipywidgets
@@ -136,6 +137,19 @@ def test_what_goes_wrong_is_shown_and_goes_when_it_is_over(session: Session, mon
     monkeypatch.undo()
     widget.refresh()
     assert widget.problem == ""
+
+
+def test_the_profit_of_the_account_does_not_count_isolated_margins(session: Session) -> None:
+    widget = session.widgets.account()
+    assert "Isolated" not in {row[0] for row in widget.view["rows"]}
+    session.set_margin_mode("ETHUSDC", "ISOLATED")
+    session.buy("ETHUSDC", "1")
+    widget.refresh()
+    rows = {name: Decimal(value.replace("\u2212", "-").replace(",", "")) for name, value, _ in widget.view["rows"][:5]}
+    [position] = session.stream.positions().rows()
+    assert rows["Isolated"] == round(position["assigned_margin"], 2) > 0
+    assert rows["Unrealised PnL"] == round(position["unrealized_pnl"], 2)
+    assert abs(rows["Equity"] - rows["Balance"] - rows["Isolated"] - rows["Unrealised PnL"]) <= Decimal("0.02")
 
 
 def test_an_error_in_a_command_is_shown(session: Session) -> None:

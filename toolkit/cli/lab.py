@@ -1,4 +1,4 @@
-"""`toolkit lab`: open JupyterLab at the walkthroughs."""
+"""`toolkit lab`: opens JupyterLab at the walkthroughs, in a folder of yours."""
 
 from __future__ import annotations
 

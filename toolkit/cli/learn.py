@@ -1,4 +1,4 @@
-"""`toolkit learn`: copy the walkthroughs to a folder of the user's."""
+"""`toolkit learn`: copies the walkthroughs to a folder of yours."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """`toolkit sign`: unsigned requests in, signed envelopes out, one JSON a line.
 
 A line is {"action": …, "nonce": …, "expiryAfter": …, "vaultAddress": …}, the last two optional. The key comes from
-an environment variable and signs every line, whether masters or agents sign that action.
+an environment variable and signs every line, whether masters or agents sign that action. A line that can't be signed
+gives {"error": …, "field": …} and exit code 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""`toolkit venue`: serves the local venue on loopback until it is interrupted."""
+"""`toolkit venue`: serves the local venue on loopback until it is interrupted.
+
+It prints its addresses, the development accounts and then `ready`. An account trades once its master has approved an
+agent (approveAgent), as on the exchange.
+"""
 
 from __future__ import annotations
 

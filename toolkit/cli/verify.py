@@ -1,4 +1,8 @@
-"""`toolkit verify`: signed envelopes in, {"signer": "0x…"} out, one JSON a line."""
+"""`toolkit verify`: signed envelopes in, {"signer": "0x…"} out, one JSON a line.
+
+A line is a whole request: {"action": …, "signature": {"r": …, "s": …, "v": …}, "nonce": …}, with expiryAfter and
+vaultAddress where it has them. A line that can't be read gives {"error": …, "field": …} and exit code 1.
+"""
 
 from __future__ import annotations
 

@@ -303,6 +303,8 @@ class Delivery:
                 doubt = doubt or not certainly_not_taken(error)
                 if isinstance(error, HttpStatus) and certainly_not_taken(error) and error.status != 429:
                     break
+            except GeneratorExit:  # let go of, perhaps long after: SENT stays open, and somebody may have settled it
+                raise
             except BaseException:
                 self.ledger.update(intent.id, now, state=State.UNKNOWN, message="interrupted while it was being sent")
                 raise

@@ -135,10 +135,10 @@ WALLET = _record(
     """
     userAddr account address — the account
     currency currency currency — USDC
-    balance balance money — cash, isolated margins included
+    balance balance money — cash, without the margins of isolated positions
     availableBalance available money — free for new positions
     availableTransferBalance withdrawable money — free to withdraw
-    equity equity money — balance and unrealised profit
+    equity equity money — balance, isolated margins and unrealised profit
     status status enum:account_status — NORMAL, or LIQUIDATING while the ladder runs
     blockHeight block integer — block of the last change
     blockTime time ms — time of that block

@@ -273,7 +273,7 @@ def _acknowledged(one: Transaction) -> Data:
     ack = {
         "actionType": one.action,
         "nonce": one.nonce,
-        "signer": one.signer,
+        "signer": to_checksummed(one.signer) if one.signer else "",
         "txHash": one.hash,
         "txCode": one.code,
         "txMsg": one.message,

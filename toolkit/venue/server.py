@@ -133,7 +133,8 @@ async def _bridge(venue: LocalVenue, websocket: WebSocket) -> None:
 def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket:
     """Return a listening socket.
 
-    Raises InputError for a host that is not loopback without `allow_remote`, VenueError when the port is taken.
+    Raises InputError for a host that is not loopback without `allow_remote`, and for a number that is no port;
+    VenueError when the port is taken.
     """
     if host not in LOOPBACK and not allow_remote:
         raise InputError(
@@ -144,9 +145,11 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
             value=host,
             nearest=("127.0.0.1",),
         )
+    if not 0 <= port <= 65_535:
+        raise InputError(
+            f"port {port} is not 0 to 65535 (0 takes a free one)", field="port", rule="0 to 65535", value=port
+        )
     try:
-        if not 0 <= port <= 65_535:
-            raise OverflowError("a port is 0 to 65535")
         family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, number)  # with the protocol's number asyncio turns Nagle's delay off
         try:
@@ -158,7 +161,7 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
             listener.close()
             raise
         return listener
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise VenueError(
             f"can't listen on {host} port {port}: {error}; another venue may be running there, choose another port "
             "(0 takes a free one)"

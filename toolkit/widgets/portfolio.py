@@ -245,7 +245,9 @@ class Account(Panel):
         balance = wallet.get("balance")
         used = equity - available if equity is not None and available is not None else None
         share = used / equity if used is not None and equity and equity > 0 else _ZERO
-        pnl = equity - balance if equity is not None and balance is not None else None
+        held = self.positions.rows()
+        pnl = sum((row.get("unrealized_pnl") or _ZERO for row in held), _ZERO)
+        isolated = sum((row.get("assigned_margin") or _ZERO for row in held), _ZERO)
         env = self._session.environment
         return {
             "account": short(str(self._session.account or "")),
@@ -255,9 +257,10 @@ class Account(Panel):
             "used": round(float(min(max(share, _ZERO), Decimal(1))), 4),
             "usedText": percent(share, 1),
             "rows": [
-                ["Equity", money(equity), "balance and unrealised profit"],
+                ["Equity", money(equity), "balance, isolated margins and unrealised profit"],
                 ["Unrealised PnL", signed(pnl), "of open positions, at mark"],
-                ["Balance", money(balance), "cash, isolated margins included"],
+                ["Balance", money(balance), "cash, without what isolated positions hold"],
+                *([["Isolated", money(isolated), "margins of isolated positions"]] if isolated else []),
                 ["Margin in use", money(used), "held by positions and orders"],
                 ["Available", money(available), "for new positions and orders"],
                 ["Withdrawable", money(wallet.get("withdrawable")), "without unrealised profit"],
