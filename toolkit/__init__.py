@@ -51,5 +51,12 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
 
 
+def load_ipython_extension(ipython: Any) -> None:
+    """Give a notebook the magics of `toolkit.magics`; called by `%load_ext toolkit`."""
+    from .magics import register
+
+    register(ipython)
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)

@@ -7,8 +7,8 @@ is brought up to date whenever somebody asks, and by a thread while the venue is
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -346,6 +346,21 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             self._restore(data)
             self._snapshots = {number: kept for number, kept in self._snapshots.items() if number <= snapshot}
         self._deliver()
+
+    def forget(self, snapshot: int) -> None:
+        """Let go of a snapshot; one that is not there is no error."""
+        with self.lock:
+            self._snapshots.pop(snapshot, None)
+
+    @contextmanager
+    def sandbox(self) -> Iterator[LocalVenue]:
+        """Put everything back as it was at the end of a `with` block, clock included, also after an error."""
+        number = self.snapshot()
+        try:
+            yield self
+        finally:
+            self.revert(number)
+            self.forget(number)
 
     def dump(self, path: str | Path) -> None:
         """Write the whole state to a file."""

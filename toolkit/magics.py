@@ -1,0 +1,69 @@
+"""Cell magics for notebooks: `%load_ext toolkit`, then `%%sandbox`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from .venue.local import LocalVenue
+
+NAME = "<sandbox>"
+
+
+def register(ipython: Any) -> None:
+    """Give an IPython shell the magics of this module."""
+
+    def sandbox(line: str, cell: str) -> None:
+        """Run a cell, then put the local venue back as it was, clock and all.
+
+        `%%sandbox` finds the only session or venue of the notebook; `%%sandbox NAME` names one. Variables keep what the
+        cell gave them; an error still puts everything back, and is raised.
+        """
+        with _venue(line.strip(), ipython.user_ns).sandbox():
+            _run(cell, ipython)
+
+    ipython.register_magic_function(sandbox, "cell", "sandbox")
+
+
+def _venue(name: str, names: dict[str, Any]) -> LocalVenue:
+    """Return the venue meant by a name, or the only one there is."""
+    if name:
+        if name not in names:
+            raise InputError(f"%%sandbox: there is no variable {name!r}", field="sandbox", value=name)
+        found = _of(names[name])
+        if found is None:
+            raise InputError(
+                f"%%sandbox: {name} is neither a local venue nor a session on one", field="sandbox", value=name
+            )
+        return found
+    owners = {id(venue): (key, venue) for key, value in names.items() if key[:1] != "_" and (venue := _of(value))}
+    if len(owners) != 1:
+        there = ", ".join(sorted(key for key, _ in owners.values())) or "none"
+        raise InputError(
+            f"%%sandbox needs one local venue, and there are: {there}; name a session or venue, as in %%sandbox s",
+            field="sandbox",
+        )
+    return next(iter(owners.values()))[1]
+
+
+def _of(value: Any) -> LocalVenue | None:
+    from .session import Session
+    from .venue.local import LocalVenue
+
+    if isinstance(value, LocalVenue):
+        return value
+    return value.venue if isinstance(value, Session) else None
+
+
+def _run(cell: str, ipython: Any) -> None:
+    """Run a cell's code in the notebook's names; show the value of its last line, as a cell does."""
+    tree = ast.parse(ipython.transform_cell(cell), NAME)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, NAME, "exec"), ipython.user_ns)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), NAME, "eval"), ipython.user_ns)
+        if value is not None and not cell.rstrip().endswith(";"):
+            ipython.displayhook(value)
