@@ -6,6 +6,7 @@ steps, money in micro-USDC. `unit` is the money of one tick times one step.
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -171,12 +172,13 @@ class Product:
     def round_price(self, price: Amount, direction: Direction) -> Decimal:
         """Return the multiple of tick_size at, below ("down"), above ("up") or nearest to a price.
 
-        Raises InputError for another direction, or an amount that is not exact.
+        A float that was computed counts with its first 15 digits, so that 0.1 + 0.2 is 0.3 on the way up too. Raises
+        InputError for another direction, or what is no number.
         """
         return _rounded(price, self.tick_size, direction, "price")
 
     def round_quantity(self, quantity: Amount, direction: Direction) -> Decimal:
-        """Return the multiple of step_size at, below ("down"), above ("up") or nearest to a quantity."""
+        """Return the multiple of step_size at, below, above or nearest to a quantity; as `round_price`."""
         return _rounded(quantity, self.step_size, direction, "quantity")
 
     @classmethod
@@ -257,6 +259,8 @@ def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal
             value=direction,
             nearest=tuple(_ROUNDING),
         )
+    if isinstance(value, float) and math.isfinite(value):
+        value = f"{value:.{_EXACT_DIGITS}g}"
     count = (exact(value, name) / unit).to_integral_value(_ROUNDING[direction])
     return (count * unit).quantize(unit)
 

@@ -192,6 +192,14 @@ def test_rounding_goes_the_way_it_says(price: Decimal, way: Any) -> None:
     assert PRODUCT.round_price(rounded, way) == rounded
 
 
+def test_rounding_takes_floats_that_were_computed() -> None:
+    assert PRODUCT.round_quantity(5000 / 53_249.1, "down") == Decimal("0.093")
+    assert PRODUCT.round_price(3 * 0.1, "up") == Decimal("0.3")
+    assert PRODUCT.round_price(0.3 - 1e-17, "down") == Decimal("0.3")
+    with pytest.raises(InputError, match="price"):
+        PRODUCT.round_price(float("nan"), "down")
+
+
 def test_rounding_asks_for_a_known_direction() -> None:
     with pytest.raises(InputError, match="down, up or nearest"):
         PRODUCT.round_quantity("1", "half")  # type: ignore[arg-type]
