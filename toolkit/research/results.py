@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,18 @@ def frame(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) ->
 
     Times may be integers: milliseconds since 1970.
     """
+    if not isinstance(rows, Mapping) and not len(rows):
+        return _empty(tuple(schema.items())).copy()
+    return _typed(rows, schema)
+
+
+@lru_cache(maxsize=64)
+def _empty(schema: tuple[tuple[str, str], ...]) -> pd.DataFrame:
+    """Return the frame without rows, made once: in a sweep most of a run's frames are empty."""
+    return _typed([], dict(schema))
+
+
+def _typed(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
     if isinstance(rows, Mapping):
         made = pd.DataFrame({name: rows[name] for name in schema})
     else:
