@@ -50,7 +50,8 @@ def limit_order(side: str, quantity: str, price: str) -> dict[str, Any]:
 
 def test_every_control_of_the_core_is_a_documented_method_with_its_signature(venue: LocalVenue) -> None:
     methods = {name for name in dir(Controls) if not name.startswith("_")}
-    assert methods == set(venue.core.controls)
+    ours = {name for name, rule in venue.core.controls.items() if rule.__module__.startswith("toolkit.")}
+    assert methods == ours  # other tests of the same process register controls of their own
     for name in methods:
         method = getattr(Controls, name)
         assert inspect.getdoc(method), name

@@ -178,7 +178,7 @@ def test_wrong_settings_and_places_are_explained(tmp_path: Path) -> None:
     with pytest.raises(VenueError, match="there is no journal"):
         recover(tmp_path / "none")
     with pytest.raises(InputError, match="takes numbers, texts, lists"), made(tmp_path / "k") as venue:
-        venue.control.set_oracle(product=1, price=object())
+        venue.intervene("set_oracle", product=1, price=object())
 
 
 # damage
