@@ -44,6 +44,17 @@ def test_there_is_a_mark_whenever_there_is_any_price(
     assert (found == 0) == (not oracle and not external and not (bid and ask))
 
 
+def test_the_last_price_goes_with_the_oracle_until_something_is_traded() -> None:
+    play = Play()
+    play.oracle(100_000)
+    market = play.core.state.markets[BTC]
+    assert (market.last, market.mark) == (1_000_000, 1_000_000)
+    play.fund(100_000, "ann", "bob")
+    play.trade("ann", "bob", "0.001", 100_100)
+    play.oracle(90_000)
+    assert (market.last, market.oracle) == (1_001_000, 900_000)
+
+
 def test_ticks_come_every_three_seconds_from_the_source() -> None:
     play = Play()
     seen: list[int] = []

@@ -36,7 +36,7 @@ def tick(core: Core, time: int) -> int:
             oracle, external = source(core, code, time)
             market.external = external
             if oracle > 0 and not market.pinned:
-                market.oracle = oracle
+                _set_oracle(market, oracle)
         bid, ask = quotes(core, code)
         if bid and ask:
             _sample(market.basis, bid + ask - 2 * market.oracle, config.basis_samples)
@@ -85,6 +85,13 @@ def mark_price(market: Market, bid: int, ask: int) -> int:
     return max(1, (middle + 1) // 2)
 
 
+def _set_oracle(market: Market, ticks: int) -> None:
+    """Set the oracle price; while nothing was traded the last price goes with it, so that nothing hangs on genesis."""
+    market.oracle = ticks
+    if not market.trades:
+        market.last = ticks
+
+
 def _sample(samples: list[int | None], value: int | None, kept: int) -> None:
     samples.append(value)
     if len(samples) > kept:
@@ -111,7 +118,8 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
     if ticks <= 0:
         raise Refused(BAD_PRICE, f"oracle price {price} must be above 0")
     market = core.state.markets[product]
-    market.oracle, market.pinned = ticks, hold
+    market.pinned = hold
+    _set_oracle(market, ticks)
     requote(core, product)
     set_mark(core, market, *quotes(core, product))
     core.emit(ev.PriceTick(product, core.state.time, market.oracle, market.mark))
