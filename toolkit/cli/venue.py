@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ..venue.local import LocalVenue
 
 
+LONG = 3_600_000
+"""ms to make up for at the start that are worth a word: a simulated market takes a while for a day."""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     from ..venue.faults import explain
@@ -80,6 +84,10 @@ def run(args: argparse.Namespace) -> int:
             print(f"fault {venue.faults.arm(fault)}")
         if args.control:
             open_routes(venue)
+        behind = venue.now_ms() - venue.core.state.time
+        if behind > LONG:
+            print(f"making up for {behind / LONG:.1f} hours since the journal's last entry", flush=True)
+            venue.catch_up()
         with venue, venue.serve(args.port, host=args.host, allow_remote=args.allow_remote) as served:
             _introduce(served.base_url, served.ws_url, _funded(venue))
             if venue.journal is not None:
