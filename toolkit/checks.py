@@ -29,6 +29,7 @@ CONDITIONAL_TYPES = {
 """Types that only builder orders may have."""
 SIDES = {"BUY": (1, False), "SELL": (-1, False), "BUY_CLOSE_HEDGE": (1, True), "SELL_CLOSE_HEDGE": (-1, True)}
 """Name → (+1 or −1, closes in hedge mode)."""
+_MARKET_TYPES = frozenset({MARKET, STOP_MARKET, TAKE_PROFIT_MARKET})
 TIFS = {"GTC": GTC, "IOC": IOC, "FOK": FOK, "POST_ONLY": POST_ONLY}
 REDUCE = {
     None: 0,
@@ -45,6 +46,7 @@ SLIPPAGE_UNIT = 100_000_000
 """Slippage inside is a whole number of 1/SLIPPAGE_UNIT: 1 % is 1_000_000."""
 MIN_SLIPPAGE = Decimal("0.005")
 DEFAULT_SLIPPAGE = Decimal("0.03")
+_DEFAULT_SLIPPAGE = int(DEFAULT_SLIPPAGE * SLIPPAGE_UNIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class Spec:
 
 def default_slippage(product: Product) -> int:
     """Return the slippage of a market order that names none, in 1/SLIPPAGE_UNIT."""
-    return int(min(DEFAULT_SLIPPAGE, product.max_slippage_pct) * SLIPPAGE_UNIT)
+    return min(_DEFAULT_SLIPPAGE, product.max_slippage)
 
 
 def slippage_bound(product: Product, side: int, reference: int, slippage: int) -> int:
@@ -165,10 +167,11 @@ def read_order(
     if not kind:
         kind = _conditional_type(spec, get("ordType"), builder)
     spec.type = kind
-    side = SIDES.get(get("ordSide"))  # type: ignore[arg-type]
-    if side is None:
-        side = _unknown(spec, "ordSide", get("ordSide"), SIDES, (0, False))
-    spec.side, spec.closing = side
+    named = SIDES.get(get("ordSide"))  # type: ignore[arg-type]
+    if named is None:
+        named = _unknown(spec, "ordSide", get("ordSide"), SIDES, (0, False))
+    side, closing = named
+    spec.side, spec.closing = side, closing
     tif = TIFS.get(get("timeInForce"), 0)  # type: ignore[arg-type]
     if not tif:
         tif = _unknown(spec, "timeInForce", get("timeInForce"), TIFS, 0)
@@ -192,8 +195,12 @@ def read_order(
             f"{product.symbol} is {product.list_status}, not listed",
         )
 
-    market = kind in (MARKET, STOP_MARKET, TAKE_PROFIT_MARKET)
-    spec.price = price = _read_price(spec, product, get("ordPx"), mark, market)
+    market = kind != LIMIT and kind in _MARKET_TYPES
+    text = get("ordPx")
+    price = whole_units(text, *product.tick_scale) if type(text) is str else -1
+    if market or not 0 < price <= product.max_price or price * 10 < mark:
+        price = _check_price(spec, product, text, price, mark, market)
+    spec.price = price
     spec.trigger = spec.trigger_by = 0
     spec.trigger_up = False
     if get("triggerPx") is not None or get("tpslTriggerType") is not None or reduce > 1 or kind > MARKET:
@@ -213,11 +220,11 @@ def read_order(
             _market_tif(spec, str(get("ordType")), str(get("timeInForce")))
         price = spec.trigger or last or mark
     elif tif == POST_ONLY and not spec.trigger:
-        if (side[0] > 0 and ask and price >= ask) or (side[0] < 0 and bid and 0 < price <= bid):
-            _would_match(spec, product, side[0], price, ask if side[0] > 0 else bid)
+        if (side > 0 and ask and price >= ask) or (side < 0 and bid and 0 < price <= bid):
+            _would_match(spec, product, side, price, ask if side > 0 else bid)
     if (
         not reduce
-        and not side[1]
+        and not closing
         and price > 0
         and quantity > 0
         and price * quantity * product.unit < product.min_value
@@ -282,16 +289,13 @@ def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
     return int(_unknown(spec, "ordType", name, allowed, 0))
 
 
-def _read_price(spec: Spec, product: Product, text: object, mark: int, market: bool) -> int:
-    price = whole_units(text, *product.tick_scale) if type(text) is str else -1
+def _check_price(spec: Spec, product: Product, text: object, price: int, mark: int, market: bool) -> int:
     if market:
         if price != 0:
             _fail(
                 spec, "market price", "ordPx", str(text), "0", f"price of a market order must be 0, got {text}", ("0",)
             )
         return 0
-    if price > 0 and price <= product.max_price and price * 10 >= mark:
-        return price
     if price <= 0:
         _off_grid(spec, "price", "ordPx", text, "tickSize", product.tick_size)
         return 0

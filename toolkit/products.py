@@ -109,6 +109,8 @@ class Product:
     """min_order_value in micro-USDC."""
     max_notional: int = field(init=False, repr=False)
     """max_position_notional in micro-USDC."""
+    max_slippage: int = field(init=False, repr=False)
+    """max_slippage_pct in parts of 1e-8, rounded down."""
     max_price: int = field(init=False, repr=False)
     """MAX_PRICE in ticks."""
     tick_scale: tuple[int, int] = field(init=False, repr=False)
@@ -129,6 +131,7 @@ class Product:
         put(self, "max_steps", int(self.max_order_quantity / self.step_size))
         put(self, "min_value", int(self.min_order_value * MICRO))
         put(self, "max_notional", int(self.max_position_notional * MICRO))
+        put(self, "max_slippage", int(self.max_slippage_pct * 10**8))
         put(self, "max_price", int(MAX_PRICE / self.tick_size))
         put(self, "tick_scale", _scale(self.tick_size))
         put(self, "step_scale", _scale(self.step_size))

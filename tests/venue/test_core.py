@@ -128,3 +128,18 @@ def test_bytes_that_are_no_dump_are_named() -> None:
     whole = Core().dump()
     with pytest.raises(VenueError, match="damaged"):
         Core.load(whole[:-1])
+
+
+def test_events_are_only_made_while_somebody_hears_and_change_nothing() -> None:
+    cores = [Core(Genesis()), Core(Genesis())]
+    cores[1].hear(False)
+    for core in cores:
+        core.events.clear()
+        core.apply(Control(core.state.time, "fund", {"address": "0x" + "1" * 40, "amount": "5"}))
+        core.apply(Advance(core.state.time + 3_600_000))
+    assert cores[0].events
+    assert not cores[1].events
+    assert cores[0].state_hash() == cores[1].state_hash()
+    cores[1].hear(True)
+    cores[1].apply(Advance(cores[1].state.time + 60_000))
+    assert cores[1].events

@@ -1,6 +1,7 @@
-"""How fast the core matches: orders with every check and the margin rules, without signatures.
+"""How fast the core matches: orders with every check and the margin rules, without signatures; in processor time.
 
-The peer of the first row is the same stream against a venue of one line: a dictionary entry an order.
+Twenty accounts in turns place 20,000 orders in one product: one in six a market order, 23 % trade at once (against 1.8
+resting orders on average), more than half are still resting at the end. Nobody reads the events.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ def rows() -> list[Row]:
     placed = max(_orders_a_second(whole=False) for _ in range(3))
     whole = max(_orders_a_second(whole=True) for _ in range(3))
     found = [
-        Row("matching core, orders with checks and margin", placed, "orders/s", target=50_000, aim=100_000),
+        Row(
+            "matching core, orders with checks and margin",
+            placed,
+            "orders/s",
+            target=50_000,
+            aim=100_000,
+            note=f"{ACCOUNTS} accounts, one product; of 10 orders 2.3 trade at once, in 4 trades",
+        ),
         Row("matching core, whole actions (nonce, transaction, triggers)", whole, "orders/s"),
     ]
     costs = {resting: min(_cost_of_one(resting) for _ in range(3)) for resting in RESTING}
@@ -72,6 +80,8 @@ def funded_core(accounts: int = ACCOUNTS) -> tuple[Core, list[str]]:
     addresses = [f"0x{number:040x}" for number in range(1, accounts + 1)]
     for address in addresses:
         ledger.deposit(core, core.account(address), 10**13)
+    core.events.clear()
+    core.hear(False)
     return core, addresses
 
 
@@ -82,16 +92,14 @@ def _orders_a_second(*, whole: bool) -> float:
     gc.collect()
     start = time.process_time()
     if whole:
-        apply, clear = core.apply, core.events.clear
+        apply = core.apply
         for at, item in enumerate(stream):
             action = {"type": "placeOrder", "orders": [item]}
             apply(Submit(now + at // 50, action, addresses[at % ACCOUNTS], at, digest=b"digest"))
-            clear()
     else:
         contexts = [Context(core.account(address)) for address in addresses]
         for at, item in enumerate(stream):
             place(core, contexts[at % ACCOUNTS], item)
-            core.events.clear()
     return ORDERS / (time.process_time() - start)
 
 
@@ -104,13 +112,11 @@ def _cost_of_one(resting: int, orders: int = 5_000) -> float:
         price = 600_000 - side * (10 + at * 7919 % 50_000)
         item = _item("BUY" if side > 0 else "SELL", price, 1)
         place(core, contexts[at % ACCOUNTS], item)
-        core.events.clear()
     pair = (_item("BUY", 600_000, 5), _item("SELL", 600_000, 5))
     gc.collect()
     start = time.process_time()
     for at in range(orders):
         place(core, contexts[at % ACCOUNTS], pair[at % 2])
-        core.events.clear()
     return (time.process_time() - start) / orders
 
 

@@ -445,7 +445,6 @@ class Desk:
             self.strategy.on_funding(
                 self.ctx, Payment(line.symbol, paid.time, size, price, paid.rate / RATE, paid.amount / MICRO)
             )
-        self.core.events.clear()
 
     def _tell_order(self, event: OrderEvent) -> None:
         line = self.by_code[event.product]

@@ -121,6 +121,7 @@ def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: in
     genesis = Genesis(seed=seed, time=start, products=rows, margin_tables=tables, prices={}, settings={"market": False})
     core = Core(genesis)
     core.state.schedule.clear()
+    core.hear(False)
     return core
 
 

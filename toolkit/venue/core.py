@@ -197,6 +197,9 @@ class Core:
     Attributes:
         state: everything that is remembered; see `state`.
         events: what happened since the shell last cleared it, in order.
+        heard: whether anybody reads `events`; see `hear`.
+        height: height of the block that is open now; the first is 1.
+        step_hash: hash of the transaction or system step under way, "" until `tx_hash` was asked for it.
         products: product code → Product, made from `state.products`.
         desk: tables and indexes of the money rules.
         books: product code → order book, made from the accounts' resting orders.
@@ -215,11 +218,13 @@ class Core:
         self.authorize: Authorize = authorize_owner
         self.enter: Enter = no_vaults
         self.events: list[ev.Event] = []
+        self.heard = True
         self.emit: Callable[[ev.Event], None] = self.events.append
-        self._tx_hash = ""
+        self.step_hash = ""
         self._digest = b""
         fresh = state is None
         self.state = begin(genesis or Genesis()) if state is None else state
+        self.height = self._height()
         self.products: dict[int, Product] = {}
         self.desk = Desk()
         self.books: dict[int, Book] = {}
@@ -248,18 +253,17 @@ class Core:
             raise Refused(1001, f"symbolCode {code} is not a product; known are {known}")
         return found
 
-    @property
-    def height(self) -> int:
-        """Height of the block that is open now; the first is 1."""
-        state = self.state
-        return 1 + (state.time - state.genesis_time) // state.block_ms
+    def hear(self, heard: bool) -> None:
+        """Say whether anybody reads the events; while nobody does, none are kept, and the frequent ones not made."""
+        self.heard = heard
+        self.emit = self.events.append if heard else _forget
 
     def tx_hash(self) -> str:
         """Return the hash of the transaction or system step that is under way."""
-        if not self._tx_hash:
+        if not self.step_hash:
             text = b"%d:%d:" % (self.state.seed, self.state.transactions) + self._digest
-            self._tx_hash = "0x" + hashlib.sha256(text).hexdigest()
-        return self._tx_hash
+            self.step_hash = "0x" + hashlib.sha256(text).hexdigest()
+        return self.step_hash
 
     def block_hash(self, height: int) -> str:
         """Return the hash of a complete block without transactions (others keep theirs in the history)."""
@@ -369,7 +373,7 @@ class Core:
 
     def execute_unsettled(self, waiting: Unsettled) -> None:
         """Execute an action that was answered before; a refusal shows in its transaction and order events."""
-        self._tx_hash, now = waiting.tx_hash, self.state.time
+        self.step_hash, now = waiting.tx_hash, self.state.time
         account = self.state.accounts[waiting.account]
         context = Context(account, waiting.signer, waiting.nonce, now, waiting.tx_hash, waiting.vault, waiting.builder)
         submit = Submit(now, waiting.action, waiting.signer, waiting.nonce, vault=waiting.vault)
@@ -392,7 +396,7 @@ class Core:
     def _open_step(self, digest: bytes) -> None:
         self.state.transactions += 1
         self._digest = digest
-        self._tx_hash = ""
+        self.step_hash = ""
 
     def _check_nonce(self, submit: Submit) -> None:
         window = self.state.nonces.get(submit.signer)
@@ -434,7 +438,7 @@ class Core:
 
     def _record(self, submit: Submit, context: Context, action: str, code: int, message: str) -> None:
         state = self.state
-        height = 1 + (state.time - state.genesis_time) // state.block_ms
+        height = self.height
         address = context.account.address
         record = Transaction(
             state.transactions,
@@ -463,6 +467,7 @@ class Core:
             if due > until:
                 break
             state.time = max(due, state.time)
+            self.height = self._height()
             for name, rule in self.processes:
                 if schedule.get(name) == due:
                     self._open_step(b"")
@@ -474,11 +479,15 @@ class Core:
                         schedule[name] = following
             self._follow()
         state.time = until
-        height = self.height
+        self.height = height = self._height()
         if height != before:
             blocks = state.history.blocks
             count = blocks[-1].count if blocks and blocks[-1].height == height - 1 else 0
             self.emit(ev.BlockDone(height - 1, state.genesis_time + (height - 1) * state.block_ms, count))
+
+    def _height(self) -> int:
+        state = self.state
+        return 1 + (state.time - state.genesis_time) // state.block_ms
 
     def _follow(self) -> None:
         again = True
@@ -486,6 +495,10 @@ class Core:
             again = False
             for _, rule in self.followups:
                 again = bool(rule(self)) or again
+
+
+def _forget(event: ev.Event) -> None:
+    """Take an event that nobody reads."""
 
 
 @process("settle")

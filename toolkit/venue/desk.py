@@ -52,11 +52,13 @@ class RiskTable:
             rate = whole(tier.maintenance_rate * RATE, name)
             deduction += floor * (rate - before) if rows else 0
             rows.append((floor if rows else -1, rate, deduction))
-            leverages.append((floor if leverages else -1, hundredths(tier.max_leverage)))
+            limit = min(hundredths(tier.max_leverage), self.max_leverage)
+            leverages.append((floor if leverages else -1, limit))
             before = rate
         self.rows: tuple[tuple[int, int, int], ...] = tuple(reversed(rows))
         """(floor, maintenance rate, deduction × RATE) from the highest tier down; the lowest has floor −1."""
         self.leverages: tuple[tuple[int, int], ...] = tuple(reversed(leverages))
+        """(floor, leverage limit) likewise; no limit is above the product's own."""
         self.steepest: int = max((rate for _, rate, _ in rows), default=0)
         """Highest maintenance rate of any tier."""
 
@@ -71,7 +73,7 @@ class RiskTable:
         """Return the highest leverage, in hundredths, that a notional allows."""
         for floor, leverage in self.leverages:
             if value > floor:
-                return min(leverage, self.max_leverage)
+                return leverage
         return self.max_leverage
 
 

@@ -11,7 +11,7 @@ from .state import ClosedPosition, FundingPayment, FundingRate, OrderEvent, Trad
 
 
 class Event(msgspec.Struct, gc=False):
-    """Base of all events."""
+    """Base of all events. Those that hold nothing but numbers, text and records of such can't be part of a cycle."""
 
 
 class BookChange(Event):
@@ -25,13 +25,13 @@ class BookChange(Event):
     sequence: int
 
 
-class TradeDone(Event, gc=True):
+class TradeDone(Event):
     """A public trade."""
 
     trade: Trade
 
 
-class OrderChanged(Event, gc=True):
+class OrderChanged(Event):
     """An order of an account that keeps history had an event (accepted, filled, cancelled, triggered, refused)."""
 
     event: OrderEvent
@@ -50,19 +50,19 @@ class PositionChanged(Event):
     product: int
 
 
-class PositionClosed(Event, gc=True):
+class PositionClosed(Event):
     """A leg went flat."""
 
     record: ClosedPosition
 
 
-class FundingPaid(Event, gc=True):
+class FundingPaid(Event):
     """An account paid or received funding."""
 
     payment: FundingPayment
 
 
-class FundingRateSet(Event, gc=True):
+class FundingRateSet(Event):
     """A funding settlement was made for a product."""
 
     rate: FundingRate

@@ -38,12 +38,13 @@ def rates(core: Core, account: Account, product: Product) -> tuple[int, int]:
     """
     if account.kind == "market":
         return 0, 0
-    table = core.desk.table(core, product.code)
+    desk = core.desk
+    table = desk.tables[product.code]
     maker, taker = table.maker_rate, table.taker_rate
     day = core.state.time // DAY
-    known = core.desk.rates.get(account.address)
+    known = desk.rates.get(account.address)
     if known is None or known[0] != day:
-        known = core.desk.rates[account.address] = (day, *_by_volume(core, account))
+        known = desk.rates[account.address] = (day, *_by_volume(core, account))
     if known[1] >= 0:
         maker, taker = min(maker, known[1]), min(taker, known[2])
     if account.maker_rate is not None:
@@ -71,6 +72,8 @@ def charge(
     Negative trading fees were received (an own maker rate below 0). Nobody pays fees for being liquidated or
     deleveraged.
     """
+    if account.kind == "market" and not order.builder_rate:
+        return 0, 0, 0
     value = open_value + close_value
     day = core.state.time // DAY
     if day in account.volumes:
@@ -79,14 +82,20 @@ def charge(
         note_volume(core, account, value)
     maker, taker = rates(core, account, product)
     rate = maker if role == MAKER else taker
-    if order.type == LIQUIDATION or order.type == ADL:
-        rate = min(rate, 0)
+    if rate > 0 and (order.type == LIQUIDATION or order.type == ADL):
+        rate = 0
+    parts, exact = order.fee_parts, value * rate
+    order.fee_parts = parts + exact
+    paid = -(-(parts + exact) // RATE) + (-parts // RATE)
+    due = exact // RATE
+    if not open_value:
+        open_fee, close_fee = 0, paid
+    elif close_value or paid < 0:
+        close_fee = min(paid, -(-close_value * rate // RATE))
+        open_fee = paid - close_fee
+    else:
+        open_fee, close_fee = paid, 0
     reference = str(order.id)
-    paid = -(-(order.fee_parts + value * rate) // RATE) + (-order.fee_parts // RATE)
-    order.fee_parts += value * rate
-    close_fee = min(paid, -(-close_value * rate // RATE)) if open_value else paid
-    open_fee = paid - close_fee if open_value else 0
-    due = value * rate // RATE
     if paid or due:
         ledger.split(core, account, ledger.FEES, paid, due, ledger.TRADING_FEE, product.code, reference)
         if paid > 0:

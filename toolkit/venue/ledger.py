@@ -81,11 +81,12 @@ def post(core: Core, account: Account, amount: int, kind: str, product: int = 0,
     if index is None:
         index = log.by_account[address] = []
     index.append(len(records))
-    height = 1 + (time - state.genesis_time) // state.block_ms
+    tx_hash = core.step_hash or core.tx_hash()
     records.append(
-        LedgerEntry(len(records) + 1, time, height, core.tx_hash(), address, kind, amount, balance, product, reference)
+        LedgerEntry(len(records) + 1, time, core.height, tx_hash, address, kind, amount, balance, product, reference)
     )
-    core.events.append(AccountChanged(address))
+    if core.heard:
+        core.events.append(AccountChanged(address))
 
 
 def move(

@@ -11,8 +11,6 @@ from .core import Core
 from .state import (
     CANCELED,
     FILLED,
-    GTC,
-    POST_ONLY,
     REJECTED,
     UNTRIGGERED,
     Account,
@@ -26,7 +24,7 @@ def record(core: Core, account: Account, order: Order, reason: str = "") -> None
     """Record the order's present status as an event."""
     state = core.state
     order.updated = time = state.time
-    order.height = height = 1 + (time - state.genesis_time) // state.block_ms
+    order.height = height = core.height
     if account.kind == "market":
         return
     log = state.history.order_events
@@ -35,7 +33,7 @@ def record(core: Core, account: Account, order: Order, reason: str = "") -> None
         len(records) + 1,
         time,
         height,
-        core.tx_hash(),
+        core.step_hash or core.tx_hash(),
         order.address,
         order.product,
         order.id,
@@ -58,7 +56,8 @@ def record(core: Core, account: Account, order: Order, reason: str = "") -> None
         index = log.by_account[order.address] = []
     index.append(len(records))
     records.append(event)
-    core.events.append(ev.OrderChanged(event))
+    if core.heard:
+        core.events.append(ev.OrderChanged(event))
 
 
 def accept(core: Core, account: Account, position: Position, order: Order) -> None:
@@ -97,7 +96,8 @@ def rest(core: Core, account: Account, position: Position, order: Order) -> None
     state = core.state
     state.last_priority = order.priority = state.last_priority + 1
     leaves, side = order.leaves, order.side
-    book = core.books[order.product]
+    code, price = order.product, order.price
+    book = core.books[code]
     level = (book.bids if side > 0 else book.asks).add(order)
     if order.reduce or order.closing:
         if side > 0:
@@ -106,13 +106,14 @@ def rest(core: Core, account: Account, position: Position, order: Order) -> None
             position.sell_reducing += leaves
     elif side > 0:
         position.buy_quantity += leaves
-        position.buy_value += order.price * leaves * core.products[order.product].unit
+        position.buy_value += price * leaves * core.products[code].unit
     else:
         position.sell_quantity += leaves
-        position.sell_value += order.price * leaves * core.products[order.product].unit
-    market = state.markets[order.product]
+        position.sell_value += price * leaves * core.products[code].unit
+    market = state.markets[code]
     market.sequence += 1
-    core.events.append(ev.BookChange(order.product, side, order.price, level.total, market.sequence))
+    if core.heard:
+        core.events.append(ev.BookChange(code, side, price, level.total, market.sequence))
 
 
 def unrest(core: Core, position: Position, order: Order) -> None:
@@ -123,7 +124,8 @@ def unrest(core: Core, position: Position, order: Order) -> None:
     order.priority = 0
     market = core.state.markets[order.product]
     market.sequence += 1
-    core.events.append(ev.BookChange(order.product, order.side, order.price, level.total, market.sequence))
+    if core.heard:
+        core.events.append(ev.BookChange(order.product, order.side, order.price, level.total, market.sequence))
 
 
 def uncount(core: Core, position: Position, order: Order, quantity: int) -> None:
@@ -151,7 +153,8 @@ def lessen(core: Core, position: Position, order: Order, leaves: int) -> None:
     order.leaves = leaves
     market = core.state.markets[order.product]
     market.sequence += 1
-    core.events.append(ev.BookChange(order.product, order.side, order.price, level.total, market.sequence))
+    if core.heard:
+        core.events.append(ev.BookChange(order.product, order.side, order.price, level.total, market.sequence))
 
 
 def cancel(core: Core, account: Account, order: Order, reason: str = "") -> None:
@@ -247,8 +250,3 @@ def group_filled(core: Core, account: Account, order: Order, opened: int) -> Non
             if not other.armed:
                 other.armed = True
                 core.triggers[other.product].add(other)
-
-
-def may_rest(order: Order) -> bool:
-    """Tell whether what an order could not match goes into the book (GTC and POST_ONLY limits)."""
-    return order.price > 0 and order.tif in (GTC, POST_ONLY)

@@ -97,6 +97,8 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             self.core = Core(genesis)
             for command in first:
                 apply(self.core, command)
+        self.core.events.clear()
+        self.core.hear(False)
         self.gateway = Gateway(self)
         self.control = Controls(self)
         self.record: Callable[[Command], None] | None = None
@@ -282,6 +284,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
                 from .feed import Hub
 
                 self._hub = Hub(self)
+                self.core.hear(True)
             return self._hub
 
     # running by itself
@@ -379,6 +382,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         core = Core.load(data)
         if self.journal is not None:
             self.journal.restored(data)
+        core.hear(self._hub is not None)
         self.core = core
         self.clock.set(self.core.state.time)
         if self._hub is not None:

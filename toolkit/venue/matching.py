@@ -15,11 +15,13 @@ from .state import (
     CANCELED,
     FILLED,
     FOK,
+    GTC,
     HEDGE,
     IOC,
     ISOLATED,
     MAKER,
     PARTIALLY_FILLED,
+    POST_ONLY,
     TAKER,
     Account,
     Candle,
@@ -50,7 +52,7 @@ def enter(core: Core, account: Account, position: Position, order: Order, limit:
         lifecycle.end(
             core, account, position, order, FILLED if order.filled == order.quantity else CANCELED, order.reason
         )
-    elif lifecycle.may_rest(order):
+    elif order.price and (order.tif == GTC or order.tif == POST_ONLY):
         lifecycle.rest(core, account, position, order)
         if order.reduce or order.closing:
             lifecycle.trim(core, account, position, order.side)
@@ -75,23 +77,25 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
             return
         level = ladder.levels[price]
         maker = next(iter(level.orders.values()))
-        maker_account = accounts[maker.address]
         if maker.address == address:
             lifecycle.cancel(core, account, maker, f"self-trade prevented: met order {order.id} of the same account")
             continue
+        maker_account = accounts[maker.address]
         maker_position = maker_account.positions[code]
-        quantity = maker.leaves if maker.leaves < order.leaves else order.leaves
-        order.leaves -= quantity
-        maker.leaves -= quantity
+        wanted, there = order.leaves, maker.leaves
+        quantity = there if there < wanted else wanted
+        order.leaves = wanted - quantity
+        maker.leaves = there - quantity
         level.total -= quantity
         lifecycle.uncount(core, maker_position, maker, quantity)
-        if not maker.leaves:
+        if there == quantity:
             maker.priority = 0
             del level.orders[maker.id]
             if not level.orders:
                 ladder.drop(level)
         market.sequence += 1
-        core.events.append(ev.BookChange(code, -side, price, level.total, market.sequence))
+        if core.heard:
+            core.events.append(ev.BookChange(code, -side, price, level.total, market.sequence))
         value = price * quantity * product.unit
         exec_id = publish(core, product, market, side, price, quantity, value)
         settle(core, product, market, maker_account, maker_position, maker, price, quantity, value, MAKER, exec_id)
@@ -108,14 +112,13 @@ def publish(core: Core, product: Product, market: Market, side: int, price: int,
     state.last_exec = exec_id = state.last_exec + 1
     market.last = price
     market.trades += 1
-    trade = Trade(exec_id, time, code, side, price, quantity, core.tx_hash())
+    trade = Trade(exec_id, time, code, side, price, quantity, core.step_hash or core.tx_hash())
     history = state.history
     history.trades[code].append(trade)
-    core.events.append(ev.TradeDone(trade))
     candles = history.candles[code]
     start = time - time % MINUTE
-    if candles and candles[-1].start == start:
-        candle = candles[-1]
+    candle = candles[-1] if candles else None
+    if candle is not None and candle.start == start:
         candle.close = price
         if price > candle.high:
             candle.high = price
@@ -126,7 +129,9 @@ def publish(core: Core, product: Product, market: Market, side: int, price: int,
         candle.count += 1
     else:
         candles.append(Candle(start, price, price, price, price, quantity, value, 1))
-    core.events.append(ev.CandleChanged(code, start))
+    if core.heard:
+        core.events.append(ev.TradeDone(trade))
+        core.events.append(ev.CandleChanged(code, start))
     return exec_id
 
 
@@ -145,17 +150,16 @@ def settle(
 ) -> None:
     """Book one side of a trade; `order.leaves` has gone down already."""
     state = core.state
-    side = order.side
-    time = state.time
+    side, time, address = order.side, state.time, order.address
     against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
     before, entry = against.size, against.value
-    closed = 0
+    closed = close_value = pnl = 0
+    opened, open_value = quantity, value
     if before and (order.closing or account.position_mode != HEDGE):
-        closed = quantity if quantity < before else before
-    close_value = value if closed == quantity else closed * price * product.unit
-    opened, open_value = quantity - closed, value - close_value
-    pnl = 0
-    if closed:
+        closed, close_value = quantity, value
+        if before < quantity:
+            closed, close_value = before, before * price * product.unit
+        opened, open_value = quantity - closed, value - close_value
         pnl = reduce_leg(against, closed, close_value, side < 0)
         if side < 0:
             market.open_interest -= closed
@@ -166,12 +170,12 @@ def settle(
         if side > 0:
             market.open_interest += opened
     desk = core.desk
-    desk.touched[order.address] = account
+    desk.touched[address] = account
     if not into.size:
         if not against.size:
-            desk.holders[order.product].pop(order.address, None)
+            desk.holders[product.code].pop(address, None)
     elif into.size == opened:
-        desk.holders[order.product][order.address] = account
+        desk.holders[product.code][address] = account
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
     if position.mode == ISOLATED:
         gained = pnl - close_fee
@@ -185,26 +189,31 @@ def settle(
             closed_value=entry - against.value,
             gained=gained,
         )
-    into.fees += open_fee
-    against.fees += close_fee
-    position.pnl += pnl
+    if open_fee:
+        into.fees += open_fee
+    if close_fee:
+        against.fees += close_fee
+    if pnl:
+        position.pnl += pnl
     position.fees += open_fee + close_fee
     position.updated = account.updated = order.updated = time
     order.filled += quantity
     order.value += value
     order.fee += open_fee + close_fee
-    order.builder_fee += builder_fee
+    if builder_fee:
+        order.builder_fee += builder_fee
     order.status = PARTIALLY_FILLED
     if account.kind != "market":
-        order.height = height = 1 + (time - state.genesis_time) // state.block_ms
-        log = state.history.order_events
+        order.height = height = core.height
+        history = state.history
+        log = history.order_events
         records = log.records
         event = OrderEvent(
             len(records) + 1,
             time,
             height,
-            core.tx_hash(),
-            order.address,
+            core.step_hash or core.tx_hash(),
+            address,
             order.product,
             order.id,
             order.client_id,
@@ -230,18 +239,19 @@ def settle(
             position.long.term,
             position.short.term,
         )
-        fills = state.history.fills.get(order.address)
-        if fills is None:
-            fills = state.history.fills[order.address] = []
         at = len(records)
+        fills = history.fills.get(address)
+        if fills is None:
+            fills = history.fills[address] = []
         fills.append(at)
-        index = log.by_account.get(order.address)
+        index = log.by_account.get(address)
         if index is None:
-            index = log.by_account[order.address] = []
+            index = log.by_account[address] = []
         index.append(at)
         records.append(event)
-        core.events.append(ev.OrderChanged(event))
-        core.events.append(ev.PositionChanged(order.address, order.product))
+        if core.heard:
+            core.events.append(ev.OrderChanged(event))
+            core.events.append(ev.PositionChanged(address, order.product))
     if order.group:
         lifecycle.group_filled(core, account, order, opened)
     if closed:

@@ -99,11 +99,13 @@ def place(
     STOP_* and TAKE_PROFIT_* types. Raises Refused before anything changed.
     """
     account = context.account
-    product, spec = read(core, item, builder=bool(builder), entry=entry_price(account, item))
-    position = position_of(core, account, product)
+    entry = entry_price(account, item) if item.get("parentOrdId") else 0
+    product, spec = read(core, item, builder=bool(builder), entry=entry)
+    position = account.positions.get(product.code) or position_of(core, account, product)
     order = _order(account, product, spec)
-    order.builder, order.builder_rate = builder, builder_rate
-    main = parent_of(account, order)
+    if builder:
+        order.builder, order.builder_rate = builder, builder_rate
+    main = parent_of(account, order) if order.parent else None
     limit = admit(core, account, product, position, order, main)
     if main is not None:
         join(position, main, order)
@@ -241,7 +243,8 @@ def find(core: Core, account: Account, item: Item) -> Order:
 def read(core: Core, item: Item, *, builder: bool = False, entry: int = 0) -> tuple[Product, Spec]:
     """Return an item's product and integers, with every rule of `checks` kept; Refused tells the broken ones."""
     product = core.product(int(item["symbolCode"]))
-    market, book = core.state.markets[product.code], core.books[product.code]
+    code = product.code
+    market, book = core.state.markets[code], core.books[code]
     if market.paused:
         raise Refused(reasons.PAUSED, f"trading in {product.symbol} is paused")
     spec = read_order(

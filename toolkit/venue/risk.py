@@ -229,12 +229,14 @@ def check_increase(
     if account.kind == "market":
         return
     code = product.code
-    table = core.desk.table(core, code)
+    table = core.desk.tables[code]
     unit = table.unit
-    hedge = account.position_mode == HEDGE
     long, short = position.long.size, position.short.size
-    resting = position.buy_quantity if side > 0 else position.sell_quantity
-    if not hedge and resting + quantity <= (short if side > 0 else long):
+    if side > 0:
+        resting, other = position.buy_quantity, short
+    else:
+        resting, other = position.sell_quantity, long
+    if resting + quantity <= other and account.position_mode != HEDGE:
         return
     if account.status == LIQUIDATING and core.state.liquidations:
         _refuse_in_liquidation(core, account, position)
@@ -248,11 +250,13 @@ def check_increase(
             )
     mark = core.state.markets[code].mark
     value = price * quantity * unit
-    _check_notional(core, account, position, table, side, value, mark * unit)
-    counted = max(value, mark * quantity * unit) if side < 0 else value
-    equity, initial = _after(core, account, position, counted if side > 0 else 0, counted if side < 0 else 0)
-    taken, paid = _taken(core, account, position, side, quantity, price)
+    _check_notional(account, position, table, side, value, mark * unit)
+    if side > 0:
+        equity, initial = _after(core, account, position, value, 0)
+    else:
+        equity, initial = _after(core, account, position, 0, (price if price > mark else mark) * quantity * unit)
     loss = 0
+    taken, paid = _taken(core, account, position, side, quantity, price)
     if taken:
         loss = max(0, side * (paid - mark * taken)) * unit
         loss += fees.worst_cost(core, account, product, paid * unit, builder_rate, taken)
@@ -269,15 +273,19 @@ def check_increase(
 
 def _taken(core: Core, account: Account, position: Position, side: int, quantity: int, limit: int) -> tuple[int, int]:
     """Return what an order would trade at once: steps, and the sum of ticks × steps it would pay for them."""
-    ladder = core.books[position.product].side(-side)
-    if not ladder.best or side * (limit - ladder.best) < 0:
+    book = core.books[position.product]
+    ladder = book.asks if side > 0 else book.bids
+    best = ladder.best
+    if not best or (best > limit if side > 0 else best < limit):
         return 0, 0
     own = position.sell_quantity + position.sell_reducing if side > 0 else position.buy_quantity + position.buy_reducing
     address, left, paid = account.address, quantity, 0
     for level in ladder.within(limit):
         there = level.total
         if own:
-            there -= sum(order.leaves for order in level.orders.values() if order.address == address)
+            for order in level.orders.values():
+                if order.address == address:
+                    there -= order.leaves
         if there > left:
             there = left
         left -= there
@@ -291,38 +299,41 @@ def _after(core: Core, account: Account, own: Position, buys: int, sells: int) -
     """Return cross equity and initial margin as `cross` does, with so much more value in opening orders of `own`."""
     equity, initial = account.balance, 0
     hedge = account.position_mode == HEDGE
-    markets, desk = core.state.markets, core.desk
+    markets, tables = core.state.markets, core.desk.tables
     for code, position in account.positions.items():
-        long, short = position.long.size, position.short.size
+        long, short = position.long, position.short
+        longs, shorts = long.size, short.size
         buy, sell = position.buy_value, position.sell_value
         if position is own:
             buy += buys
             sell += sells
-        elif not (long or short or buy or sell):
+        elif not (longs or shorts or buy or sell):
             continue
-        price = markets[code].mark * desk.table(core, code).unit
+        price = markets[code].mark * tables[code].unit
         if hedge:
-            needs = (long + short) * price + buy + sell
+            needs = (longs + shorts) * price + buy + sell
         else:
-            needs, other = (long - short) * price + buy, (short - long) * price + sell
+            net = (longs - shorts) * price
+            needs, other = net + buy, sell - net
             if other > needs:
                 needs = other
         if position.mode == ISOLATED:
-            needs -= (long + short) * price
+            needs -= (longs + shorts) * price
         else:
-            equity += (long - short) * price - position.long.value + position.short.value
+            equity += (longs - shorts) * price - long.value + short.value
         initial -= -needs * 100 // position.leverage
     return equity, initial
 
 
-def _check_notional(
-    core: Core, account: Account, position: Position, table: RiskTable, side: int, value: int, price: int
-) -> None:
-    long, short = position.long.size * price, position.short.size * price
-    own, other = (long, short) if side > 0 else (short, long)
-    reach = own + (position.buy_value if side > 0 else position.sell_value) + value
+def _check_notional(account: Account, position: Position, table: RiskTable, side: int, value: int, price: int) -> None:
+    """Refuse what could lead to too large a position; `value` is the order's, `price` the money of a step at mark."""
+    if side > 0:
+        own, other, resting = position.long.size, position.short.size, position.buy_value
+    else:
+        own, other, resting = position.short.size, position.long.size, position.sell_value
     if account.position_mode == ONE_WAY:
-        reach -= other
+        own -= other
+    reach = own * price + resting + value
     if reach > table.max_notional:
         raise Refused(
             POSITION_LIMIT,

@@ -43,7 +43,7 @@ NORMAL, LIQUIDATING = 1, 2
 T = TypeVar("T")
 
 
-class Order(msgspec.Struct):
+class Order(msgspec.Struct, gc=False):
     """One order, from acceptance to its end; live ones are in `Account.orders`, ended ones in `History.orders`."""
 
     id: int
