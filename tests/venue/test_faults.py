@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -214,3 +215,15 @@ def test_no_other_fault_strikes_a_second_copy_or_a_late_request(venue: LocalVenu
     venue.faults.add("refuse", count=None, action="withdraw")
     venue.advance(10)
     assert balance(venue) == 9_980
+
+
+def test_with_a_running_clock_a_late_request_arrives_though_nobody_asks() -> None:
+    arrived = threading.Event()
+    with LocalVenue(market=False, accounts=1) as venue:
+        venue.faults.add("late-request", action="withdraw", delay=1)
+        Signer(MASTER).post(venue, WITHDRAW)
+        venue.record = lambda command: arrived.set()
+        venue.start_running()
+        assert arrived.wait(10)
+        venue.stop_running()
+        assert balance(venue) == 9_990

@@ -415,6 +415,7 @@ class _Ticker:
             # never waits for long, because whoever stops it may hold the lock
             while not self._venue.try_catch_up(PATIENCE) and not self._stopped.is_set():
                 pass
+            self._venue.gateway.let_in_late(self._venue.now_ms())
 
     def stop(self) -> None:
         """Stop the thread, waiting a few seconds at most."""
