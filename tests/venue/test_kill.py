@@ -51,7 +51,7 @@ class Load:
 
     def _trade(self, address: str, kill: Any, left: list[int], number: int) -> None:
         signer = self.signers[number % 2]
-        with httpx.Client(base_url=address, timeout=20) as client:
+        with _client(address) as client:
             while True:
                 with self._lock:
                     request = signer.request(self._action())
@@ -91,17 +91,25 @@ class Load:
         request = signer.request(action)
         key = (signer.address.lower(), request["nonce"])
         self.sent[key] = request
-        self._heard(key, httpx.post(f"{address}/api/v1/exchange", json=request).json())
+        with _client(address) as client:
+            self._heard(key, client.post("/api/v1/exchange", json=request).json())
 
     def settle(self, address: str) -> None:
         """Send what is in doubt again, as the same bytes: it counts now, or is answered that it did."""
-        for key in sorted(self.doubtful):
-            answer = httpx.post(f"{address}/api/v1/exchange", json=self.sent[key]).json()
-            if answer["code"] == 40207:
-                self.counted += 1
-            else:
-                self._heard(key, answer)
+        with _client(address) as client:
+            for key in sorted(self.doubtful):
+                answer = client.post("/api/v1/exchange", json=self.sent[key]).json()
+                if answer["code"] == 40207:
+                    self.counted += 1
+                else:
+                    self._heard(key, answer)
         self.doubtful.clear()
+
+
+def _client(address: str) -> httpx.Client:
+    return httpx.Client(
+        base_url=address, timeout=20, verify=False, trust_env=False
+    )  # plain HTTP; certificates take long
 
 
 def _signer(account: DevelopmentAccount) -> Signer:
@@ -149,6 +157,6 @@ def test_a_venue_killed_under_load_loses_nothing_it_answered(tmp_path: Path, syn
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize("seed", range(100, 120))
 def test_hundreds_of_kills_lose_nothing(tmp_path: Path, seed: int) -> None:
-    kill_again_and_again(tmp_path / "j", seed, 20, "full" if seed % 5 == 0 else "os")
+    kill_again_and_again(tmp_path / "j", seed, 10, "full" if seed % 5 == 0 else "os")
