@@ -150,7 +150,7 @@ def test_a_file_outlives_its_process_and_is_for_its_owner_only(tmp_path: Path) -
 
 
 def test_a_file_that_is_no_ledger_is_told(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("these are notes, and no database at all " * 50)
+    (tmp_path / "notes.txt").write_text("these are notes, and no database at all " * 50, encoding="utf-8")
     for path in (tmp_path / "nowhere" / "intents.db", tmp_path / "notes.txt"):
         with pytest.raises(InputError, match="can't be used as a ledger"):
             SqliteLedger(path)

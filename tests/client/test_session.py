@@ -341,7 +341,7 @@ def test_connecting_to_an_exchange_elsewhere_sends_nothing() -> None:
 def test_without_a_writable_folder_the_process_counts_nonces_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "file"))
     s = session(FakeVenue())
     with pytest.warns(UserWarning, match="nonces are not shared with other processes"):
@@ -366,17 +366,18 @@ def test_connecting_loads_no_heavy_module() -> None:
 
 
 def test_the_public_fixtures_give_a_venue_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["toolkit.testing"]\n')
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["toolkit.testing"]\n', encoding="utf-8")
     (tmp_path / "test_theirs.py").write_text(
         "def test_it(venue, session):\n"
         "    assert session.venue is venue\n"
         "    assert session.buy('BTCUSDC', '0.01')\n"
         "    venue.advance('1m')\n"
         "def test_each_test_has_its_own(session):\n"
-        "    assert len(session.intents()) == 1\n"
+        "    assert len(session.intents()) == 1\n",
+        encoding="utf-8",
     )
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", str(tmp_path)]
-    theirs = {**os.environ, "PYTHONPATH": str(ROOT)}
+    theirs = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=theirs)
     assert "2 passed" in done.stdout, done.stdout + done.stderr
 

@@ -166,7 +166,7 @@ def test_a_key_file_is_read_back_and_never_overwritten(tmp_path: Path, monkeypat
     monkeypatch.setattr(keyfile, "get_default_work_factor_for_kdf", lambda kdf: 2)
     path = tmp_path / "agent.json"
     both().save_keyfile(path, "secret words")
-    assert not shows(path.read_text())
+    assert not shows(path.read_text(encoding="utf-8"))
     assert Wallet.from_keyfile(path, "secret words").agent == AGENT
     assert Wallet.from_keyfile(path, "secret words", role="master").master == AGENT
     with pytest.raises(WalletError, match="can't be written"):
@@ -181,7 +181,7 @@ def test_a_key_file_is_read_back_and_never_overwritten(tmp_path: Path, monkeypat
 def test_a_file_that_is_no_key_file_is_told(tmp_path: Path, text: str | None, reason: str) -> None:
     path = tmp_path / "key.json"
     if text is not None:
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     with pytest.raises(WalletError, match=reason):
         Wallet.from_keyfile(path, "x")
 

@@ -23,7 +23,7 @@ def fragile(a: int) -> float:
 def counted(folder: str, a: int) -> int:
     """Leave a trace of each call, to count them across processes."""
     path = Path(folder) / f"{a}.{len(os.listdir(folder))}.{os.getpid()}"
-    path.write_text("")
+    path.write_text("", encoding="utf-8")
     if a == 1 and not (Path(folder) / "mended").exists():
         raise ValueError("not yet")
     return a

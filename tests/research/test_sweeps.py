@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,7 +141,7 @@ def test_a_line_torn_by_a_crash_is_run_again(tmp_path: Path) -> None:
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
-    file.write_text("remember the milk\n")
+    file.write_text("remember the milk\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"notes.txt line 1 is not a point of a sweep"):
         sweep(measure, GRID, results=file, progress=False)
 
@@ -204,3 +207,15 @@ def test_the_progress_bar_counts_what_was_already_there(tmp_path: Path, capfd: p
     sweep(measure, GRID, workers=0, results=tmp_path / "s.jsonl", progress=False)
     sweep(measure, GRID, workers=0, results=tmp_path / "s.jsonl")
     assert "6/6" in capfd.readouterr().err
+
+
+def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    lines = (
+        "from toolkit.research import sweep\nprint(sweep(abs, [{}], 1, workers=1, progress=False).status.tolist())\n"
+    )
+    script.write_text(lines, encoding="utf-8")
+    places = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, env=places)
+    assert 'put the call under if __name__ == "__main__":' in done.stderr
+    assert done.stdout.split() == ["['failed']"]

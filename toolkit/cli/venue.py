@@ -111,7 +111,8 @@ def _stop_on_signals(stop: threading.Event) -> dict[int, signal.Handlers]:
 
     if threading.current_thread() is not threading.main_thread():
         return {}
-    numbers = [signal.SIGINT, signal.SIGTERM]
+    names = ("SIGINT", "SIGTERM", "SIGBREAK")  # the last on Windows only, where a program is ended by it
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     return {number: signal.signal(number, on_signal) for number in numbers}  # type: ignore[misc]
 
 

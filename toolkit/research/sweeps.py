@@ -59,7 +59,8 @@ def sweep(
             called as task(data, **params, seed=seed, **options), without data and seed where none are given. It
             returns Results, a mapping of values, a Series, or a number.
         grid: name → values (their product is swept), or a list of parameter mappings.
-        workers: processes on this machine (default: one for each core); 0 runs in this process, for debugging.
+        workers: processes on this machine (default: one for each core); 0 runs in this process, for debugging. Fresh
+            processes import the script that calls, so there the call stands under `if __name__ == "__main__":`.
         client: a `distributed.Client`; the same points then run on its cluster.
         results: a file of JSON lines that gets each point as soon as it is done. Points found in it are not run
             again (failed ones are, with `retry_failed`), so an interrupted or crashed sweep goes on where it was.
@@ -328,6 +329,12 @@ def _pool(payload: bytes, workers: int) -> ProcessPoolExecutor:
     """Return a pool of fresh processes: spawned everywhere, so that all systems behave alike and threads are safe."""
     import multiprocessing
 
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise InputError(
+            'sweep was called while a worker imports this script; put the call under if __name__ == "__main__":',
+            field="workers",
+            rule="main module",
+        )
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(payload,))
 

@@ -17,6 +17,7 @@ import contextlib
 import hashlib
 import shutil
 import sqlite3
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -68,6 +69,7 @@ class Journal:
         self.closed = False
         self._chain = chain
         self._db = connection
+        weakref.finalize(self, connection.close)
         self._dumped, self._dumped_time = _last_dump(connection, genesis)
 
     @classmethod
