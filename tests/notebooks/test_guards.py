@@ -25,6 +25,8 @@ WALKTHROUGHS = sorted(FOLDER.glob("[0-9]*.ipynb"))
 SOLVED = sorted(SOLUTIONS.glob("*.ipynb"))
 ALL = [*WALKTHROUGHS, FOLDER / "index.ipynb", *SOLVED]
 SIZE = 150_000
+COLUMNS = 124
+"""Longest line of code: what a page shows without cutting it off."""
 KNOWN_TAGS = {"exercise", "check", "final", "nbval-ignore-output", "raises-exception"}
 
 PATHS = re.compile(r"(?<![\w./])/(?:work|tmp|home|root|Users|usr|var|opt|private)/|[A-Z]:\\\\?Users")
@@ -161,6 +163,12 @@ def test_metadata_holds_the_kernel_and_nothing_of_widgets_or_of_the_run(path: Pa
         for output in cell.get("outputs", ()):
             assert "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
             assert not output.get("metadata")
+
+
+@each
+def test_code_is_not_cut_off_at_the_edge_of_the_page(path: Path) -> None:
+    for cell in cells(path):
+        assert max(map(len, source(cell).splitlines())) <= COLUMNS
 
 
 @each
