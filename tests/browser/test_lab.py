@@ -10,7 +10,7 @@ import pytest
 from tests.browser.lab import lab, notebook
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator, Page
 
 CELL = """
 import toolkit
@@ -19,6 +19,31 @@ session.venue.advance("30m")
 dashboard = session.dashboard("BTCUSDC")
 dashboard
 """
+
+
+def _run_first_cell(page: Page) -> None:
+    """Run the first cell by keyboard, again until it has run: JupyterLab is there before it listens to keys."""
+    from playwright.sync_api import expect
+
+    prompt = page.locator(".jp-Cell .jp-InputArea-prompt").first
+    for _ in range(20):
+        page.locator(".jp-Cell .cm-content").first.click()
+        page.keyboard.press("Control+Enter")
+        try:
+            expect(prompt).not_to_have_text("[ ]:", timeout=3_000)
+        except AssertionError:
+            continue
+        return
+    raise AssertionError("the cell does not run")
+
+
+def _press(page: Page, button: Locator, key: str) -> None:
+    """Press a key on a button, once the ticket lets it be pressed."""
+    from playwright.sync_api import expect
+
+    expect(button).to_be_enabled(timeout=30_000)
+    button.focus()
+    page.keyboard.press(key)
 
 
 @pytest.mark.timeout(180)
@@ -30,17 +55,14 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
         page.set_default_timeout(60_000)
         page.goto(address.format(name="first.ipynb"))
         page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
-        page.locator(".jp-Cell .cm-content").first.click()
-        page.keyboard.press("Control+Enter")
+        _run_first_cell(page)
         ticket = page.get_by_role("region", name="Order · BTCUSDC")
         ticket.get_by_label("Price (USDC)").fill("62000.05")
         ticket.get_by_label("Quantity, in BTC").fill("0.02")
         ticket.get_by_text("is not a multiple of tickSize 0.1").wait_for()
         ticket.get_by_text("Market", exact=True).click()
-        ticket.get_by_role("button", name="Review buy order").focus()
-        page.keyboard.press("Enter")
-        ticket.get_by_role("button", name="Sign and buy").focus()
-        page.keyboard.press("Space")
+        _press(page, ticket.get_by_role("button", name="Review buy order"), "Enter")
+        _press(page, ticket.get_by_role("button", name="Sign and buy"), "Space")
         ticket.get_by_text("filled: 0.02 at").wait_for()
         blotter = page.get_by_role("region", name="Positions and orders")
         blotter.get_by_role("cell", name="▲ long").wait_for()
