@@ -133,9 +133,9 @@ def _tables() -> Iterable[tuple[str, str, str]]:
 
 
 def _notebooks(source: Path, folder: Path) -> list[str]:
-    (folder / "walkthroughs").mkdir()
-    names = sorted(path.stem for path in source.glob("*.ipynb"))
-    names.sort(key=lambda name: name != "index")
+    (folder / "walkthroughs" / "solutions").mkdir(parents=True)
+    names = sorted(path.relative_to(source).with_suffix("").as_posix() for path in source.rglob("[!.]*.ipynb"))
+    names.sort(key=lambda name: (name != "index", name.startswith("solutions/")))
     for name in names:
         shutil.copy(source / f"{name}.ipynb", folder / "walkthroughs" / f"{name}.ipynb")
     return [f"walkthroughs/{name}" for name in names]

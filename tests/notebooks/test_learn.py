@@ -77,28 +77,32 @@ def test_lab_without_jupyterlab_says_what_to_install(
 def test_lab_really_serves_the_index(tmp_path: Path) -> None:
     import json
     import os
+    import re
     import urllib.request
 
     pytest.importorskip("jupyterlab")
-    runtime = tmp_path / "runtime"
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "jupyter_server_config.json").write_text('{"ServerApp": {"allow_root": true}}', encoding="utf-8")
     environment = {
         **os.environ,
-        "JUPYTER_RUNTIME_DIR": str(runtime),
-        "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
+        "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),
+        "JUPYTER_CONFIG_DIR": str(config),
         "JUPYTER_DATA_DIR": str(tmp_path / "data"),
     }
     command = [sys.executable, "-m", "toolkit", "lab", str(tmp_path / "w"), "--no-browser"]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
+        found = None
         for line in process.stderr:
-            if "/lab" in line and "token=" in line:
+            if found := re.search(r"(http://\S+?)/lab/tree/index\.ipynb\?token=(\w+)", line):
                 break
-        [info] = [json.loads(path.read_text(encoding="utf-8")) for path in runtime.glob("jpserver-*.json")]
-        asked = f"{info['url']}api/contents/index.ipynb?content=0&token={info['token']}"
-        with urllib.request.urlopen(asked, timeout=20) as answer:
+        assert found, "JupyterLab ended without an address of the index"
+        base, token = found.groups()
+        with urllib.request.urlopen(f"{base}/api/contents/index.ipynb?content=0&token={token}", timeout=20) as answer:
             assert json.load(answer)["name"] == "index.ipynb"
-        shutdown = urllib.request.Request(f"{info['url']}api/shutdown?token={info['token']}", method="POST")
+        shutdown = urllib.request.Request(f"{base}/api/shutdown?token={token}", method="POST")
         urllib.request.urlopen(shutdown, timeout=20).close()
         process.stderr.read()
         assert process.wait(timeout=30) == 0

@@ -30,7 +30,8 @@ def look():
         figure = plt.figure(number)
         axes = figure.axes
         titles = [ax.get_title(loc=loc) for ax in axes for loc in ("left", "center", "right")]
-        labelled = [bool(ax.get_ylabel() or ax.get_xlabel()) for ax in axes]
+        named = [any(text.get_text().isalpha() for text in ax.get_yticklabels()) for ax in axes]
+        labelled = [bool(ax.get_ylabel() or ax.get_xlabel() or words) for ax, words in zip(axes, named)]
         below = any(ax.get_xlabel() for ax in axes)
         figures.append([bool(figure.get_suptitle() or any(titles)), below, all(labelled)])
     plt.close("all")
@@ -38,7 +39,7 @@ def look():
 plt.show = look
 loop = asyncio.new_event_loop()
 loop.set_exception_handler(lambda loop, context: failures.append(context["message"]))
-space = {"__name__": "__main__", "display": lambda *things: None}
+space = {"__name__": "__main__", "__builtins__": __builtins__, "display": lambda *things: None}
 begin = time.process_time()
 for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
     if cell["cell_type"] != "code":
