@@ -58,7 +58,7 @@ def test_lab_copies_the_walkthroughs_and_opens_the_index(tmp_path: Path, monkeyp
     assert (target / "01-first-trade.ipynb").is_file()
     [command] = called
     assert command[:3] == [sys.executable, "-m", "jupyterlab"]
-    assert command[3] == str(target / "index.ipynb")
+    assert "--LabApp.default_url=/lab/tree/index.ipynb" in command
     assert f"--notebook-dir={target}" in command
     assert command[-1] == "--no-browser"
 
@@ -74,11 +74,11 @@ def test_lab_without_jupyterlab_says_what_to_install(
 
 
 @pytest.mark.slow
-def test_lab_really_serves_the_index(tmp_path: Path) -> None:
-    import json
+def test_lab_really_serves_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
     import re
-    import urllib.request
+
+    import httpx
 
     pytest.importorskip("jupyterlab")
     config = tmp_path / "config"
@@ -90,20 +90,28 @@ def test_lab_really_serves_the_index(tmp_path: Path) -> None:
         "JUPYTER_CONFIG_DIR": str(config),
         "JUPYTER_DATA_DIR": str(tmp_path / "data"),
     }
-    command = [sys.executable, "-m", "toolkit", "lab", str(tmp_path / "w"), "--no-browser"]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    from toolkit.cli import lab
+
+    called: list[list[str]] = []
+    monkeypatch.setattr(lab.subprocess, "call", lambda command: called.append(command) or 0)
+    assert main(["lab", str(tmp_path / "w"), "--no-browser"]) == 0
+    process = subprocess.Popen(called[0], env=environment, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         found = None
         for line in process.stderr:
-            if found := re.search(r"(http://\S+?)/lab/tree/index\.ipynb\?token=(\w+)", line):
+            found = re.search(r"(http://\S+?)/lab/tree/index\.ipynb\?token=(\w+)", line) or found
+            if "To access the server" in line:
                 break
         assert found, "JupyterLab ended without an address of the index"
         base, token = found.groups()
-        with urllib.request.urlopen(f"{base}/api/contents/index.ipynb?content=0&token={token}", timeout=20) as answer:
-            assert json.load(answer)["name"] == "index.ipynb"
-        shutdown = urllib.request.Request(f"{base}/api/shutdown?token={token}", method="POST")
-        urllib.request.urlopen(shutdown, timeout=20).close()
+        client = httpx.Client(base_url=base, params={"token": token}, transport=httpx.HTTPTransport(retries=6))
+        with client:
+            assert (
+                client.get("/api/contents/index.ipynb", params={"token": token, "content": 0}).json()["name"]
+                == "index.ipynb"
+            )
+            assert client.post("/api/shutdown").status_code == 200
         process.stderr.read()
         assert process.wait(timeout=30) == 0
     finally:

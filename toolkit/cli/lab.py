@@ -32,5 +32,6 @@ def run(args: argparse.Namespace) -> int:
     except (InputError, OSError) as error:
         print(f"toolkit lab: {error}", file=sys.stderr)
         return 1
-    command = [sys.executable, "-m", "jupyterlab", str(target / "index.ipynb"), f"--notebook-dir={target}"]
+    index = "--LabApp.default_url=/lab/tree/index.ipynb"
+    command = [sys.executable, "-m", "jupyterlab", f"--notebook-dir={target}", index]
     return subprocess.call([*command, "--no-browser"] if args.no_browser else command)
