@@ -13,8 +13,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from itertools import chain
-from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -325,10 +323,8 @@ def _kline_decoder(symbol: str, interval: int) -> msgspec.json.Decoder[Any]:
         "KlineRow",
         [
             ("symbolName", Literal[symbol]),
-            ("timestamp", int),
             ("intrvl", Literal[interval]),
-            *((name, float) for name in _FLOATS),
-            ("tradeCount", int),
+            *((name, float) for name in _NUMBERS),
         ],
         gc=False,
         forbid_unknown_fields=True,
@@ -336,7 +332,7 @@ def _kline_decoder(symbol: str, interval: int) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(list[row], strict=False)  # type: ignore[valid-type]
 
 
-_numbers = attrgetter("timestamp", *_FLOATS, "tradeCount")
+_NUMBERS = ("timestamp", *_FLOATS, "tradeCount")
 
 
 def _klines(body: bytes) -> pd.DataFrame | None:
@@ -352,31 +348,53 @@ def _klines(body: bytes) -> pd.DataFrame | None:
         table = _decode_pieces(decoder, body, begin, end)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError):
         return None
-    if np.abs(table[:, 0]).max() > 253_402_300_799 or table[:, 0].min() <= 0:
+    whole = table[[0, -1]]
+    if not np.isfinite(whole).all() or (whole != np.floor(whole)).any() or np.abs(whole).max() > _LAST_SECOND:
+        return None
+    if table[0].min() <= 0:
         return None
     return _kline_frame(table, first["symbolName"], first["intrvl"])
 
 
+_LAST_SECOND = 253_402_300_799
+
+
 def _decode_pieces(decoder: msgspec.json.Decoder[Any], body: bytes, begin: int, end: int) -> Any:
-    width = len(_FLOATS) + 2
+    """Return the numbers of the candles in body[begin:end], a row for each of _NUMBERS, as float64."""
     parts = []
     while begin < end:
         cut = body.find(b"},{", begin + _CHUNK, end)
         stop = end if cut < 0 else cut + 1
-        rows = decoder.decode(b"[" + body[begin:stop] + b"]")
-        parts.append(np.fromiter(chain.from_iterable(map(_numbers, rows)), np.float64, len(rows) * width))
+        parts.append(_columns(decoder.decode(b"[" + body[begin:stop] + b"]")))
         begin = stop + 1
-    return np.concatenate(parts).reshape(-1, width)
+    return np.concatenate(parts, axis=1)
+
+
+def _columns(rows: list[Any]) -> Any:
+    """Return the numbers of typed rows as columns, without making Python objects of them again.
+
+    In MessagePack a float always has eight bytes after its mark, and what else a row holds is the same in all rows; so
+    rows have one length, and a number stands at one place in each.
+    """
+    packed = msgspec.msgpack.encode(rows)
+    width = len(msgspec.msgpack.encode(rows[0]))
+    table = np.frombuffer(packed, np.uint8)[len(packed) - width * len(rows) :].reshape(len(rows), width)
+    found = np.empty((len(_NUMBERS), len(rows)))
+    end = width
+    for at in range(len(_NUMBERS) - 1, -1, -1):
+        found[at] = np.ascontiguousarray(table[:, end - 8 : end]).view(">f8")[:, 0]
+        end -= 8 + 1 + 1 + len(_NUMBERS[at])
+    return found
 
 
 def _kline_frame(table: Any, symbol: str, interval: int) -> pd.DataFrame:
-    count = len(table)
+    count = table.shape[1]
     none = np.zeros(count, bool)
-    stamps = (table[:, 0].astype(np.int64) * 1000).astype("M8[ms]")
+    stamps = (table[0].astype(np.int64) * 1000).astype("M8[ms]")
     columns: dict[str, Any] = {"time": pd.DatetimeIndex(stamps, tz="UTC")}
     for at, name in enumerate(_FLOATS, start=1):
-        columns[name] = table[:, at]
-    columns["trades"] = pd.arrays.IntegerArray(table[:, -1].astype(np.int64), none)
+        columns[name] = table[at]
+    columns["trades"] = pd.arrays.IntegerArray(table[-1].astype(np.int64), none)
     columns["interval"] = pd.arrays.IntegerArray(np.full(count, interval, np.int64), none.copy())
     columns["symbol"] = pd.array([symbol], dtype="string").repeat(count)
     return pd.DataFrame(columns, index=pd.RangeIndex(count))
