@@ -22,19 +22,25 @@ dashboard
 
 
 def _run_first_cell(page: Page) -> None:
-    """Run the first cell by keyboard, again until it has run: JupyterLab is there before it listens to keys."""
-    from playwright.sync_api import expect
+    """Run the first cell by keyboard, again until it has run: JupyterLab is there before it listens to keys.
+
+    What it may ask meanwhile (which kernel to take) is answered with its own proposal.
+    """
+    from playwright.sync_api import Error, expect
 
     prompt = page.locator(".jp-Cell .jp-InputArea-prompt").first
+    proposal = page.locator(".jp-Dialog .jp-mod-accept")
     for _ in range(20):
-        page.locator(".jp-Cell .cm-content").first.click()
-        page.keyboard.press("Control+Enter")
         try:
+            if proposal.count():
+                proposal.first.click(timeout=2_000)
+            page.locator(".jp-Cell .cm-content").first.click(timeout=2_000)
+            page.keyboard.press("Control+Enter")
             expect(prompt).not_to_have_text("[ ]:", timeout=3_000)
-        except AssertionError:
+        except (AssertionError, Error):
             continue
         return
-    raise AssertionError("the cell does not run")
+    raise AssertionError(f"the cell does not run; asked: {page.locator('.jp-Dialog').all_inner_texts()}")
 
 
 def _press(page: Page, button: Locator, key: str) -> None:
