@@ -93,26 +93,29 @@ def check_increase(core: Core, command: Command, before: dict[int, int]) -> None
                     assert own.equity >= own.initial, f"{account.address} in {code}: {own}"
 
 
-def check_ledger(core: Core, start: int = 0) -> None:
-    """The ledger from entry `start` on: ids grow, each balance follows from the one before, sums are the balances."""
-    entries = core.state.history.ledger.records
-    sums: dict[str, int] = {}
-    isolated: dict[str, int] = {}
-    for at, entry in enumerate(entries):
-        sums[entry.address] = sums.get(entry.address, 0) + entry.amount
-        if entry.kind == ledger.ISOLATED_MARGIN:
-            isolated[entry.address] = isolated.get(entry.address, 0) - entry.amount
-        if at >= start:
-            assert entry.id == at + 1
-            assert entry.amount
-            assert entry.tx_hash.startswith("0x")
-            if core.state.accounts[entry.address].kind != "market":
-                assert sums[entry.address] == entry.balance, entry
+def check_ledger(core: Core) -> None:
+    """Every transfer closes, every entry's balance follows from the one before, and the last one is the account's."""
+    transfers = core.state.history.ledger.records
+    for number, transfer in enumerate(transfers, 1):
+        assert transfer.id == number
+        assert transfer.tx_hash.startswith("0x"), transfer
+        assert 0 <= transfer.received <= transfer.paid > 0, transfer
+        assert transfer.payer != transfer.receiver, transfer
+    changes = 0
     for address, account in core.state.accounts.items():
-        booked = sums.get(address, 0) + sum(account.totals.values())
-        assert booked == account.balance, f"{address}: entries say {booked}, the balance is {account.balance}"
+        balance = isolated = 0
+        for entry in ledger.entries(core, address):
+            balance += entry.amount
+            assert entry.amount, entry
+            assert entry.balance == balance, entry
+            if entry.kind == ledger.ISOLATED_MARGIN:
+                isolated -= entry.amount
+            changes += 1
+        assert balance == account.balance, f"{address}: entries say {balance}, the balance is {account.balance}"
         assigned = sum(position.assigned for position in account.positions.values())
-        assert isolated.get(address, 0) == assigned, f"{address}: isolated margin {assigned}"
+        assert isolated == assigned, f"{address}: isolated margin {assigned}, entries say {isolated}"
+    sides = sum((t.payer != "") + (t.receiver != "" and t.received > 0) + (t.paid != t.received) for t in transfers)
+    assert changes == sides, f"{changes} entries of accounts for {sides} sides of transfers"
 
 
 def check_indexes(core: Core) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolkit.venue import ledger
 from toolkit.venue.config import Config
 from toolkit.venue.core import Advance, Control, Core, Outcome, Submit
 from toolkit.venue.genesis import Genesis
@@ -102,7 +103,7 @@ class Play:
 
     def kinds(self, name: str) -> list[tuple[str, int]]:
         """Return the ledger of a name as (business type, amount)."""
-        return [(entry.kind, entry.amount) for entry in self.core.state.history.ledger.of(self.address(name))]
+        return [(entry.kind, entry.amount) for entry in ledger.entries(self.core, self.address(name))]
 
     def close_books(self) -> None:
         check_ledger(self.core)

@@ -57,8 +57,8 @@ def test_a_storm_that_ruins_many_ends_with_closed_books_and_names_all_payers() -
         books = audit(core)
         assert books.closed, str(books)
         payers |= set(books.paid_by)
-        given = [entry for entry in core.state.history.ledger.records if entry.kind == ledger.BANKRUPTCY]
-        lost = -sum(entry.amount for entry in given if entry.address == LP_VAULT)
+        given = [entry for entry in ledger.entries(core, LP_VAULT) if entry.kind == ledger.BANKRUPTCY]
+        lost = -sum(entry.amount for entry in given)
         assert books.paid_by.get("LP vault", 0) == lost
         assert books.paid_by.get("insurance", 0) == -core.state.accounts[INSURANCE].balance
     assert payers >= {"LP vault", "ADL"}

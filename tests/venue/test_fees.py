@@ -92,8 +92,6 @@ def test_an_accounts_own_rates_win_and_may_be_negative(play: Play) -> None:
 
 def test_simulated_participants_pay_nothing(play: Play) -> None:
     play.account("bob").kind = "market"
-    play.account("bob").totals = {"DEPOSIT": 100_000 * MICRO}
-    play.core.state.history.ledger.truncate(len(play.core.state.history.ledger.records) - 1)
     order = Order(1, play.address("bob"), BTC, 1, False, 1, 1, 0, 600_000, 5, 0)
     assert fees.charge(play.core, play.account("bob"), play.core.products[BTC], order, MAKER, 10**9, 0) == (0, 0, 0)
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.venue import ledger
+from toolkit.venue.ledger_state import ROUND
 
 from .invariants import check_cash, check_ledger
 from .play import MICRO, Play
@@ -18,12 +19,13 @@ def test_money_enters_moves_and_leaves_with_an_entry_each() -> None:
     ann, bob = play.account("ann"), play.account("bob")
     ledger.move(play.core, ann, bob, 30 * MICRO, "GIFT", 0, "why")
     ledger.withdraw(play.core, bob, 5 * MICRO, "0xdest")
-    entries = play.core.state.history.ledger.of(bob.address)
+    entries = ledger.entries(play.core, bob.address)
     assert [(entry.kind, entry.amount, entry.balance) for entry in entries] == [
         ("DEPOSIT", 100 * MICRO, 100 * MICRO),
         ("GIFT", 30 * MICRO, 130 * MICRO),
         ("WITHDRAW", -5 * MICRO, 125 * MICRO),
     ]
+    assert [entry.counterparty for entry in entries] == ["", ann.address, ""]
     assert entries[-1].reference == "0xdest"
     assert entries[-1].tx_hash.startswith("0x")
     assert (play.core.state.deposits, play.core.state.withdrawals) == (200 * MICRO, 5 * MICRO)
@@ -34,20 +36,44 @@ def test_money_enters_moves_and_leaves_with_an_entry_each() -> None:
 def test_nothing_is_entered_for_nothing() -> None:
     play = Play()
     before = len(play.core.state.history.ledger.records)
-    ledger.post(play.core, play.account("ann"), 0, "GIFT")
-    ledger.realize(play.core, play.account("ann"), 0, 1)
+    ann = play.account("ann")
+    ledger.move(play.core, ann, play.account("bob"), 0, "GIFT")
+    ledger.move(play.core, ann, ann, 5, "GIFT")
+    ledger.realize(play.core, ann, 0, 1)
     assert len(play.core.state.history.ledger.records) == before
 
 
-@settings(max_examples=20)
-@given(paid=st.integers(-(10**9), 10**9), less=st.integers(0, 3))
-def test_what_rounding_leaves_goes_to_its_own_account(paid: int, less: int) -> None:
+@settings(max_examples=50)
+@given(numerator=st.integers(-(10**12), 10**12), denominator=st.integers(1, 10**6))
+def test_what_rounding_leaves_goes_to_its_own_account(numerator: int, denominator: int) -> None:
     play = Play()
-    ann = play.account("ann")
-    ledger.split(play.core, ann, ledger.FEES, paid, paid - less, "FEE")
-    accounts = play.core.state.accounts
-    assert (ann.balance, accounts[ledger.FEES].balance, accounts[ledger.ROUNDING].balance) == (-paid, paid - less, less)
+    ann, fees, rounding = (play.core.account(each) for each in (play.address("ann"), ledger.FEES, ledger.ROUNDING))
+    paid, received = -(-numerator // denominator), numerator // denominator
+    ledger.transfer(play.core, ann, fees, paid, received, "FEE", 7, "why")
+    assert (ann.balance, fees.balance, rounding.balance) == (-paid, received, paid - received)
+    for account, kind in ((ann, "FEE"), (fees, "FEE"), (rounding, ROUND)):
+        shown = [(entry.kind, entry.amount, entry.balance) for entry in ledger.entries(play.core, account.address)]
+        assert shown == ([(kind, account.balance, account.balance)] if account.balance else [])
     check_cash(play.core)
+    check_ledger(play.core)
+
+
+def test_the_venues_own_accounts_and_participants_have_every_entry_too() -> None:
+    play = Play()
+    play.fund(100_000, "ann", "bob")
+    play.account("bob").kind = "market"
+    play.trade("ann", "bob", "0.5", 60_000)
+    play.trade("bob", "ann", "0.5", 60_100)
+    found = {
+        name: [(entry.kind, entry.amount) for entry in ledger.entries(play.core, address)]
+        for name, address in (("fees", ledger.FEES), ("clearing", ledger.CLEARING), ("bob", play.address("bob")))
+    }
+    assert found == {
+        "fees": [("TRADING_FEE", 18 * MICRO), ("TRADING_FEE", 3_005_000)],
+        "clearing": [("REALIZED_PNL", -50 * MICRO), ("REALIZED_PNL", 50 * MICRO)],
+        "bob": [("DEPOSIT", 100_000 * MICRO), ("REALIZED_PNL", -50 * MICRO)],
+    }
+    check_ledger(play.core)
 
 
 def test_isolated_margin_is_the_mirror_of_its_entries() -> None:

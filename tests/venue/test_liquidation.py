@@ -314,7 +314,7 @@ def test_a_loss_that_closing_left_behind_is_covered_and_named() -> None:
     assert play.balance("ann") == 0
     [(kind, amount)] = play.kinds("ann")[-1:]
     assert (kind, amount) == (BANKRUPTCY, 1_000 * MICRO + 33_600_000)
-    assert play.core.state.history.ledger.of(play.address("ann"))[-1].reference == LP_VAULT
+    assert ledger.entries(play.core, play.address("ann"))[-1].counterparty == LP_VAULT
 
 
 def test_bankruptcy_prices_are_rounded_away_from_the_trader(play: Play) -> None:

@@ -308,7 +308,8 @@ LEDGER_ENTRY = _record(
     amount amount money — change (negative: paid)
     balance balance money — balance after it
     symbol symbol code — product, where it belongs to one
-    reference reference text — what it belongs to: order, counterpart, vault …
+    reference reference text — what it belongs to: order, vault, destination …
+    counterparty counterparty address — the other side; none for money from outside and for isolated margin
     currency currency currency — USDC
     txHash tx_hash hash — transaction
     blockHeight block integer — block

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..products import MICRO
+from ..venue import ledger
 from ..venue.state import RATE, STATUS_NAMES
 from ..venue.state import Order as Live
 from .bars import Bars
@@ -144,7 +145,7 @@ SHOWN_ELSEWHERE = {"TRADING_FEE", "BUILDER_FEE", "REALIZED_PNL", "FUNDING", "ISO
 
 def _transfers(desk: Desk) -> pd.DataFrame:
     rows = []
-    for entry in desk.core.state.history.ledger.of(ADDRESS)[1:]:
+    for entry in ledger.entries(desk.core, ADDRESS)[1:]:
         if entry.kind not in SHOWN_ELSEWHERE:
             line = desk.by_code.get(entry.product)
             rows.append((entry.time, entry.kind, line.symbol if line else "", entry.amount / MICRO))

@@ -99,9 +99,9 @@ def audit(core: Core) -> Audit:
 def burdens(core: Core) -> list[Burden]:
     """Return every payment for a loss that the loser could not carry, in order of time."""
     found = [
-        Burden(entry.time, entry.address, entry.product, entry.reference, _NAMES[entry.reference], entry.amount)
-        for entry in core.state.history.ledger.records
-        if entry.kind == ledger.BANKRUPTCY and entry.amount > 0
+        Burden(paid.time, paid.receiver, paid.product, paid.payer, _NAMES[paid.payer], paid.paid)
+        for paid in core.state.history.ledger.records
+        if paid.kind == ledger.BANKRUPTCY
     ]
     for step in core.state.history.liquidations.records:
         cost = step.side * (step.price - step.mark) * step.quantity * core.products[step.product].unit

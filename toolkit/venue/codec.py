@@ -14,7 +14,7 @@ from ..errors import VenueError
 from .core import Core
 from .state import State
 
-MAGIC = b"toolkit venue state 1\n"
+MAGIC = b"toolkit venue state 2\n"
 """First bytes of a dump; the number changes with the shape of the state."""
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,6 +1,6 @@
 """Trading fees: maker and taker rates by 30-day volume, builder fees on top, rebates out of what was paid.
 
-A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.split`); the fills of
+A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.transfer`); the fills of
 one order are rounded together, so that an order never costs more than its value times its rate, rounded up once.
 """
 
@@ -97,7 +97,8 @@ def charge(
         open_fee, close_fee = paid, 0
     reference = str(order.id)
     if paid or due:
-        ledger.split(core, account, ledger.FEES, paid, due, ledger.TRADING_FEE, product.code, reference)
+        venue = core.state.accounts[ledger.FEES]
+        ledger.transfer(core, account, venue, paid, due, ledger.TRADING_FEE, product.code, reference)
         if paid > 0:
             for rule in REBATES:
                 rule(core, account, paid, value)
@@ -105,8 +106,8 @@ def charge(
         return open_fee, close_fee, 0
     exact = value * order.builder_rate
     extra = -(-exact // RATE)
-    core.account(order.builder)
-    ledger.split(core, account, order.builder, extra, exact // RATE, ledger.BUILDER_FEE, product.code, reference)
+    builder = core.account(order.builder)
+    ledger.transfer(core, account, builder, extra, exact // RATE, ledger.BUILDER_FEE, product.code, reference)
     return open_fee, close_fee, extra
 
 

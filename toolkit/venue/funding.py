@@ -1,7 +1,8 @@
 """Funding: the premium is sampled every 3 s, its mean makes the rate, and longs and shorts settle at UTC multiples.
 
-A payment is size × mark × rate. Payers are rounded up and receivers down to 1e-6; ROUNDING keeps the rest, so that a
-settlement closes exactly. An isolated position pays from, and receives into, its own margin.
+A payment is size × mark × rate. Payers are rounded up and receivers down to 1e-6. All of it passes through the clearing
+account, which hands the rest to ROUNDING, so that a settlement closes exactly. An isolated position pays from, and
+receives into, its own margin.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ def settle(core: Core, market: Market, time: int) -> None:
                 amount = _payment(side, leg, unit_payment)
                 left -= amount
                 _pay(core, account, position, side, leg, amount, rate)
-    ledger.post(core, core.state.accounts[ledger.ROUNDING], left, ledger.FUNDING, code)
+    accounts = core.state.accounts
+    ledger.move(core, accounts[ledger.CLEARING], accounts[ledger.ROUNDING], left, ledger.FUNDING, code)
 
 
 def _payment(side: int, leg: Leg, unit_payment: int) -> int:
@@ -130,7 +132,7 @@ def _payment(side: int, leg: Leg, unit_payment: int) -> int:
 
 def _pay(core: Core, account: Account, position: Position, side: int, leg: Leg, amount: int, rate: int) -> None:
     state, code = core.state, position.product
-    ledger.post(core, account, amount, ledger.FUNDING, code)
+    ledger.move(core, state.accounts[ledger.CLEARING], account, amount, ledger.FUNDING, code)
     if position.mode == ISOLATED:
         ledger.assign(core, account, position, amount)
     leg.funding += amount

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import records
-from .info import Values, account_of, answers, equals, page_of, paged_log, passes, product_of
-from .ledger import TOTALS_ONLY, sums
+from .info import Values, account_of, answers, equals, page_of, paged_log, product_of
 from .records import USDC_CODE
 from .state import HEDGE
 
@@ -27,20 +26,24 @@ def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
 
 @answers("ledger")
 def ledger(core: Core, values: Values) -> dict[str, Any]:
-    """Every change of the balance, newest first; of an account that keeps totals, one row a business type."""
+    """Every change of the balance, newest first."""
     if values["currency"] not in (None, USDC_CODE):
         return page_of(values, 0, ())
+    address = values["userAddr"]
     tests = equals(values, tx_hash="txHash")
     if values["bizType"] is not None:
         wanted = values["bizType"].upper()
-        tests.append(lambda entry: entry.kind == wanted)
-    account = account_of(core, values)
-    if account is not None and account.kind in TOTALS_ONLY:
-        rows = [records.ledger_entry(entry) for entry in reversed(sums(core, account)) if passes(entry, tests)]
-        return page_of(values, len(rows), rows)
+        tests.append(lambda transfer: transfer.entry(address).kind == wanted)
     log = core.state.history.ledger
-    positions = log.by_account.get(values["userAddr"], [])
-    return paged_log(values, log, positions, lambda entry: entry.time, tests, records.ledger_entry)
+    positions = log.by_account.get(address, [])
+    return paged_log(
+        values,
+        log,
+        positions,
+        lambda transfer: transfer.time,
+        tests,
+        lambda transfer: records.ledger_entry(transfer.entry(address)),
+    )
 
 
 @answers("agents")

@@ -1,14 +1,15 @@
-"""The books: every change of every balance, with its business type, amount, balance after it and transaction.
+"""The books, in double entry: every movement of cash is one `Transfer` with the business type, what the payer's balance
+lost, what the receiver's gained, both balances after it, and the transaction.
 
 Cash only moves between accounts here, or enters and leaves by `deposit` and `withdraw`. So at any time
 
     sum of balances + sum of isolated margins = deposits − withdrawals,
 
 where the balances include the venue's own accounts: FEES, ROUNDING (what is left when the payer is rounded up and
-the receiver down), CLEARING (pays and takes realised PnL; its balance is the entry value of all shorts less that of
-all longs, so it is 0 when nobody holds a position) and INSURANCE (pays what nobody else could). The LP vault is an
-account like others. Simulated participants and the venue's own accounts keep totals by business type instead of
-entries (see `sums`): entries for every fee and profit's other side would cost a tenth of the matching speed.
+the receiver down), CLEARING (pays and takes realised PnL, so that its balance is the entry value of all shorts less
+that of all longs; funding passes through it) and INSURANCE (pays what nobody else could). The LP vault and simulated
+participants are accounts like others. An account's entries are its side of the transfers (`entries`); their sum is
+its balance.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .events import AccountChanged
-from .state import Account, LedgerEntry, Position
+from .ledger_state import LedgerEntry, Transfer
+from .state import Account, Position
 
 if TYPE_CHECKING:
     from .core import Core
@@ -29,8 +31,8 @@ INSURANCE = "0x00000000000000000000000000000000000000a5"
 LP_VAULT = "0x000000000000000000000000000000000000001f"
 VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
 
-TOTALS_ONLY = frozenset({"market", "venue"})
-"""Kinds of accounts that keep totals by business type instead of ledger entries."""
+OWN = frozenset({"market", "venue"})
+"""Kinds of accounts that belong to the venue itself: no streams tell of them, and they are never liquidated."""
 
 DEPOSIT = "DEPOSIT"
 WITHDRAW = "WITHDRAW"
@@ -45,7 +47,6 @@ ISOLATED_MARGIN = "ISOLATED_MARGIN"
 LIQUIDATION_FEE = "LIQUIDATION_FEE"
 BANKRUPTCY = "BANKRUPTCY"
 """What the LP vault or the insurance account pays for an account that owes more than it has."""
-ROUND = "ROUNDING"
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -63,30 +64,78 @@ def attach(core: Core) -> None:
     core.desk.rebuild(core)
 
 
-def post(core: Core, account: Account, amount: int, kind: str, product: int = 0, reference: str = "") -> None:
-    """Change a balance by an amount of micro-USDC and keep the entry. Use `move` where the other side is an account."""
-    if not amount:
+def transfer(
+    core: Core,
+    payer: Account | None,
+    receiver: Account | None,
+    paid: int,
+    received: int,
+    kind: str,
+    product: int = 0,
+    reference: str = "",
+) -> None:
+    """Move cash, in micro-USDC, and keep the record; None stands for what is not a balance (outside, isolated margin).
+
+    `paid` is what was to be moved, rounded up, and `received` the same rounded down: ROUNDING keeps what lies between.
+    Negative amounts go the other way.
+    """
+    if received < 0:
+        payer, receiver, paid, received = receiver, payer, -received, -paid
+    if not paid or payer is receiver:
         return
     state = core.state
-    account.balance = balance = account.balance + amount
-    account.updated = time = state.time
-    if account.kind in TOTALS_ONLY:
-        account.totals[kind] = account.totals.get(kind, 0) + amount
-        return
-    address = account.address
-    core.desk.touched[address] = account
+    time = state.time
     log = state.history.ledger
     records = log.records
-    index = log.by_account.get(address)
-    if index is None:
-        index = log.by_account[address] = []
-    index.append(len(records))
-    tx_hash = core.step_hash or core.tx_hash()
+    at = len(records)
+    source = target = ""
+    payer_balance = receiver_balance = rounding_balance = 0
+    if payer is not None:
+        source = payer.address
+        payer.balance = payer_balance = payer.balance - paid
+        _changed(core, payer, source, at)
+    if receiver is not None:
+        target = receiver.address
+        receiver.balance = receiver_balance = receiver.balance + received
+        if received:
+            _changed(core, receiver, target, at)
+    if paid != received:
+        rounding = state.accounts[ROUNDING]
+        rounding.balance = rounding_balance = rounding.balance + paid - received
+        _changed(core, rounding, ROUNDING, at)
     records.append(
-        LedgerEntry(len(records) + 1, time, core.height, tx_hash, address, kind, amount, balance, product, reference)
+        Transfer(
+            at + 1,
+            time,
+            core.height,
+            core.step_hash or core.tx_hash(),
+            kind,
+            source,
+            paid,
+            payer_balance,
+            target,
+            received,
+            receiver_balance,
+            product,
+            reference,
+            rounding_balance,
+        )
     )
-    if core.heard:
-        core.events.append(AccountChanged(address))
+
+
+def _changed(core: Core, account: Account, address: str, at: int) -> None:
+    """Index a transfer under an account whose balance it changed, and tell who follows it."""
+    state = core.state
+    account.updated = state.time
+    index = state.history.ledger.by_account
+    places = index.get(address)
+    if places is None:
+        places = index[address] = []
+    places.append(at)
+    if account.kind not in OWN:
+        core.desk.touched[address] = account
+        if core.heard:
+            core.events.append(AccountChanged(address))
 
 
 def move(
@@ -99,76 +148,36 @@ def move(
     reference: str = "",
 ) -> None:
     """Move an amount from one balance to another; a negative amount goes the other way."""
-    post(core, source, -amount, kind, product, reference)
-    post(core, target, amount, kind, product, reference)
-
-
-def split(
-    core: Core,
-    payer: Account,
-    receiver: str,
-    paid: int,
-    received: int,
-    kind: str,
-    product: int = 0,
-    reference: str = "",
-) -> None:
-    """Book a payment that was rounded up for the payer and down for the receiver; ROUNDING keeps what lies between."""
-    accounts = core.state.accounts
-    post(core, payer, -paid, kind, product, reference)
-    target = accounts[receiver]
-    if target.kind == "venue":
-        _keep(target, received, kind)
-    else:
-        post(core, target, received, kind, product, reference)
-    if paid != received:
-        _keep(accounts[ROUNDING], paid - received, ROUND)
+    transfer(core, source, target, amount, amount, kind, product, reference)
 
 
 def realize(core: Core, account: Account, pnl: int, product: int, reference: str = "") -> None:
     """Book realised PnL: the clearing account pays a profit and takes a loss."""
-    if pnl:
-        _keep(core.state.accounts[CLEARING], -pnl, REALIZED_PNL)
-        post(core, account, pnl, REALIZED_PNL, product, reference)
+    transfer(core, core.state.accounts[CLEARING], account, pnl, pnl, REALIZED_PNL, product, reference)
 
 
-def _keep(account: Account, amount: int, kind: str) -> None:
-    """Change a balance of the venue's own, which has totals instead of entries."""
-    account.balance += amount
-    totals = account.totals
-    totals[kind] = totals.get(kind, 0) + amount
-
-
-def sums(core: Core, account: Account) -> list[LedgerEntry]:
-    """Return one entry a business type for an account that keeps totals instead of entries; they add up to its balance.
-
-    They stand at the present time and belong to no single transaction.
-    """
-    found: list[LedgerEntry] = []
-    balance, time, height = 0, core.state.time, core.height
-    for kind, amount in sorted(account.totals.items()):
-        balance += amount
-        found.append(LedgerEntry(len(found) + 1, time, height, "", account.address, kind, amount, balance))
-    return found
+def entries(core: Core, address: str) -> list[LedgerEntry]:
+    """Return every change of one account's balance, oldest first; their sum is the balance."""
+    return [record.entry(address) for record in core.state.history.ledger.of(address)]
 
 
 def assign(core: Core, account: Account, position: Position, amount: int) -> None:
     """Move an amount from the balance to the position's isolated margin; a negative amount takes it back."""
     if amount:
         position.assigned += amount
-        post(core, account, -amount, ISOLATED_MARGIN, position.product)
+        transfer(core, account, None, amount, amount, ISOLATED_MARGIN, position.product)
 
 
 def deposit(core: Core, account: Account, amount: int, kind: str = DEPOSIT, reference: str = "") -> None:
     """Bring money in from outside."""
     core.state.deposits += amount
-    post(core, account, amount, kind, 0, reference)
+    transfer(core, None, account, amount, amount, kind, 0, reference)
 
 
 def withdraw(core: Core, account: Account, amount: int, reference: str = "") -> None:
     """Let money leave; the caller has checked that it may."""
     core.state.withdrawals += amount
-    post(core, account, -amount, WITHDRAW, 0, reference)
+    transfer(core, account, None, amount, amount, WITHDRAW, 0, reference)
 
 
 def text(amount: int) -> str:

@@ -19,7 +19,7 @@ from . import events as ev
 from . import ledger, lifecycle, matching, orders, risk, samples
 from .core import followup, process
 from .desk import MICRO
-from .ledger import LP_VAULT, TOTALS_ONLY
+from .ledger import LP_VAULT, OWN
 from .state import (
     ADL,
     HEDGE,
@@ -66,7 +66,7 @@ def check(core: Core) -> bool:
             account = accounts[address]
             for code in account.positions:
                 desk.bands[code].pop(address, None)
-            if account.kind in TOTALS_ONLY or address == LP_VAULT:
+            if account.kind in OWN or address == LP_VAULT:
                 continue
             if core.state.liquidations or not risk.healthy(core, account):
                 closed = _check_account(core, account) or closed
@@ -415,8 +415,7 @@ def cover(core: Core, account: Account, position: Position | None, amount: int) 
 
 def _grant(core: Core, payer: Account, account: Account, position: Position | None, amount: int) -> None:
     product = position.product if position is not None else 0
-    ledger.post(core, payer, -amount, ledger.BANKRUPTCY, product, account.address)
-    ledger.post(core, account, amount, ledger.BANKRUPTCY, product, payer.address)
+    ledger.move(core, payer, account, amount, ledger.BANKRUPTCY, product)
     if position is not None and position.mode == ISOLATED:
         ledger.assign(core, account, position, amount)
 

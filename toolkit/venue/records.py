@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..products import Product
 from ..protocol.hexbytes import to_checksummed
+from .ledger_state import LedgerEntry
 from .state import (
     CROSS,
     HEDGE,
@@ -19,7 +20,6 @@ from .state import (
     Candle,
     FundingPayment,
     FundingRate,
-    LedgerEntry,
     Order,
     OrderEvent,
     Position,
@@ -242,6 +242,7 @@ def ledger_entry(entry: LedgerEntry) -> dict[str, Any]:
         "balance": money(entry.balance),
         "symbol": entry.product or None,
         "reference": entry.reference,
+        "counterparty": to_checksummed(entry.counterparty) if entry.counterparty else None,
         "txHash": entry.tx_hash,
         "blockTime": entry.time,
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from . import risk
 from .core import process
-from .ledger import TOTALS_ONLY
+from .ledger import OWN
 from .state import ISOLATED, RATE, Account, EquityPoint
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def sample(core: Core, time: int) -> int:
 
 def keep(core: Core, account: Account) -> None:
     """Sample an account now (also called where a liquidation begins and ends)."""
-    if account.kind not in TOTALS_ONLY:
+    if account.kind not in OWN:
         core.state.history.equity.setdefault(account.address, []).append(point(core, account))
 
 

@@ -18,6 +18,7 @@ import msgspec
 from .config import Config
 from .grants import Permissions, Referrals, Vault
 from .lab_state import Laboratory
+from .ledger_state import Transfer
 from .market_state import Simulation
 
 RATE = 100_000_000
@@ -200,8 +201,6 @@ class Account:
     taker_rate: int | None = None
     faucet_time: int = 0
     """Last faucet claim, 0 = never."""
-    totals: dict[str, int] = field(default_factory=dict)
-    """Business type → sum of the balance changes that have no ledger entry (participants, the venue's own accounts)."""
 
 
 @dataclass(slots=True)
@@ -320,24 +319,6 @@ class Candle(msgspec.Struct, array_like=True, gc=False):
     turnover: int
     """Micro-USDC."""
     count: int
-
-
-class LedgerEntry(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One change of one balance."""
-
-    id: int
-    time: int
-    height: int
-    tx_hash: str
-    address: str
-    kind: str
-    """Business type, e.g. FEE, REALIZED_PNL, FUNDING, DEPOSIT."""
-    amount: int
-    balance: int
-    """Balance after it."""
-    product: int = 0
-    reference: str = ""
-    """What it belongs to: order id, counterpart, vault …"""
 
 
 class FundingRate(msgspec.Struct, array_like=True, gc=False, frozen=True):
@@ -473,16 +454,6 @@ class Log(msgspec.Struct, Generic[T]):
         records = self.records
         return [records[at] for at in self.by_account.get(address, ())]
 
-    def truncate(self, length: int) -> None:
-        """Forget everything after the first `length` records."""
-        del self.records[length:]
-        for address in list(self.by_account):
-            index = self.by_account[address]
-            while index and index[-1] >= length:
-                index.pop()
-            if not index:
-                del self.by_account[address]
-
 
 class History(msgspec.Struct):
     """What happened, in order; lists only grow."""
@@ -492,7 +463,8 @@ class History(msgspec.Struct):
     order_events: Log[OrderEvent] = msgspec.field(default_factory=Log)
     fills: dict[str, list[int]] = {}
     """Account → positions in `order_events.records` of its fills."""
-    ledger: Log[LedgerEntry] = msgspec.field(default_factory=Log)
+    ledger: Log[Transfer] = msgspec.field(default_factory=Log)
+    """Every movement of cash; indexed under each account whose balance it changed."""
     funding_rates: dict[int, list[FundingRate]] = {}
     funding_payments: Log[FundingPayment] = msgspec.field(default_factory=Log)
     closed_positions: Log[ClosedPosition] = msgspec.field(default_factory=Log)

@@ -19,6 +19,7 @@ from .events import UserNotice
 from .genesis import Genesis
 from .grants import Holding, Vault, VaultEvent
 from .ledger import text
+from .ledger_state import ROUND
 from .state import Account
 from .treasury import check_covered, check_currency, micro
 from .vault_queries import event_row
@@ -360,7 +361,7 @@ def _pay_everybody(core: Core, vault: Vault) -> None:
     vault.reserve = 0
     ledger.move(core, accounts[RESERVES], accounts[vault.address], left, VAULT_MOVE, 0, vault.address)
     rest = accounts[vault.address].balance
-    ledger.move(core, accounts[vault.address], accounts[ledger.ROUNDING], rest, ledger.ROUND, 0, vault.address)
+    ledger.move(core, accounts[vault.address], accounts[ledger.ROUNDING], rest, ROUND, 0, vault.address)
     vault.closed = core.state.time
 
 
