@@ -16,6 +16,8 @@ from toolkit.venue.clocks import MANUAL_START, ManualClock, RealClock, clock_nam
     [
         ("4h", 14_400_000),
         ("1d 12h", 129_600_000),
+        ("3h59m", 14_340_000),
+        (" 1m30s 250ms", 90_250),
         ("90s", 90_000),
         ("5m", 300_000),
         ("250ms", 250),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, runtime_checkable
@@ -12,6 +13,8 @@ MANUAL_START = 1_767_225_600_000
 """2026-01-01T00:00:00Z in ms: where a manual clock starts."""
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_PART = re.compile(r"([0-9]+)(ms|[smhdw])\s*")
+_SPAN = re.compile(rf"\s*({_PART.pattern})+")
 
 
 @runtime_checkable
@@ -93,7 +96,7 @@ def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Cl
 
 
 def milliseconds(span: str | int | timedelta) -> int:
-    """Return a span in ms: a number of ms, a timedelta, or text like "4h", "90s", "1d 12h".
+    """Return a span in ms: a number of ms, a timedelta, or text like "4h", "90s", "1d 12h" or "1d12h".
 
     Raises InputError for anything else, or a negative span.
     """
@@ -101,26 +104,13 @@ def milliseconds(span: str | int | timedelta) -> int:
         total = span // timedelta(milliseconds=1)
     elif isinstance(span, int) and not isinstance(span, bool):
         total = span
+    elif isinstance(span, str) and _SPAN.fullmatch(span):
+        total = sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(span))
     else:
-        total = sum(_part(part, span) for part in _words(span))
+        raise _not_a_span(span)
     if total < 0:
         raise _not_a_span(span)
     return total
-
-
-def _words(span: object) -> list[str]:
-    words = span.split() if isinstance(span, str) else []
-    if not words:
-        raise _not_a_span(span)
-    return words
-
-
-def _part(part: str, span: object) -> int:
-    digits = part.rstrip("smhdw")
-    unit = part[len(digits) :]
-    if unit not in _UNITS or not digits.isascii() or not digits.isdigit():
-        raise _not_a_span(span)
-    return int(digits) * _UNITS[unit]
 
 
 def _not_a_span(span: object) -> InputError:
