@@ -86,7 +86,11 @@ def check_increase(core: Core, command: Command, before: dict[int, int]) -> None
         figures = risk.cross(core, account)
         assert figures.equity >= figures.initial, f"{account.address}: {figures}"
         for code in after:
-            position = account.positions[code]
+            position, table = account.positions[code], core.desk.table(core, code)
+            notional = max(position.long.size, position.short.size) * core.state.markets[code].mark * table.unit
+            if after[code] > before.get(code, 0):
+                assert notional <= table.max_notional, f"{account.address} in {code}: {notional}"
+                assert position.leverage <= table.leverage_limit(notional), f"{account.address} in {code}: {notional}"
             if position.mode == ISOLATED and (position.long.size or position.short.size):
                 if position.buy_quantity == position.sell_quantity == 0:
                     own = risk.isolated(core, position)
@@ -116,6 +120,14 @@ def check_ledger(core: Core) -> None:
         assert isolated == assigned, f"{address}: isolated margin {assigned}, entries say {isolated}"
     sides = sum((t.payer != "") + (t.receiver != "" and t.received > 0) + (t.paid != t.received) for t in transfers)
     assert changes == sides, f"{changes} entries of accounts for {sides} sides of transfers"
+
+
+def check_gifts(core: Core, first: int) -> None:
+    """Nobody's loss was paid by others while the loser had anything left that could pay it."""
+    for paid in core.state.history.ledger.records[first:]:
+        if paid.kind == ledger.BANKRUPTCY and not paid.product:
+            worth = risk.wallet(core, core.state.accounts[paid.receiver]).equity
+            assert worth == 0, f"{paid.receiver} got {paid.received} and has {worth}"
 
 
 def check_indexes(core: Core) -> None:
@@ -148,10 +160,12 @@ class Watch:
     def apply(self, command: Command) -> Outcome:
         before = exposures(self.core, command)
         steps = len(self.core.state.history.liquidations.records)
+        transfers = len(self.core.state.history.ledger.records)
         outcome = self.core.apply(command)
         self.core.events.clear()
         self.count += 1
         check_money(self.core)
+        check_gifts(self.core, transfers)
         if steps == len(self.core.state.history.liquidations.records):
             check_increase(self.core, command, before)
         if self.count % self.ledger_every == 0:

@@ -57,7 +57,10 @@ class Storm:
             return self.act(self.random.choice(self.names), self.cancel())
         if pick < 0.80:
             return self.move()
-        if pick < 0.82:
+        if pick < 0.81:
+            code = self.random.choice((1, 2, 4))
+            return Control(self.core.state.time, self.random.choice(("pause", "resume", "resume")), {"product": code})
+        if pick < 0.83:
             return Control(self.core.state.time, "fund", {"address": self.random.choice(self.names), "amount": "250"})
         return Advance(self.core.state.time + self.random.choice((0, 1, 500, 3_000, 3_000, 9_000, 30_000, 61_000)))
 
@@ -131,6 +134,8 @@ class Storm:
 
     def crash(self) -> Iterator[Control]:
         """Yield jumps of every price, down and up again, that nobody with leverage survives."""
+        for code in (1, 2, 4):
+            yield Control(self.core.state.time, "resume", {"product": code})
         for factor in (0.55, 1.9, 0.5):
             for code in (1, 2, 4):
                 product, market = self.core.products[code], self.core.state.markets[code]

@@ -8,6 +8,8 @@ from decimal import Decimal
 import pytest
 
 from toolkit.venue import ledger, liquidation, risk
+from toolkit.venue.core import Control, Core
+from toolkit.venue.genesis import default_margin_tables
 from toolkit.venue.ledger import BANKRUPTCY, INSURANCE, LIQUIDATION_FEE, LP_VAULT
 from toolkit.venue.state import ADL, LIQUIDATING, LIQUIDATION, NORMAL, LiquidationStep
 
@@ -268,11 +270,108 @@ def test_the_legs_of_a_hedge_are_closed_against_each_other_first() -> None:
     assert play.position("ann").short.size == 0
 
 
-def test_a_paused_market_is_left_alone(play: Play) -> None:
+def test_a_liquidation_waits_while_its_product_is_paused(play: Play) -> None:
     play.placed("zoe", "BUY", "2", 57_500)
-    play.core.state.markets[BTC].paused = True
+    play.control("pause", product=BTC)
     play.oracle("57600")
-    assert brief(play, "ann") == [("LP_VAULT", 1000, 576_000)]
+    play.advance(60_000)
+    assert brief(play, "ann") == []
+    assert play.account("ann").status == LIQUIDATING
+    play.control("resume", product=BTC)
+    assert brief(play, "ann") == [("BOOK", 1000, 575_000)]
+    assert play.account("ann").status == NORMAL
+
+
+def test_what_is_not_paused_is_closed_meanwhile(play: Play) -> None:
+    play.oracle(2_500, ETH)
+    play.fund(70, "ann")
+    play.trade("ann", "bob", "0.4", 2_500, ETH)
+    play.control("pause", product=BTC)
+    play.oracle("57600")
+    assert [step.product for step in steps(play, "ann")] == [ETH]
+    play.control("calm")
+    assert [step.product for step in steps(play, "ann")] == [ETH, BTC]
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_liquidation_begins_where_equity_meets_maintenance_margin_exactly(side: int) -> None:
+    """Also when the mark comes there tick by tick, and in a copy made of a dump the tick before."""
+    tables = {code: [{"minimumValue": "0", "maintainMarginRatio": "0.0125", "maxLeverage": "40"}] for code in (1, 2)}
+    play = Play(genesis={"margin_tables": default_margin_tables() | tables})
+    play.oracle(60_000)
+    play.fund(1_000_000, "bob")
+    play.fund(10_000, "ann")
+    play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 60_000)
+
+    def room() -> int:
+        figures = risk.cross(play.core, play.account("ann"))
+        return figures.equity - figures.maintenance
+
+    tick = 98_750 if side > 0 else 101_250
+    play.fund(f"0.{tick - room() % tick:06d}", "ann")
+    edge = 600_000 - side * (room() // tick)
+    for mark in (edge + side * 5, edge + side):
+        play.oracle(D(mark) / 10)
+        assert play.account("ann").status == NORMAL
+        assert steps(play, "ann") == []
+    assert room() == tick
+    copy = Core.load(play.core.dump())
+    play.oracle(D(edge) / 10)
+    [step] = steps(play, "ann")
+    assert (step.quantity, step.mark) == (1_000, edge)
+    copy.apply(Control(play.now, "set_oracle", {"product": BTC, "price": str(D(edge) / 10)}))
+    assert copy.state_hash() == play.core.state_hash()
+
+
+def test_orders_that_a_liquidation_left_without_cover_are_cancelled() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(3_200, "ann")
+    play.fund(1_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "1", 60_000)
+    play.placed("ann", "SELL", "0.6", 61_000)
+    play.placed("ann", "SELL", "0.4", 61_500)
+    play.oracle("57500")
+    assert play.position("ann").long.size == 0
+    assert play.account("ann").orders == {}
+    last = play.core.state.history.orders.of(play.address("ann"))[-1]
+    assert last.reason == "margin: the position that it would have closed is gone"
+    play.oracle(63_000)
+    play.placed("zoe", "BUY", "1", 61_500)
+    assert play.position("ann").short.size == 0
+    assert BANKRUPTCY not in dict(play.kinds("ann"))
+
+
+def test_a_liquidation_of_cross_positions_cancels_the_orders_that_hold_margin_for_isolated_ones() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.oracle(2_500, ETH)
+    play.fund(4_000, "ann")
+    play.fund(1_000_000, "bob")
+    play.isolated("ann", ETH)
+    play.trade("ann", "bob", "1", 60_000)
+    play.placed("ann", "BUY", "5", 2_400, ETH)
+    play.oracle("56500")
+    assert steps(play, "ann")
+    assert play.account("ann").orders == {}
+
+
+def test_the_fee_of_a_take_over_is_rounded_up_for_who_pays_and_down_for_the_vault() -> None:
+    play = Play()
+    play.oracle("60000.1")
+    play.fund("91.5", "ann")
+    play.fund(1_000_000, "bob")
+    play.leverage("ann", 40)
+    play.trade("ann", "bob", "0.037", "60000.1")
+    play.oracle("58128.3")
+    [step] = steps(play, "ann")
+    table = play.core.desk.table(play.core, BTC)
+    exact = D(table.maintenance(step.quantity * step.price * table.unit)) * 5 / 1000
+    assert exact != int(exact)
+    charged = -dict(play.kinds("ann"))[LIQUIDATION_FEE]
+    received = {entry.kind: entry.amount for entry in ledger.entries(play.core, LP_VAULT)}[LIQUIDATION_FEE]
+    assert (charged, received) == (int(exact) + 1, int(exact))
+    assert ledger.entries(play.core, ledger.ROUNDING)[-1].amount == 1
 
 
 def test_the_lp_vault_takes_no_more_than_its_limit() -> None:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from toolkit import margin
 from toolkit.errors import InputError
 from toolkit.products import Product
-from toolkit.venue import risk
+from toolkit.venue import ledger, risk
 from toolkit.venue.core import Core
 from toolkit.venue.desk import RiskTable
 from toolkit.venue.genesis import default_margin_tables, default_products
+from toolkit.venue.ledger import BANKRUPTCY
 from toolkit.venue.state import RATE
 
 from .play import BTC, ETH, MICRO, XRP, Play
@@ -186,6 +187,30 @@ def test_the_tier_of_position_and_orders_limits_the_leverage() -> None:
     assert "at a notional of 20040000 USDC BTCUSDC allows leverage 20x, yours is 40x" in refused.message
 
 
+@pytest.mark.parametrize(("side", "price"), [("SELL", 6_000), ("BUY", 59_000), ("SELL", None), ("BUY", None)])
+def test_a_position_counts_at_mark_for_its_limits_whatever_its_order_says(side: str, price: int | None) -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(50_000_000, "ann", "bob")
+    play.leverage("ann", 40)
+    play.placed("bob", "BUY" if side == "SELL" else "SELL", "335", 59_000)
+    refused = play.order("ann", side, "335", price, timeInForce="IOC")
+    notional = "20703000" if price is None and side == "BUY" else "20100000"
+    assert f"at a notional of {notional} USDC BTCUSDC allows leverage 20x, yours is 40x" in refused.message
+    play.placed("ann", side, "320", price, timeInForce="IOC")
+
+
+def test_far_limits_do_not_reach_beyond_the_largest_position() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(50_000_000, "ann", "bob", "zoe")
+    for name in ("bob", "zoe"):
+        play.placed(name, "BUY", "1000", 59_990)
+    play.placed("ann", "SELL", "1000", 6_000, timeInForce="IOC")
+    refused = play.order("ann", "SELL", "1000", 6_000, timeInForce="IOC")
+    assert "above maxPositionNtnl 100000000 of BTCUSDC" in refused.message
+
+
 def test_an_isolated_position_short_of_its_margin_may_not_grow(play: Play) -> None:
     play.isolated("ann")
     play.trade("ann", "bob", "1", 60_000)
@@ -221,6 +246,57 @@ def test_an_isolated_loss_is_paid_by_its_margin(play: Play) -> None:
     assert play.balance("ann") == before + 787_500_000 - 750 * MICRO - 2_925_000
 
 
+def test_the_losing_leg_of_an_isolated_hedge_is_borne_by_the_other_ones_profit(play: Play) -> None:
+    play.hedge("ann")
+    play.isolated("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    play.trade("bob", "ann", "1", 60_000)
+    play.oracle(52_500)
+    play.placed("bob", "BUY", "1", 52_500)
+    before = risk.wallet(play.core, play.account("ann")).equity
+    cash = play.balance("ann")
+    play.placed("ann", "SELL_CLOSE_HEDGE", "1", 52_500)
+    fee = 31_500_000
+    assert risk.wallet(play.core, play.account("ann")).equity == before - fee
+    assert play.balance("ann") == cash, "the balance pays nothing while a position is left"
+    assert play.position("ann").assigned == 6_000 * MICRO - 7_500 * MICRO - fee
+    play.trade("ann", "bob", "1", 52_500)  # a buy opens: the short stays, its profit with it
+    play.placed("bob", "SELL", "1", 52_500)
+    play.placed("ann", "BUY_CLOSE_HEDGE", "1", 52_500)
+    assert BANKRUPTCY not in dict(play.kinds("ann"))
+
+
+def test_closing_a_part_of_an_isolated_position_whose_margin_funding_has_eaten_costs_nobody_anything(
+    play: Play,
+) -> None:
+    play.isolated("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    position = play.position("ann")
+    play.oracle(70_000)
+    ledger.move(play.core, play.account("ann"), play.account("bob"), 4_000 * MICRO, "FUNDING")
+    ledger.assign(play.core, play.account("ann"), position, -4_000 * MICRO)
+    assert position.assigned == -1_000 * MICRO
+    before, cash = risk.wallet(play.core, play.account("ann")).equity, play.balance("ann")
+    play.placed("bob", "BUY", "0.1", 70_000)
+    play.placed("ann", "SELL", "0.1", 70_000)
+    fee = 4_200_000
+    assert risk.wallet(play.core, play.account("ann")).equity == before - fee
+    assert position.assigned == -900 * MICRO, "a tenth of what it lacks is paid by a tenth of the profit"
+    assert play.balance("ann") == cash + 1_000 * MICRO - fee - 100 * MICRO
+
+
+def test_the_largest_isolated_order_that_fits_passes_to_the_last_digit() -> None:
+    for micro, code in ((0, 0), (-1, 40230)):
+        play = Play()
+        play.oracle("0.62", XRP)
+        play.fund(1_000_000, "bob")
+        play.fund("3137.2" if not micro else "3137.199999", "ann")
+        play.isolated("ann", XRP)
+        play.placed("bob", "SELL", "1000000", "0.62", XRP)
+        assert play.order("ann", "BUY", "100000", "0.62", XRP, timeInForce="IOC").code == code
+    assert play.order("ann", "BUY", "99000", "0.62", XRP, timeInForce="IOC").code == 0
+
+
 def test_a_flip_of_an_isolated_position_starts_with_fresh_margin(play: Play) -> None:
     play.isolated("ann")
     play.trade("ann", "bob", "1", 60_000)
@@ -236,6 +312,65 @@ def test_a_bad_fill_of_an_isolated_position_brings_its_loss_along(play: Play) ->
     assert play.position("ann").assigned == (3_030 + 600) * MICRO
     own = risk.isolated(play.core, play.position("ann"))
     assert own.equity >= own.initial
+
+
+def test_an_order_of_an_isolated_product_does_not_take_what_the_cross_positions_need(play: Play) -> None:
+    play.isolated("ann", ETH)
+    play.placed("ann", "BUY", "5", 2_900, ETH)
+    play.trade("ann", "bob", "3", 60_000)
+    play.oracle("57500")
+    before = risk.cross(play.core, play.account("ann"))
+    assert before.maintenance < before.equity < before.initial
+    play.placed("bob", "SELL", "5", 2_900, ETH)
+    [order] = play.core.state.history.orders.of(play.address("ann"))[-1:]
+    assert (order.filled, order.reason) == (0, "margin: losses have used up what it held")
+    after = risk.cross(play.core, play.account("ann"))
+    assert (after.equity, after.maintenance) == (before.equity, before.maintenance)
+    assert play.position("ann", ETH).long.size == 0
+
+
+def test_an_order_of_an_isolated_product_fills_though_a_fee_has_taken_a_little_of_its_margin() -> None:
+    play = Play()
+    play.oracle(3_000, ETH)
+    play.fund(1_000_000, "bob")
+    play.fund(300, "ann")
+    play.isolated("ann", ETH)
+    for price in (3_000, 2_990):
+        play.placed("ann", "BUY", "1", price, ETH)
+    play.placed("bob", "SELL", "2", 2_990, ETH)
+    position = play.position("ann", ETH)
+    assert (position.long.size, play.balance("ann")) == (2_000, 0)
+    assert 299 * MICRO < position.assigned < 300 * MICRO
+
+
+@pytest.mark.parametrize(("quantity", "filled"), [("7", True), ("8", False)])
+def test_fill_or_kill_does_not_count_on_orders_that_lost_their_margin(play: Play, quantity: str, filled: bool) -> None:
+    play.isolated("ann", ETH)
+    play.placed("ann", "BUY", "5", 2_900, ETH)
+    play.placed("bob", "BUY", "7", "2899.99", ETH)
+    play.fund(1_000_000, "zoe")
+    play.trade("ann", "bob", "3", 60_000)
+    play.oracle("57500")
+    outcome = play.order("zoe", "SELL", quantity, "2899.99", ETH, timeInForce="FOK")
+    assert outcome.code == 0
+    assert (play.position("zoe", ETH).short.size > 0) is filled
+    assert bool(play.account("ann").orders) is not filled, "it is only cancelled where it is met"
+
+
+def test_orders_that_lose_their_cover_are_cut_as_far_as_there_is_no_margin(play: Play) -> None:
+    play.trade("ann", "bob", "3", 60_000)
+    play.placed("ann", "SELL", "1", 61_000)
+    play.placed("ann", "SELL", "2", 62_000)
+    play.oracle(59_000)
+    play.placed("bob", "BUY", "3", 59_000)
+    play.placed("ann", "SELL", "1", 59_000, reduceOnlyOption="REDUCE_ONLY", timeInForce="IOC")
+    assert [order.leaves for order in play.account("ann").orders.values()] == [1_000, 2_000], "there is margin for it"
+    play.oracle(58_000)
+    play.placed("bob", "BUY", "3", 58_000)
+    play.placed("ann", "SELL", "1.9", 58_000, reduceOnlyOption="REDUCE_ONLY", timeInForce="IOC")
+    figures = risk.cross(play.core, play.account("ann"))
+    assert figures.equity >= figures.initial
+    assert sum(order.leaves for order in play.account("ann").orders.values()) < 3_000
 
 
 # ------------------------------------------------------------------------------------------ liquidation price

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..products import Product
-from .state import RATE, Account
+from .state import RATE, Account, Position
 
 if TYPE_CHECKING:
     from .core import Core
@@ -84,19 +84,21 @@ class Desk:
         tables: product code → RiskTable; see `table`.
         holders: product code → accounts that hold a position in it, by address.
         bands: product code → address → marks between which the holder is certainly healthy (see `liquidation`).
+        loosened: (account, position, order side) whose resting orders may have to be cut when the matching is over.
         touched: accounts whose balance or position changed since the last liquidation check.
         moved: products whose mark changed since then.
         rates: address → (UTC day, maker rate, taker rate) by volume; (−1 = the product's own).
         source: where oracle prices come from: source(core, product code, time) → (oracle, external) in ticks, 0 = none.
     """
 
-    __slots__ = ("bands", "holders", "moved", "rates", "source", "tables", "touched")
+    __slots__ = ("bands", "holders", "loosened", "moved", "rates", "source", "tables", "touched")
 
     def __init__(self) -> None:
         self.tables: dict[int, RiskTable] = {}
         self.holders: dict[int, dict[str, Account]] = {}
         self.bands: dict[int, dict[str, tuple[int, int]]] = {}
         self.touched: dict[str, Account] = {}
+        self.loosened: list[tuple[Account, Position, int]] = []
         self.moved: set[int] = set()
         self.rates: dict[str, tuple[int, int, int]] = {}
         self.source: PriceSource | None = None

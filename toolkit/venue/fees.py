@@ -69,8 +69,8 @@ def charge(
     """Book the fees of one fill, whose value opens and closes in these parts; return what the account paid for either,
     and the builder's fee.
 
-    Negative trading fees were received (an own maker rate below 0). Nobody pays fees for being liquidated or
-    deleveraged.
+    Negative trading fees were received (an own maker rate below 0). Liquidated and deleveraged accounts pay and
+    receive none.
     """
     if account.kind == "market" and not order.builder_rate:
         return 0, 0, 0
@@ -82,7 +82,7 @@ def charge(
         note_volume(core, account, value)
     maker, taker = rates(core, account, product)
     rate = maker if role == MAKER else taker
-    if rate > 0 and (order.type == LIQUIDATION or order.type == ADL):
+    if order.type == LIQUIDATION or order.type == ADL:
         rate = 0
     parts, exact = order.fee_parts, value * rate
     order.fee_parts = parts + exact
@@ -127,8 +127,9 @@ def note_volume(core: Core, account: Account, value: int) -> None:
 
 
 def worst_cost(
-    core: Core, account: Account, product: Product, value: int, builder_rate: int = 0, fills: int = 0
+    core: Core, account: Account, product: Product, value: int, builder_rate: int = 0, roundings: int = 0
 ) -> int:
-    """Return the most that filling an order of this value costs in fees; a builder's are rounded up at every fill."""
+    """Return the most that filling an order of this value costs in fees; a builder's are rounded up at every fill, so
+    up to `roundings` micro-USDC more than once."""
     cost = -(-value * max(*rates(core, account, product), 0) // RATE)
-    return cost - (-value * builder_rate // RATE) + fills if builder_rate else cost
+    return cost - (-value * builder_rate // RATE) + roundings if builder_rate else cost

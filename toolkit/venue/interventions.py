@@ -84,9 +84,14 @@ def pause(core: Core, product: int) -> None:
 
 @controls("resume")
 def resume(core: Core, product: int) -> None:
-    """Let a paused product trade again."""
+    """Let a paused product trade again; the liquidations that waited for it go on."""
     core.product(product)
+    _resume(core, product)
+
+
+def _resume(core: Core, product: int) -> None:
     core.state.markets[product].paused = False
+    core.desk.moved.add(product)
 
 
 @controls("add_liquidity")
@@ -223,8 +228,9 @@ def calm(core: Core) -> None:
     """End every emergency and pause."""
     lab = core.state.laboratory
     lab.disabled, lab.banned, lab.closed, lab.limits = [], [], [], {}
-    for market in core.state.markets.values():
-        market.paused = False
+    for code, market in core.state.markets.items():
+        if market.paused:
+            _resume(core, code)
 
 
 def _add(held: list[str], name: str) -> None:

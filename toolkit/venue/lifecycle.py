@@ -7,6 +7,7 @@ stay one. TP and SL orders of a bracket are armed by their main order's fills an
 from __future__ import annotations
 
 from . import events as ev
+from . import risk
 from .core import Core
 from .state import (
     CANCELED,
@@ -201,14 +202,32 @@ def trim(core: Core, account: Account, position: Position, side: int) -> None:
     reason = f"reduce-only: the position is down to {product.quantity_text(leg.size)}"
     for order in reversed(list(account.orders.values())):
         if order.product == position.product and order.side == side and order.reducing and order.priority:
-            if order.leaves > excess:
-                lessen(core, position, order, order.leaves - excess)
-                record(core, account, order, reason)
-                return
-            excess -= order.leaves
-            cancel(core, account, order, reason)
+            excess -= cut(core, account, position, order, excess, reason)
             if not excess:
                 return
+
+
+def drop_uncovered(core: Core, account: Account, position: Position, side: int) -> None:
+    """Cut the resting orders of `side` that would have closed what is gone of a position and would open one now, last
+    placed first, as far as equity does not cover the initial margin that they need for it."""
+    leg = position.short if side > 0 else position.long
+    for order in reversed(list(account.orders.values())):
+        excess = (position.buy_quantity if side > 0 else position.sell_quantity) - leg.size
+        if excess <= 0 or risk.available(core, account) >= 0:
+            return
+        if order.product == position.product and order.side == side and order.priority and not order.reducing:
+            cut(core, account, position, order, excess, "margin: the position that it would have closed is gone")
+
+
+def cut(core: Core, account: Account, position: Position, order: Order, excess: int, reason: str) -> int:
+    """Take up to `excess` steps from a resting order, in its place, or cancel it whole; return how many it lost."""
+    if order.leaves > excess:
+        lessen(core, position, order, order.leaves - excess)
+        record(core, account, order, reason)
+        return excess
+    leaves = order.leaves
+    cancel(core, account, order, reason)
+    return leaves
 
 
 def leg_gone(core: Core, account: Account, position: Position, side: int, taking: Order) -> None:

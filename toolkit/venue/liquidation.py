@@ -108,7 +108,8 @@ def _set_bands(core: Core, account: Account) -> None:
     """Note between which marks an account is certainly healthy, so that it need not be looked at while they hold.
 
     What separates equity from maintenance margin is shared out evenly among the group's products; a mark that moves
-    by one tick costs at most the legs' value of a tick and its steepest maintenance rate.
+    by one tick costs at most the legs' value of a tick and its steepest maintenance rate. A micro-USDC a leg is left,
+    because maintenance margins are rounded up and equity must stay above them.
     """
     desk = core.desk
     shared = [p for p in account.positions.values() if p.mode != ISOLATED and (p.long.size or p.short.size)]
@@ -126,16 +127,18 @@ def _set_bands(core: Core, account: Account) -> None:
             figures = risk.isolated(core, position)
             room = figures.equity - figures.maintenance
         table, mark = desk.table(core, code), core.state.markets[code].mark
-        width = room * RATE // (size * table.unit * (RATE + table.steepest))
+        width = (room - 2) * RATE // (size * table.unit * (RATE + table.steepest))
         if width > 0 and not under:
             desk.bands[code][account.address] = (mark - width, mark + width)
 
 
 def _settle_debt(core: Core, account: Account) -> None:
-    """Let an account without cross positions pay what it owes from its isolated margins; the rest is covered."""
+    """Let an account without cross positions pay what it owes from what its isolated positions are worth; the rest is
+    covered."""
     for position in account.positions.values():
-        if position.assigned > 0 and account.balance < 0:
-            ledger.assign(core, account, position, -min(position.assigned, -account.balance))
+        if position.mode == ISOLATED and account.balance < 0:
+            worth = max(0, risk.isolated(core, position).equity)
+            ledger.assign(core, account, position, -min(worth, -account.balance))
     if account.balance < 0:
         cover(core, account, None, -account.balance)
 
@@ -152,8 +155,7 @@ def _check_group(core: Core, account: Account, product: int) -> bool:
         return False
     elif figures.equity > 0 and core.state.time < entry.next:
         return False
-    _advance(core, account, product, entry)
-    return True
+    return _advance(core, account, product, entry)
 
 
 def figures_of(core: Core, account: Account, product: int) -> risk.Figures:
@@ -190,7 +192,7 @@ def _begin(core: Core, account: Account, product: int) -> Liquidation:
     samples.keep(core, account)
     for order in list(account.orders.values()):
         position = account.positions[order.product]
-        mine = order.product == product if product else position.mode != ISOLATED
+        mine = order.product == product if product else True
         if mine and order.id in account.orders and order.priority and not (order.reduce or order.closing):
             if _opens(account, position, order):
                 lifecycle.cancel(core, account, order, "the position is being liquidated")
@@ -214,15 +216,20 @@ def _end(core: Core, account: Account, product: int) -> None:
     core.emit(ev.AccountChanged(account.address))
 
 
-def _advance(core: Core, account: Account, product: int, entry: Liquidation) -> None:
-    """Close positions of a group until it has recovered, is flat, or a slice asks for a pause."""
-    config = core.state.config
+def _advance(core: Core, account: Account, product: int, entry: Liquidation) -> bool:
+    """Close positions of a group until it has recovered, is flat, a slice asks for a pause, or what is left of it is
+    paused; True when something was closed."""
+    config, markets, closed = core.state.config, core.state.markets, False
     while True:
         figures = figures_of(core, account, product)
         legs = legs_of(account, product)
         if not legs or _recovered(core, figures):
             _end(core, account, product)
-            return
+            return closed
+        legs = [each for each in legs if not markets[each[0].product].paused]
+        if not legs:
+            return closed
+        closed = True
         position, side, leg = max(legs, key=lambda each: (_value(core, each), -each[0].product, each[1]))
         value, size = _value(core, (position, side, leg)), leg.size
         if account.position_mode == HEDGE and position.long.size and position.short.size:
@@ -237,7 +244,7 @@ def _advance(core: Core, account: Account, product: int, entry: Liquidation) -> 
             figures = figures_of(core, account, product)
             if figures.equity > 0 and not _recovered(core, figures):
                 core.wake("liquidation", entry.next)
-                return
+                return closed
 
 
 def _value(core: Core, each: tuple[Position, int, Leg]) -> int:
@@ -287,8 +294,6 @@ def _loss(core: Core, position: Position, side: int, leg: Leg) -> int:
 
 
 def _close_in_book(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> int:
-    if core.state.markets[position.product].paused:
-        return quantity
     bound = bankruptcy_price(core, account, position, side, product)
     ladder = core.books[position.product].side(side)
     listed = core.products[position.product]
@@ -324,15 +329,16 @@ def _close_with_vault(core: Core, account: Account, position: Position, side: in
     taken = min(quantity, _vault_room(core, vault, code, side, price * table.unit, lack))
     if taken <= 0:
         return quantity
-    fee = table.maintenance(leg.size * price * table.unit) * taken * config.takeover_fee // (leg.size * RATE)
-    fee = min(fee, max(0, equity) * taken // leg.size)
+    fee, whole = table.maintenance(leg.size * price * table.unit) * taken * config.takeover_fee, leg.size * RATE
+    most = max(0, equity) * taken // leg.size
+    charged, received = min(-(-fee // whole), most), min(fee // whole, most)
     paid = min(lack * taken, max(0, -equity))
     if paid:
         _grant(core, vault, account, position, paid)
-    if fee:
+    if charged:
         if position.mode == ISOLATED:
-            ledger.assign(core, account, position, -fee)
-        ledger.move(core, account, vault, fee, ledger.LIQUIDATION_FEE, code)
+            ledger.assign(core, account, position, -charged)
+        ledger.transfer(core, account, vault, charged, received, ledger.LIQUIDATION_FEE, code)
     buyer, seller = (vault, account) if side > 0 else (account, vault)
     matching.cross(core, listed, buyer, seller, taken, price, LIQUIDATION, account)
     _note(core, account, position, side, taken, VAULT, price, vault.address, equity, paid)

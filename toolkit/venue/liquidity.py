@@ -6,8 +6,9 @@ that its reduce-only orders further back may reduce, which cuts those (`lifecycl
 
 from __future__ import annotations
 
+from . import risk
 from .core import Core
-from .state import HEDGE, Account, Order
+from .state import HEDGE, ISOLATED, Account, Order
 
 
 class _Cover:
@@ -40,9 +41,13 @@ class _Cover:
         return quantity
 
 
-def takeable(core: Core, order: Order, limit: int) -> int:
-    """Return how many steps, at most its leaves, an order could fill at `limit` ticks or better."""
+def takeable(core: Core, order: Order, limit: int) -> tuple[int, list[Order]]:
+    """Return how many steps, at most its leaves, an order could fill at `limit` ticks or better.
+
+    Also the orders on the way that must not fill as they are: they would open isolated positions without margin.
+    """
     wanted, found = order.leaves, 0
+    unbearable: list[Order] = []
     ladder = core.books[order.product].side(-order.side)
     accounts, covers = core.state.accounts, dict[str, _Cover]()
     for level in ladder.within(limit):
@@ -53,12 +58,18 @@ def takeable(core: Core, order: Order, limit: int) -> int:
             account = accounts[address]
             position = account.positions[order.product]
             reducing = position.buy_reducing if maker.side > 0 else position.sell_reducing
+            most = wanted - found
+            if position.mode == ISOLATED and not maker.reducing:
+                quantity = min(maker.leaves, most)
+                if not risk.bearable(core, account, position, maker.side, quantity, level.price):
+                    unbearable.append(maker)
+                    most = min(most, risk.reducible(account, position, maker.side))
             if not reducing or account.position_mode == HEDGE:
-                found += min(maker.leaves, wanted - found)
+                found += min(maker.leaves, most)
             else:
                 if address not in covers:
                     covers[address] = _Cover(account, order.product, maker.side)
-                found += covers[address].fill(maker, wanted - found)
+                found += covers[address].fill(maker, most)
             if found >= wanted:
-                return found
-    return found
+                return found, unbearable
+    return found, unbearable

@@ -12,6 +12,7 @@ from .core import Core
 from .liquidity import takeable
 from .positions import grow_leg, position_of, record_closed, reduce_leg
 from .state import (
+    ADL,
     CANCELED,
     FILLED,
     FOK,
@@ -38,7 +39,7 @@ MINUTE = 60_000
 def enter(core: Core, account: Account, position: Position, order: Order, limit: int) -> None:
     """Match a live order up to `limit` ticks; what is left rests or is cancelled, as its time in force says."""
     if order.tif == FOK:
-        there = takeable(core, order, limit)
+        there, unbearable = takeable(core, order, limit)
         if there < order.leaves:
             product = core.products[order.product]
             reason = (
@@ -47,6 +48,8 @@ def enter(core: Core, account: Account, position: Position, order: Order, limit:
             )
             lifecycle.cancel(core, account, order, reason)
             return
+        for maker in unbearable:
+            shed(core, maker)
     match(core, account, position, order, limit)
     if not order.leaves:
         lifecycle.end(
@@ -74,7 +77,7 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
     while order.leaves:
         price = ladder.best
         if not price or (price > limit if side > 0 else price < limit):
-            return
+            break
         level = ladder.levels[price]
         maker = next(iter(level.orders.values()))
         if maker.address == address:
@@ -84,6 +87,10 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
         maker_position = maker_account.positions[code]
         wanted, there = order.leaves, maker.leaves
         quantity = there if there < wanted else wanted
+        if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
+            if not risk.bearable(core, maker_account, maker_position, -side, quantity, price):
+                shed(core, maker)
+                continue
         order.leaves = wanted - quantity
         maker.leaves = there - quantity
         level.total -= quantity
@@ -103,6 +110,26 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
         if not maker.leaves and maker.status < FILLED:
             whole = maker.filled == maker.quantity
             lifecycle.end(core, maker_account, maker_position, maker, FILLED if whole else CANCELED, maker.reason)
+    if core.desk.loosened:
+        _tighten(core)
+
+
+def _tighten(core: Core) -> None:
+    """Cut the orders that closings of other orders have made opening ones and that have no margin for it.
+
+    After the matching, because a fill-or-kill order has counted on every order in the book.
+    """
+    loosened, core.desk.loosened = core.desk.loosened, []
+    for account, position, side in loosened:
+        lifecycle.drop_uncovered(core, account, position, side)
+
+
+def shed(core: Core, maker: Order) -> None:
+    """Cut a resting order that would open an isolated position without margin down to what it closes."""
+    account = core.state.accounts[maker.address]
+    position = account.positions[maker.product]
+    excess = maker.leaves - risk.reducible(account, position, maker.side)
+    lifecycle.cut(core, account, position, maker, excess, "margin: losses have used up what it held")
 
 
 def publish(core: Core, product: Product, market: Market, side: int, price: int, quantity: int, value: int) -> int:
@@ -261,6 +288,9 @@ def settle(
                 lifecycle.leg_gone(core, account, position, side, order)
         elif position.buy_reducing if side > 0 else position.sell_reducing:
             lifecycle.trim(core, account, position, side)
+        if (position.buy_quantity if side > 0 else position.sell_quantity) > against.size:
+            if (role == TAKER or order.reduce or order.type >= ADL) and account.position_mode != HEDGE:
+                core.desk.loosened.append((account, position, side))
 
 
 def cross(
@@ -295,4 +325,5 @@ def cross(
         order.leaves = 0
         settle(core, product, market, account, position, order, price, quantity, value, role, exec_id)
         lifecycle.end(core, account, position, order, FILLED)
+    _tighten(core)
     return orders[0], orders[1]

@@ -219,10 +219,11 @@ def check_increase(
 ) -> None:
     """Refuse an order that may add risk and does not fit; `position` does not yet count it.
 
-    `price` in ticks is the limit, or a market order's slippage bound. An order that, with the resting ones of its
-    side, can only reduce passes always. Otherwise the notional it could lead to must lie under the product's limit,
-    the leverage under that of its tier, and equity must cover the initial margin after it, counting the fees of what
-    it trades at once and what those fills lose against mark.
+    `price` in ticks is the limit, or a market order's slippage bound; what trades below mark counts at mark, where the
+    position will be valued. An order that, with the resting ones of its side, can only reduce passes always. Otherwise
+    the notional it could lead to must lie under the product's limit, the leverage under that of its tier, and equity
+    must cover the initial margin after it, counting the fees of what it trades at once and what those fills lose
+    against mark.
 
     Orders with reduce-only or a hedge close never come here. Simulated participants trade on the venue's credit.
     """
@@ -249,19 +250,25 @@ def check_increase(
                 f"initial margin {text(own.initial)}; add to it with assignPosMargin before it grows",
             )
     mark = core.state.markets[code].mark
-    value = price * quantity * unit
-    _check_notional(account, position, table, side, value, mark * unit)
+    taken, paid = _taken(core, account, position, side, quantity, price)
     if side > 0:
+        value = price * quantity * unit
+        bargain = (mark - price) * taken * unit if price < mark else 0
+        _check_notional(account, position, table, side, value + bargain, mark * unit)
         equity, initial = _after(core, account, position, value, 0)
     else:
-        equity, initial = _after(core, account, position, 0, (price if price > mark else mark) * quantity * unit)
+        value = (price if price > mark else mark) * quantity * unit
+        _check_notional(account, position, table, side, value, mark * unit)
+        equity, initial = _after(core, account, position, 0, value)
     loss = 0
-    taken, paid = _taken(core, account, position, side, quantity, price)
     if taken:
+        roundings = 0
+        if builder_rate or position.mode == ISOLATED:
+            roundings = _fills(core, account, position, side, taken) - 1
         loss = max(0, side * (paid - mark * taken)) * unit
-        loss += fees.worst_cost(core, account, product, paid * unit, builder_rate, taken)
+        loss += fees.worst_cost(core, account, product, paid * unit, builder_rate, roundings)
         if position.mode == ISOLATED:
-            initial += taken
+            initial += roundings
     if equity - loss < initial:
         cost = f" and {text(loss)} for what it would trade at once (fees, and prices beyond mark)" if loss else ""
         raise Refused(
@@ -293,6 +300,20 @@ def _taken(core: Core, account: Account, position: Position, side: int, quantity
         if not left:
             break
     return quantity - left, paid
+
+
+def _fills(core: Core, account: Account, position: Position, side: int, quantity: int) -> int:
+    """Return how many orders of others so many steps would meet, each a fill whose margin and fees are rounded."""
+    book = core.books[position.product]
+    met = 0
+    for level in book.asks if side > 0 else book.bids:
+        for order in level.orders.values():
+            if quantity <= 0:
+                return met
+            if order.address != account.address:
+                met += 1
+                quantity -= order.leaves
+    return met
 
 
 def _after(core: Core, account: Account, own: Position, buys: int, sells: int) -> tuple[int, int]:
@@ -370,31 +391,39 @@ def settle_isolated(
 
     A trade of `side` added `opened` steps worth `opened_value`; `closed_value` is the entry value that was closed;
     `gained` is what the closing brought to the balance (realised PnL less fees). What opens takes its initial margin
-    and its loss against mark with it, as far as cross equity has it. What closes gives its share of the margin back,
-    but a position that is left keeps its initial margin as far as there is any; a loss is paid by the position's
-    margin before the balance.
+    and its loss against mark with it, as far as the cross positions spare it. What closes gives its share of the margin
+    back, but a position that is left keeps its initial margin as far as there is any; a loss is paid by the position's
+    margin and unrealised profit before the balance.
     """
-    table = core.desk.table(core, position.product)
-    price = core.state.markets[position.product].mark * table.unit
+    price = core.state.markets[position.product].mark * core.desk.table(core, position.product).unit
     if closed_value:
-        _release(core, account, position, table, closed_value, gained, price, opened)
+        _release(core, account, position, closed_value, gained, price, opened)
     if opened:
-        at_mark = opened * price
-        loss = max(0, side * (opened_value - at_mark))
-        need = required(opened_value if side > 0 else at_mark, position.leverage) + loss
-        assign(core, account, position, min(need, max(0, cross(core, account).equity)))
+        need, _ = _need(position, side, opened, opened_value, price)
+        assign(core, account, position, min(need, _spare(core, account)))
+
+
+def _need(position: Position, side: int, opened: int, value: int, price: int) -> tuple[int, int]:
+    """Return what opening needs in an isolated position: margin with the loss against mark, and that loss alone.
+
+    `opened` steps traded for `value`; `price` is the money of a step at mark.
+    """
+    at_mark = opened * price
+    loss = max(0, side * (value - at_mark))
+    return required(value if side > 0 else at_mark, position.leverage) + loss, loss
+
+
+def _spare(core: Core, account: Account) -> int:
+    """Return what may leave the balance without bringing the cross positions near their liquidation."""
+    figures = cross(core, account)
+    return max(0, figures.equity + -figures.maintenance * RATE // core.state.config.liquidation_stop)
 
 
 def _release(
-    core: Core,
-    account: Account,
-    position: Position,
-    table: RiskTable,
-    closed_value: int,
-    gained: int,
-    price: int,
-    opened: int,
+    core: Core, account: Account, position: Position, closed_value: int, gained: int, price: int, opened: int
 ) -> None:
+    """Give back what closing freed. While something is left the balance pays nothing for it: a loss may leave less than
+    no margin assigned, if the unrealised profit of the rest bears it."""
     size = position.long.size + position.short.size
     if size == 0 or (opened and size == opened):
         assign(core, account, position, -position.assigned)
@@ -402,7 +431,31 @@ def _release(
     left_value = position.long.value + position.short.value
     share = position.assigned * closed_value // (closed_value + left_value)
     spare = position.assigned + unrealized(position, price) - required(size * price, position.leverage)
-    assign(core, account, position, -min(max(min(share, spare), -gained), position.assigned))
+    assign(core, account, position, -max(min(share, spare), -gained))
+
+
+def reducible(account: Account, position: Position, side: int) -> int:
+    """Return how many steps an ordinary order of `side` can trade without opening anything."""
+    if account.position_mode == HEDGE:
+        return 0
+    return position.short.size if side > 0 else position.long.size
+
+
+def bearable(core: Core, account: Account, position: Position, side: int, quantity: int, price: int) -> bool:
+    """Tell whether the balance can still give an isolated position the margin for a fill at `price` ticks.
+
+    Its order held that margin when it was placed, but losses of the cross positions may have used it up since: what
+    they spare must carry the maintenance margin of what opens.
+    """
+    opened = quantity - reducible(account, position, side)
+    if opened <= 0:
+        return True
+    table, config = core.desk.table(core, position.product), core.state.config
+    at_mark = core.state.markets[position.product].mark * table.unit
+    need, loss = _need(position, side, opened, opened * price * table.unit, at_mark)
+    own = (position.long if side > 0 else position.short).size
+    more = table.maintenance((own + opened) * at_mark) - table.maintenance(own * at_mark)
+    return (min(need, _spare(core, account)) - loss) * config.liquidation_stop > more * RATE
 
 
 # ---------------------------------------------------------------------------------------------- what is shown
