@@ -6,6 +6,7 @@ import inspect
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from toolkit.errors import (
 from toolkit.session import Session
 from toolkit.venue import control as control_module
 from toolkit.venue.control import Controls, open_routes
+from toolkit.venue.core import CONTROLS, Core
 from toolkit.venue.local import LocalVenue
 
 
@@ -260,3 +262,166 @@ def test_wrong_calls_over_http_are_explained(venue: LocalVenue) -> None:
     assert post(venue, "revert", snapshot=9)["code"] == 40230
     assert "not a span" in post(venue, "advance", span="soon")["message"]
     assert venue.handle("POST", "/control/dance").status == 404
+
+
+# what may be given
+
+ODD: list[Any] = [
+    None, "", "abc", "NaN", "-5", "0", 0, -1, 1.5, float("nan"), True, [], [1], {}, {"a": 1}, object(), b"x", 2**70,
+    10**5000, Decimal("sNaN"), Decimal("Infinity"), "1e999999999", "\ud800", "0x" + "aB" * 20, "0x12", "1m", (1, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(name for name in dir(Controls) if not name.startswith("_")))
+def test_whatever_is_given_a_control_does_it_or_says_what_is_wrong(tmp_path: Path, name: str) -> None:
+    """Each argument takes every odd value; a replay of the journal and a dump then lead to the same state."""
+    good: dict[str, Any] = {
+        "product": 1, "price": "60000", "points": {"1m": "61000"}, "side": "BUY", "quantity": "0.1", "mode": "HEDGE",
+        "address": OTHER.address, "amount": "5", "count": 3, "action": "withdraw", "peer": "a", "span": "1s",
+        "levels": 2, "gap": "10", "hold": True, "release": False,
+    }  # fmt: skip
+    if name == "act":
+        good["action"] = {"type": "cancelAll", "symbolCode": 1}
+    settings: dict[str, Any] = {"clock": "manual", "accounts": 2, "market": False, "sync": "os"}
+    venue = LocalVenue(journal=tmp_path / "j", **settings)
+    method = getattr(venue.control, name)
+    wanted = list(inspect.signature(method).parameters)
+    for parameter in wanted:
+        for odd in ODD:
+            args = {**{known: good[known] for known in wanted}, parameter: odd}
+            before, said = venue.core.state.transactions, f"{name}: "
+            try:
+                method(**args)
+            except InputError:
+                said = said if venue.core.state.transactions == before else "a command was made"
+            except VenueError as error:
+                said = str(error)
+            assert said.startswith(f"{name}: ")
+    venue.advance("5s")
+    digest = venue.state_hash()
+    assert Core.load(venue.core.dump()).state_hash() == digest
+    assert venue.journal is not None
+    venue.journal.close()
+    with LocalVenue(journal=tmp_path / "j", **settings) as again:
+        again.advance(until=venue.core.state.time)
+        assert again.state_hash() == digest
+
+
+@pytest.mark.parametrize(
+    ("amount", "error", "words"),
+    [
+        ("-5000", VenueError, "fund: amount -5000 must be above 0"),
+        ("0", VenueError, "amount 0 must be above 0"),
+        ("abc", InputError, "amount 'abc' is no amount; give decimal text such as"),
+        ("NaN", InputError, "amount 'NaN' is no amount"),
+        (1.1, InputError, "amount is the float 1.1, and a float is not exact; give the text '1.1'"),
+        ("0.0000001", VenueError, "finer than 0.000001 USDC"),
+        ("1.0000000000000000000000000000000001", VenueError, "finer than 0.000001 USDC"),
+        ("1e13", VenueError, "more than the .* USDC that can still come in"),
+    ],
+)
+def test_only_an_exact_amount_above_zero_is_funded(
+    venue: LocalVenue, amount: Any, error: type[ToolkitError], words: str
+) -> None:
+    accounts = set(venue.core.state.accounts)
+    with pytest.raises(error, match=words):
+        venue.control.fund("0x" + "77" * 20, amount)
+    assert set(venue.core.state.accounts) == accounts, "no account was opened on the way"
+
+
+def test_exact_amounts_of_every_kind_are_taken(venue: LocalVenue) -> None:
+    address = "0x" + "77" * 20
+    for amount in ("1.5", 2, Decimal("1E+2"), "7"):
+        venue.control.fund(address, amount)
+    assert venue.core.state.accounts[address].balance == 110_500_000
+
+
+def test_only_addresses_are_addresses_and_mixed_letters_must_be_eip_55(venue: LocalVenue) -> None:
+    control, mixed = venue.control, OTHER.address
+    broken = mixed[:2] + mixed[2:].swapcase()
+    for call in (
+        lambda who: control.fund(who, "5"),
+        lambda who: control.act(who, {"type": "cancelAll", "symbolCode": 1}),
+        lambda who: control.set_position_mode(who, "ONE_WAY"),
+        control.ban,
+        control.unban,
+    ):
+        with pytest.raises(InputError, match="address 'hello' is no address; an address is 0x and 40 hex digits"):
+            call("hello")
+        with pytest.raises(InputError, match="break the EIP-55 checksum") as caught:
+            call(broken)
+        assert (caught.value.field, caught.value.rule, caught.value.nearest) == ("address", "EIP-55", (broken.lower(),))
+        for good in (mixed, mixed.lower(), "0x" + mixed[2:].upper()):
+            call(good)
+
+
+def test_floats_are_refused_wherever_an_amount_is_taken(venue: LocalVenue) -> None:
+    control, calls = venue.control, []
+    calls.append(lambda: control.set_oracle(1, 60_000.5))  # type: ignore[arg-type]
+    calls.append(lambda: control.script_oracle(1, {"1m": 60_000.5}))  # type: ignore[arg-type]
+    calls.append(lambda: control.add_liquidity(1, "BUY", 60_000.5, "1"))  # type: ignore[arg-type]
+    calls.append(lambda: control.add_liquidity(1, "BUY", "60000", 1.0))  # type: ignore[arg-type]
+    calls.append(lambda: control.add_liquidity(1, "BUY", "60000", "1", levels=2, gap=0.5))  # type: ignore[arg-type]
+    before = venue.state_hash()
+    for call in calls:
+        with pytest.raises(InputError, match="a float is not exact") as caught:
+            call()
+        assert caught.value.field in ("price", "quantity", "gap")
+    assert venue.state_hash() == before
+
+
+def test_prices_beyond_any_order_are_refused(venue: LocalVenue) -> None:
+    for call in (
+        lambda: venue.control.set_oracle(1, "1000000"),
+        lambda: venue.control.script_oracle(1, {"1m": "1000000"}),
+        lambda: venue.control.add_liquidity(1, "SELL", "1000000", "1"),
+    ):
+        with pytest.raises(VenueError, match=r"1000000\.0 is above 999999\.0, the highest price of an order"):
+            call()
+    with pytest.raises(VenueError, match="worth more than 1000000000 USDC"):
+        venue.control.add_liquidity(1, "SELL", "70000", "100000000")
+
+
+def test_commands_of_another_program_are_checked_by_the_core_alike(venue: LocalVenue) -> None:
+    for name, args, words in (
+        ("fund", {"address": "hello", "amount": "5"}, "address 'hello' is no address"),
+        ("fund", {"address": "0x" + "77" * 20, "amount": 1.5}, "amount: Expected `str`, got `float`; it takes address"),
+        ("fund", {"address": "0x" + "77" * 20}, "missing the argument `amount`"),
+        ("ban", {"address": "x"}, "no address"),
+        ("pause", {"product": 1, "at": 5}, "there is no argument `at`; it takes product: int"),
+        ("script_oracle", {"product": 1, "points": [[1]]}, "a point is"),
+    ):
+        with pytest.raises(VenueError, match=words):
+            venue.intervene(name, **args)
+
+
+def test_over_http_wrong_values_are_answered_in_words(venue: LocalVenue) -> None:
+    open_routes(venue)
+    answer = post(venue, "fund", address=MASTER.address, amount=1.5)
+    assert (answer["code"], "give the text '1.5'" in answer["message"]) == (40003, True)
+    assert post(venue, "fund", address=MASTER.address, amount="-5")["code"] == 40230
+    assert "give a dictionary" in post(venue, "act", address=MASTER.address, action="x")["message"]
+    assert "points must be" in post(venue, "script_oracle", product=1, points=5)["message"]
+
+
+def test_a_control_that_breaks_half_way_breaks_the_same_way_in_a_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(core: Core, address: str) -> None:
+        core.state.laboratory.banned.append(address)
+        core.controls["fund"](core, address, "5")
+        raise RuntimeError("in the middle")
+
+    monkeypatch.setitem(CONTROLS, "half", half)
+    settings: dict[str, Any] = {"clock": "manual", "accounts": 2, "market": False, "sync": "os"}
+    venue = LocalVenue(journal=tmp_path / "j", **settings)
+    with pytest.raises(RuntimeError, match="in the middle"):
+        venue.intervene("half", address=OTHER.address)
+    assert not venue.core.desk.touched, "what it had touched was followed up"
+    venue.control.fund(OTHER.address, "7")
+    digest = venue.state_hash()
+    assert venue.journal is not None
+    venue.journal.close()
+    with LocalVenue(journal=tmp_path / "j", **settings) as again:
+        assert again.state_hash() == digest
+        assert again.core.state.accounts[OTHER.address.lower()].balance == 10_012_000_000

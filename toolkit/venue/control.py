@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import InputError, VenueError
+from . import arguments
 from .clocks import milliseconds
 from .gateway import Answer, Incoming, enveloped
 
@@ -31,7 +32,9 @@ PATH = "/control"
 class Controls:
     """Interventions into one venue. Products are named by symbol or code, amounts are exact (text, int, Decimal).
 
-    Each is a command of the venue: journaled, and undone by a revert. All raise VenueError when they are refused.
+    Each is a command of the venue: journaled, and undone by a revert. All raise VenueError when they are refused, and
+    InputError, before there is a command, for what can't be one: a float or no number as an amount, a text that is no
+    address (or whose mixed letters break EIP-55), a product that is not listed.
     """
 
     def __init__(self, venue: LocalVenue) -> None:
@@ -41,7 +44,7 @@ class Controls:
 
     def set_oracle(self, product: str | int, price: Amount, *, hold: bool = True) -> dict[str, Any]:
         """Set the oracle price at once and the mark with it. With `hold` it stays until `release_oracle`."""
-        return self._do("set_oracle", product=self._code(product), price=str(price), hold=hold)
+        return self._do("set_oracle", product=self._code(product), price=arguments.amount(price, "price"), hold=hold)
 
     def release_oracle(self, product: str | int) -> None:
         """Let the oracle price follow its source again."""
@@ -59,8 +62,7 @@ class Controls:
         The last price stays, or with `release` the source takes over again. No points: a script is called off.
         """
         now = self._venue.now_ms()
-        pairs = points.items() if isinstance(points, Mapping) else points
-        listed = [[now + milliseconds(span), str(price)] for span, price in pairs]
+        listed = [[now + milliseconds(span), arguments.amount(price, "price")] for span, price in _pairs(points)]
         return self._do("script_oracle", product=self._code(product), points=listed, release=release)
 
     # markets
@@ -84,10 +86,10 @@ class Controls:
             "add_liquidity",
             product=self._code(product),
             side=side,
-            price=str(price),
-            quantity=str(quantity),
+            price=arguments.amount(price, "price"),
+            quantity=arguments.amount(quantity, "quantity"),
             levels=levels,
-            gap="" if gap is None else str(gap),
+            gap="" if gap is None else arguments.amount(gap, "gap"),
         )
 
     def remove_liquidity(self, product: str | int) -> dict[str, Any]:
@@ -105,19 +107,27 @@ class Controls:
     # participants
 
     def fund(self, address: str, amount: Amount) -> dict[str, Any]:
-        """Give an account `amount` USDC from outside, opening it when it is new."""
-        return self._do("fund", address=address, amount=str(amount))
+        """Give an account `amount` USDC (above 0, at most 6 decimals) from outside, opening it when it is new."""
+        return self._do("fund", address=arguments.address(address), amount=arguments.amount(amount, "amount"))
 
     def act(self, address: str, action: Mapping[str, Any]) -> dict[str, Any]:
         """Do an action (in wire names, `{"type": "placeOrder", …}`) as an account, without its signature.
 
         Returns code, message and the answer's data; a refusal by the rules is an answer, not an error.
         """
-        return self._do("act", address=address, action=dict(action))
+        if not isinstance(action, Mapping):
+            raise InputError(
+                f"action is of type {type(action).__name__}; give a dictionary, such as "
+                '{"type": "cancelAll", "symbolCode": 1}',
+                field="action",
+                rule="object",
+                value=action,
+            )
+        return self._do("act", address=arguments.address(address), action=dict(action))
 
     def set_position_mode(self, address: str, mode: str) -> dict[str, Any]:
         """Put a whole account on ONE_WAY or HEDGE; refused while it has positions or orders."""
-        return self._do("set_position_mode", address=address, mode=mode)
+        return self._do("set_position_mode", address=arguments.address(address), mode=mode)
 
     # emergencies
 
@@ -131,11 +141,11 @@ class Controls:
 
     def ban(self, address: str) -> None:
         """Let an account and its agents do nothing: they are answered 40281."""
-        self._do("ban", address=address)
+        self._do("ban", address=arguments.address(address))
 
     def unban(self, address: str) -> None:
         """Let an account act again."""
-        self._do("unban", address=address)
+        self._do("unban", address=arguments.address(address))
 
     def close_location(self, peer: str = "") -> None:
         """Answer 40006 to the callers of one address, or to everybody; queries too."""
@@ -164,7 +174,7 @@ class Controls:
         return self._venue.intervene(name, **args)
 
     def _code(self, product: str | int) -> int:
-        if isinstance(product, int):
+        if isinstance(product, int) and not isinstance(product, bool):
             return product
         listed = self._venue.core.products.values()
         for one in listed:
@@ -177,6 +187,18 @@ class Controls:
             value=product,
             nearest=symbols,
         )
+
+
+def _pairs(points: Any) -> list[tuple[Span, Amount]]:
+    try:
+        return [(span, price) for span, price in (points.items() if isinstance(points, Mapping) else points)]
+    except (TypeError, ValueError):
+        raise InputError(
+            'points must be (time from now, price) each, such as {"1m": "61000", "2m": "59000"}',
+            field="points",
+            rule="pairs",
+            value=points,
+        ) from None
 
 
 # over HTTP

@@ -15,8 +15,10 @@ from typing import Any
 
 import msgspec
 
+from ..errors import InputError
 from ..products import Product
 from . import events as ev
+from .arguments import check_types
 from .book import Book
 from .desk import Desk
 from .genesis import Genesis
@@ -29,6 +31,8 @@ NONCES_KEPT = 1_000
 NONCE, EXPIRED, UNSUPPORTED, SIGNATURE, REFUSED = 40207, 40208, 40201, 40204, 40230
 NO_VAULT = 6001
 """txCode of a vaultAddress that is no vault."""
+BAD_ARGUMENT = 7001
+"""txCode of a control with an argument that is wrong."""
 UNSIGNED_NONCE = frozenset({"faucetClaim"})
 """Actions whose nonce is not part of what is signed: it only counts as used when the action succeeded, so that nobody
 can use up another's nonces by repeating such a request."""
@@ -308,14 +312,22 @@ class Core:
     # commands
 
     def apply(self, command: Command) -> Outcome:
-        """Execute one command and return its outcome. Time never runs backwards: an earlier time counts as now."""
+        """Execute one command and return its outcome. Time never runs backwards: an earlier time counts as now.
+
+        A rule that breaks half-way (a mistake of ours, or of somebody's own control) raises what it raised, after what
+        it had touched was followed up, so that the state goes on the same way from a replay and from a dump.
+        """
         self._advance(command.time)
-        if type(command) is Submit:
-            outcome = self._submit(command)
-        elif type(command) is Control:
-            outcome = self._control(command)
-        else:
-            return Outcome()
+        try:
+            if type(command) is Submit:
+                outcome = self._submit(command)
+            elif type(command) is Control:
+                outcome = self._control(command)
+            else:
+                return Outcome()
+        except Exception:
+            self._follow()
+            raise
         self._follow()
         return outcome
 
@@ -388,9 +400,12 @@ class Core:
             )
         self._open_step(b"")
         try:
+            check_types(rule, control.args)
             result = rule(self, **control.args)
         except Refused as refusal:
             return Outcome(REFUSED, refusal.reason, {"txCode": refusal.code, "txMsg": refusal.reason})
+        except InputError as error:
+            return Outcome(REFUSED, str(error), {"txCode": BAD_ARGUMENT, "txMsg": str(error)})
         return Outcome(data=result if isinstance(result, dict) else None)
 
     def _open_step(self, digest: bytes) -> None:

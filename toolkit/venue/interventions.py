@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import InputError, MalformedRequest
+from ..errors import MalformedRequest
 from ..products import Product
 from ..protocol import actions
-from . import ledger, lifecycle, orders, prices
-from .core import Context, Core, Refused, Submit, controls, process
+from . import arguments, ledger, lifecycle, orders, prices
+from .core import BAD_ARGUMENT, Context, Core, Refused, Submit, controls, process
 from .lab_state import Limit
 from .state import GTC, LIMIT, Account
 
@@ -23,7 +23,7 @@ RELEASE = 0
 """In place of a price: let the source take over."""
 LEVELS = 200
 """Largest number of levels of one call."""
-BAD, UNKNOWN = 7001, 7002
+BAD, UNKNOWN = BAD_ARGUMENT, 7002
 """txCodes of this module: an argument that is wrong, and something that does not exist."""
 
 
@@ -35,17 +35,15 @@ def script_oracle(core: Core, product: int, points: list[list[Any]], release: bo
     """Let the oracle price of a product go through `points` of [time in ms, price]; a script it had is replaced."""
     listed = core.product(product)
     script: list[tuple[int, int]] = []
-    for time, price in points:
+    for point in points:
+        if len(point) != 2 or type(point[0]) is not int:
+            raise Refused(BAD, f"a point is [time in ms, price], not {point!r}")
+        time, price = point
         if time <= core.state.time or (script and time <= script[-1][0]):
             raise Refused(
                 BAD, f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})"
             )
-        try:
-            script.append((int(time), listed.ticks(str(price))))
-        except InputError as error:
-            raise Refused(BAD, f"oracle {error}") from None
-        if script[-1][1] <= 0:
-            raise Refused(BAD, f"oracle price {price} must be above 0")
+        script.append((time, prices.oracle_ticks(listed, price)))
     lab = core.state.laboratory
     lab.scripts.pop(product, None)
     if script:
@@ -140,10 +138,14 @@ def _house(core: Core) -> Account:
 
 
 def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, int, int]:
-    try:
-        return product.ticks(price), product.steps(quantity), product.ticks(gap) if gap else 1
-    except InputError as error:
-        raise Refused(BAD, str(error)) from None
+    ticks = product.ticks(arguments.positive(price, "price"))
+    steps = product.steps(arguments.positive(quantity, "quantity"))
+    apart = product.ticks(arguments.positive(gap, "gap")) if gap else 1
+    prices.check_bound(product, "price", ticks)
+    prices.check_bound(product, "gap", apart)
+    if ticks * steps * product.unit > CAPITAL:
+        raise Refused(BAD, f"quantity {quantity} at {price} is worth more than {ledger.text(CAPITAL)} USDC")
+    return ticks, steps, apart
 
 
 # participants
@@ -152,7 +154,7 @@ def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, 
 @controls("act")
 def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
     """Do an action as an account, without its signature: nothing is asked but the rules of the action itself."""
-    account = core.state.accounts.get(address.lower())
+    account = core.state.accounts.get(arguments.address(address))
     if account is None:
         raise Refused(UNKNOWN, f"{address} has no account here; fund it first")
     try:
@@ -185,13 +187,13 @@ def enable(core: Core, action: str) -> None:
 @controls("ban")
 def ban(core: Core, address: str) -> None:
     """Let an account and its agents do nothing: they are answered 40281."""
-    _add(core.state.laboratory.banned, address.lower())
+    _add(core.state.laboratory.banned, arguments.address(address))
 
 
 @controls("unban")
 def unban(core: Core, address: str) -> None:
     """Let an account act again."""
-    _remove(core.state.laboratory.banned, address.lower())
+    _remove(core.state.laboratory.banned, arguments.address(address))
 
 
 @controls("close_location")

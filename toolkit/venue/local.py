@@ -218,7 +218,10 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         return answer
 
     def intervene(self, name: str, /, **args: Any) -> dict[str, Any]:
-        """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused."""
+        """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused.
+
+        Raises InputError, and no command is made, for arguments that a journal can't keep.
+        """
         args = plain(args)
         with self.lock:
             outcome = self._apply(Control(self._catch_up(), name, args))
@@ -396,8 +399,9 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
 def plain(args: dict[str, Any]) -> dict[str, Any]:
     """Return a control's arguments as a journal keeps them, so that a replay sees the same. Raises InputError."""
     try:
-        return dict(msgspec.to_builtins(args, str_keys=True))
-    except TypeError as error:
+        kept = msgspec.msgpack.encode(msgspec.to_builtins(args, str_keys=True))
+        return dict(msgspec.msgpack.decode(kept))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(f"a control takes numbers, texts, lists and dictionaries: {error}", value=args) from error
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from . import arguments, ledger, risk
 from . import events as ev
-from . import ledger, risk
 from .core import Context, Core, Refused, controls, handles
 from .ledger import text
 from .positions import position_of
@@ -110,7 +110,7 @@ def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
     modes = {"ONE_WAY": ONE_WAY, "HEDGE": HEDGE}
     if mode not in modes:
         raise Refused(UNKNOWN_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")
-    account = core.account(address)
+    account = core.account(arguments.address(address))
     held = [p.product for p in account.positions.values() if p.long.size or p.short.size]
     if held or account.orders:
         what = f"{len(held)} open positions and {len(account.orders)} open orders"

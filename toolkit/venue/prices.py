@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..products import Product
+from . import arguments
 from . import events as ev
 from .core import Refused, controls, process
 from .state import Market
@@ -111,12 +113,7 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
     from .market import requote
 
     listed = core.product(product)
-    try:
-        ticks = listed.ticks(str(price))
-    except InputError as error:
-        raise Refused(BAD_PRICE, f"oracle {error}") from None
-    if ticks <= 0:
-        raise Refused(BAD_PRICE, f"oracle price {price} must be above 0")
+    ticks = oracle_ticks(listed, price)
     market = core.state.markets[product]
     market.pinned = hold
     _set_oracle(market, ticks)
@@ -124,6 +121,23 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
     set_mark(core, market, *quotes(core, product))
     core.emit(ev.PriceTick(product, core.state.time, market.oracle, market.mark))
     return {"oracle": listed.price_text(market.oracle), "mark": listed.price_text(market.mark)}
+
+
+def oracle_ticks(product: Product, price: object) -> int:
+    """Return an oracle price in ticks. Raises Refused for one that the product can't have."""
+    try:
+        ticks = product.ticks(arguments.positive(price, "price"))
+    except InputError as error:
+        raise Refused(BAD_PRICE, f"oracle {error}") from None
+    check_bound(product, "oracle price", ticks)
+    return ticks
+
+
+def check_bound(product: Product, what: str, ticks: int) -> None:
+    """Refuse a price that no order could have."""
+    if ticks > product.max_price:
+        most = product.price_text(product.max_price)
+        raise Refused(BAD_PRICE, f"{what} {product.price_text(ticks)} is above {most}, the highest price of an order")
 
 
 @controls("release_oracle")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
-from . import ledger, risk
+from . import arguments, ledger, risk
 from .core import Context, Core, Refused, controls, handles
 from .ledger import text
 from .state import Account
@@ -13,16 +13,18 @@ from .state import Account
 MICRO = 1_000_000
 USDC = 1
 """Currency code of USDC, the only one."""
-CLAIMED, TOO_SMALL, NOT_ENOUGH, CURRENCY, PRECISION = 5101, 5102, 5103, 5104, 5105
+LARGEST = 1_000_000_000_000 * MICRO
+"""What may come in from outside altogether, so that every sum of money fits into 64 bits."""
+CLAIMED, TOO_SMALL, NOT_ENOUGH, CURRENCY, PRECISION, TOO_MUCH = 5101, 5102, 5103, 5104, 5105, 5106
 """txCodes of this module."""
 
 
 def micro(amount: str, name: str = "amount") -> int:
     """Return decimal text of USDC as micro-USDC. Raises Refused for more than 6 decimals."""
-    exact = Decimal(amount) * MICRO
-    if exact != int(exact):
+    exact = Fraction(amount) * MICRO
+    if exact.denominator != 1:
         raise Refused(PRECISION, f"{name} {amount} is finer than 0.000001 USDC")
-    return int(exact)
+    return exact.numerator
 
 
 def check_currency(action: dict[str, Any]) -> None:
@@ -71,6 +73,10 @@ def withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[str, 
 @controls("fund")
 def fund(core: Core, address: str, amount: str) -> dict[str, Any]:
     """Give an account (opened when it is new) `amount` USDC from outside."""
+    address, given = arguments.address(address), micro(arguments.positive(amount, "amount"))
+    room = LARGEST - core.state.deposits
+    if given > room:
+        raise Refused(TOO_MUCH, f"amount {amount} is more than the {text(max(0, room))} USDC that can still come in")
     account = core.account(address)
-    ledger.deposit(core, account, micro(amount))
+    ledger.deposit(core, account, given)
     return {"address": account.address, "balance": text(account.balance)}
