@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -509,3 +511,157 @@ def test_deleveraging_closes_just_enough_from_the_top(rows: list[tuple[int, int]
     if steps:
         assert all(score <= scores[-1] for place, (_, score) in enumerate(rows) if place not in used)
     assert all(step.quantity == rows[step.account][0] for step in steps[:-1])
+
+
+# ------------------------------------------------------------------------------------- whatever is given
+
+
+class Broken:
+    """An object that can't even be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+def junk() -> list[Any]:
+    import numpy as np
+    import pandas as pd
+
+    numbers = [
+        0, 1, -1, 2, True, False, 10**400, 10**5000, -(10**400), 0.5, -0.0, 0.1 + 0.2, 5e-324, 1e308,
+        float("nan"), float("inf"), float("-inf"), 1j, Fraction(1, 2), Fraction(1, 3), Fraction(10**400, 7),
+        D("NaN"), D("sNaN"), D("Infinity"), D("-Infinity"), D("1e999999"), D("1e-999999"), D("0e999999"), D("1e299"),
+        D("1e-299"), D("-0"), D(1) / 3,
+    ]  # fmt: skip
+    texts = ["", " ", "abc", "1", "-1", "+1", "1e5", "1e999999999999", "1e-999999999999", "0e99999999999", "nan"]
+    texts += ["sNaN", "inf", "0x1F", "1_000", "١٢", "\ud800", "BUY", "short", "9" * 5000, "0." + "0" * 5000 + "1"]
+    others = [
+        None, [], {}, (), set(), [1], [[1, 2]], [(0, "0.01", 40)], {"floor": 0}, {"size": 1}, {"score": D("NaN")},
+        object(), Broken(), int, len, b"1", b"", range(3), iter([]), ..., NotImplemented, lambda: 1,
+        margin.Tier(0, "0.0125", 40), [margin.Tier(0, 0.0125, None)], [margin.Tier(D(0), D("NaN"), D(1))],
+        [margin.Tier(D("sNaN"), None, None)], [(1, 1, D("sNaN")), (2, 2, D(1))], [(1, 1, 1), (1, 1)], [(1, 2, 3, 4)],
+        [{"size": 1, "side": 1, "entry_price": 5, "margin": 1}], [{"size": 1, "side": "x", "score": 1}],
+    ]  # fmt: skip
+    foreign = [
+        np.float32(0.1), np.float16(0.5), np.float32("nan"), np.float64("inf"), np.longdouble(1) / 3, np.int8(1),
+        np.uint64(2**64 - 1), np.bool_(True), np.complex128(1), np.str_("1"), np.datetime64("2026-01-01"),
+        np.array(1), np.array([1, 2]), np.array([[1, 2, 3]]), np.array([]), np.nan, pd.NA, pd.NaT, pd.Timestamp(0),
+        pd.Series([1, 2, 3]), pd.Series({"size": 1, "score": 2}), pd.DataFrame({"size": [1]}), pd.Timedelta(1),
+    ]  # fmt: skip
+    return [*numbers, *texts, *others, *foreign]
+
+
+GOOD: dict[str, Any] = {
+    "notional": 1000, "leverage": 5, "tiers": FLAT_1_25, "side": 1, "size": 2, "entry_price": 100, "mark_price": 101,
+    "margin": 20, "maintenance": 5, "equity": 50, "long_size": 1, "long_entry": 100, "short_size": 2, "short_entry": 90,
+    "tick": "0.5", "oracle": 100, "basis_average": 0, "bid": 99, "ask": 101, "last": 100, "external": 100,
+    "rate": "0.0001", "book_average": 100, "max_leverage": 20, "levels": [(1, 1000)], "impact_bid": 99,
+    "impact_ask": 101, "quote_rate": 1, "base_rate": 0, "intervals": 3, "premium": "0.001",
+    "interval_hours": 8, "interest": "0.0001", "clamp": "0.0005",
+    "cap": "0.02", "bankruptcy_price": 80, "positions": [(1, 10, 3), (2, 10, 6)],
+}  # fmt: skip
+FORMULAS = [
+    found
+    for name, found in sorted(vars(margin).items())
+    if inspect.isfunction(found) and found.__module__ == margin.__name__ and not name.startswith("_")
+]
+
+
+def answers(call: Any) -> Any:
+    """Return the answer, after making sure that it is one; None where the input was refused."""
+    try:
+        answer = call()
+    except InputError as error:
+        return None if str(error) and error.field else pytest.fail(f"no field: {error}")
+    for part in answer if isinstance(answer, list) else [answer]:
+        numbers = part[1:] if isinstance(part, margin.Deleveraging) else part if isinstance(part, tuple) else [part]
+        for number in numbers:
+            assert not isinstance(number, float)
+            assert not (isinstance(number, D) and number.is_nan()), "an answer is never NaN"
+    return answer
+
+
+@pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.__name__)
+def test_junk_in_any_argument_is_refused_as_input_or_answered(formula: Any) -> None:
+    names = list(inspect.signature(formula).parameters)
+    good = {name: GOOD[name] for name in names}
+    assert formula(**good) is not None
+    for name in names:
+        for odd in junk():
+            answers(lambda odd=odd, name=name: formula(**{**good, name: odd}))
+            for shell in ([odd], [(odd, odd, odd)], [(0, odd, 40)], [(1, odd)], [{"size": 1, "score": odd}]):
+                if name in ("tiers", "levels", "positions"):
+                    answers(lambda shell=shell, name=name: formula(**{**good, name: shell}))
+
+
+@given(st.data(), st.sampled_from(FORMULAS))
+def test_junk_everywhere_is_refused_as_input_or_answered(data: st.DataObject, formula: Any) -> None:
+    numbers = st.one_of(
+        st.integers(),
+        st.floats(),
+        st.decimals(),
+        st.fractions(),
+        st.text(max_size=5),
+        st.decimals("0.01", "1e9", places=2),
+    )
+    plain = st.one_of(numbers, st.none(), st.booleans(), st.binary(max_size=3))
+    row = st.one_of(plain, st.tuples(plain, plain, plain), st.lists(plain, max_size=3))
+    row |= st.dictionaries(st.sampled_from(["floor", "mmr", "size", "score", "side", "margin", "entry_price"]), plain)
+    names = list(inspect.signature(formula).parameters)
+    answers(
+        lambda: formula(**{name: data.draw(st.just(GOOD[name]) | plain | st.lists(row, max_size=3)) for name in names})
+    )
+
+
+def test_numbers_of_other_libraries_are_taken_for_what_they_print_as() -> None:
+    import numpy as np
+    import pandas as pd
+
+    assert margin.initial_margin(np.float32(0.1), 1) == D("0.1")
+    assert margin.initial_margin(Fraction(1, 8), 1) == D("0.125")
+    with pytest.raises(InputError, match=r"has no finite decimal; give a Decimal such as 0\.3333") as caught:
+        margin.initial_margin(Fraction(1, 3), 1)  # type: ignore[arg-type]
+    assert margin.initial_margin(caught.value.nearest[0], 1)
+    gaps: Sequence[Any] = (None, float("nan"), D("NaN"), np.float32("nan"), pd.NA)
+    for gap in gaps:
+        assert margin.mark_price(100, gap, gap, gap, np.float32(102), gap, gap) == 101
+    with pytest.raises(InputError, match=r"bid is Decimal\('sNaN'\); it must be a finite number"):
+        margin.mark_price(100, 0, D("sNaN"), 1, 1)
+
+
+def test_a_written_tier_is_read_like_any_row() -> None:
+    for ratio in ("0.0125", 0.0125, D("0.0125")):
+        assert margin.maintenance_margin(1000, [margin.Tier(0, ratio, 40)]) == D("12.5")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"tiers\[0\].mmr is 2; it must be at least 0 and below 1"):
+        margin.maintenance_margin(1000, [margin.Tier(D(0), D(2), None)])
+
+
+def test_positions_may_be_rows_of_a_frame() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"account": ["a", "b"], "size": [10.0, 20.0], "score": [1.5, float("inf")]})
+    steps = margin.adl_order((row for _, row in frame.iterrows()), 25)
+    assert [(step.account, step.quantity) for step in steps] == [("b", 20), ("a", 5)]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: margin.maintenance_margin(5, None), "tiers is None; it must be a list of rows"),
+        (lambda: margin.maintenance_margin(5, 5), "tiers is 5; it must be a list of rows"),
+        (
+            lambda: margin.adl_order([(10, 3)], 20),
+            r"positions\[0\] is \(10, 3\); a position is \(account, size, score\)",
+        ),
+        (lambda: margin.adl_order([(1, 10, D("NaN"))], 20), r"positions\[0\].score is Decimal\('NaN'\); it must be"),
+        (lambda: margin.adl_order([(1, 10, 3)], 20, side="x"), "side is 'x'"),
+        (lambda: margin.impact_price([5], 5), r"levels\[0\] is 5; a level is \(price, quantity\)"),
+        (lambda: margin.impact_price([(1, "x")], 5), r"levels\[0\].quantity is 'x'; it must be a number"),
+        (lambda: margin.initial_margin("1e400", 5), "must lie between 1e-300 and 1e300"),
+        (lambda: margin.initial_margin(10**5000, 5), "notional is of type int; other than 0 it must lie between"),
+        (lambda: margin.liquidation_price("BUY", 1, 1, 1, FLAT_1_25), r"side is 'BUY'; it must be \+1 \(long\)"),
+    ],
+)
+def test_junk_is_refused_in_words(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()

@@ -1,7 +1,8 @@
 """Formulas of margin, liquidation, bankruptcy, funding, mark price and auto-deleveraging; pure and exact.
 
-Every function takes and returns `Decimal`. Numbers may be given as `Decimal`, `int` or `str`; a `float` is taken as the
-text it prints as, and refused when that text has more than 15 digits, because then nobody wrote it (0.1 + 0.2).
+Every function takes and returns `Decimal`. Numbers may be given as `Decimal`, `int` or `str`; a `float` (NumPy's too)
+is taken as the text it prints as, and refused when that text has more than 15 digits, because then nobody wrote it
+(0.1 + 0.2); a fraction is taken where it has a finite decimal. Other than 0, a number lies between 1e-300 and 1e300.
 Sides are +1 (long) and −1 (short); sizes and prices are positive; results carry 28 significant digits and are
 not rounded to ticks or cents.
 
@@ -10,14 +11,16 @@ counts, maintenance margin ratio ("0.0125" is 1.25 %), highest leverage. Rows ma
 names, the `tiers` of a Product, or rows of product-meta (minimumValue, maintainMarginRatio, maxLeverage). Where `mmr`
 is None it is half of the initial margin at the highest leverage, ½ / max_leverage.
 
-Wrong input raises `toolkit.errors.InputError`, which names the argument. Source: the venue's published margin,
-funding and mark price rules (docs/assumptions.md lists what is our own decision).
+Wrong input raises `toolkit.errors.InputError`, which names the argument, and never anything else. Source: the venue's
+published margin, funding and mark price rules (docs/assumptions.md lists what is our own decision).
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import math
+import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
@@ -41,6 +44,8 @@ IMPACT_MARGIN = Decimal(200)
 _CONTEXT = Context(prec=50)
 _ANSWER = Context(prec=28)
 _FLOAT_DIGITS = 15
+_MAGNITUDE = 300
+"""Powers of ten between which numbers lie: no product of a few of them overflows, and none is slow."""
 _ZERO = Decimal(0)
 _INFINITY = Decimal("Infinity")
 _P = ParamSpec("_P")
@@ -95,7 +100,7 @@ def maintenance_margin(notional: Number, tiers: Iterable[Any]) -> Decimal:
     >>> maintenance_margin(200_000_000, [(0, "0.0125", 40), (150_000_000, "0.025", 20)])
     Decimal('3125000.0000')
     """
-    rows = read_tiers(tiers)
+    rows = _read_tiers(tiers)
     value = _amount(notional, "notional")
     index = _tier_index(value, rows)
     return value * rows[index].mmr - _deductions(rows)[index]
@@ -107,13 +112,13 @@ def deductions(tiers: Iterable[Any]) -> list[Decimal]:
 
     With them the maintenance margin has no jump where a tier begins.
     """
-    return _deductions(read_tiers(tiers))
+    return _deductions(_read_tiers(tiers))
 
 
 @_exact
 def tier_of(notional: Number, tiers: Iterable[Any]) -> Tier:
     """Return the tier of a notional in USDC. A notional exactly at a floor still belongs to the tier below."""
-    rows = read_tiers(tiers)
+    rows = _read_tiers(tiers)
     return rows[_tier_index(_amount(notional, "notional"), rows)]
 
 
@@ -158,7 +163,7 @@ def liquidation_price(
     """
     sign = _side(side)
     legs = [_leg(sign, _amount(size, "size"), _amount(entry_price, "entry_price"))]
-    crossings = _crossings(legs, Fraction(_decimal(margin, "margin")), read_tiers(tiers))
+    crossings = _crossings(legs, Fraction(_decimal(margin, "margin")), _read_tiers(tiers))
     return _from_fraction(crossings[0]) if crossings else None
 
 
@@ -183,7 +188,7 @@ def liquidation_price_hedged(
         _leg(1, long_q, _amount(long_entry, "long_entry")),
         _leg(-1, short_q, _amount(short_entry, "short_entry")),
     ]
-    crossings = _crossings(legs, Fraction(_decimal(margin, "margin")), read_tiers(tiers))
+    crossings = _crossings(legs, Fraction(_decimal(margin, "margin")), _read_tiers(tiers))
     if not crossings:
         return None
     return _from_fraction(crossings[0] if long_q > short_q else crossings[-1])
@@ -263,8 +268,12 @@ def impact_price(levels: Iterable[Sequence[Any]], notional: Number) -> Decimal |
     """
     left = target = _positive(notional, "notional")
     quantity = _ZERO
-    for level in levels:
-        price, depth = _positive(level[0], "price"), _amount(level[1], "quantity")
+    for place, level in enumerate(_rows(levels, "levels", "levels (price, quantity)")):
+        try:
+            at, held = level[0], level[1]
+        except (LookupError, TypeError):
+            raise _not_a(level, f"levels[{place}]", "a level is (price, quantity)") from None
+        price, depth = _positive(at, f"levels[{place}].price"), _amount(held, f"levels[{place}].quantity")
         if price * depth >= left:
             return target / (quantity + left / price)
         left -= price * depth
@@ -378,7 +387,9 @@ def adl_order(
     >>> [tuple(map(int, step)) for step in adl_order([(1, 10, 3), (2, 10, 6), (3, 20, 1), (5, 20, 5)], 20)]
     [(2, 10, 6), (5, 10, 5)]
     """
-    ranked = [_adl_candidate(place, row, mark_price, side) for place, row in enumerate(positions)]
+    liquidated = None if side is None else _side(side)
+    rows = enumerate(_rows(positions, "positions", "positions (account, size, score)"))
+    ranked = [_adl_candidate(place, row, mark_price, liquidated) for place, row in rows]
     queue = sorted((row for row in ranked if row is not None), key=lambda row: row.score, reverse=True)
     if size is None:
         return queue
@@ -394,9 +405,15 @@ def adl_order(
 # ------------------------------------------------------------------------------------------------ reading input
 
 
+@_exact
 def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
     """Return margin table rows as `Tier`s; raises InputError unless floors grow from 0 and ratios lie in [0, 1)."""
-    rows = [_tier(row, f"tiers[{index}]") for index, row in enumerate(tiers)]
+    return _read_tiers(tiers)
+
+
+def _read_tiers(tiers: Iterable[Any]) -> list[Tier]:
+    given = _rows(tiers, "tiers", "rows (floor, mmr, max_leverage)")
+    rows = [_tier(row, f"tiers[{index}]") for index, row in enumerate(given)]
     if not rows:
         raise InputError("tiers is empty; it needs at least one row (floor, mmr, max_leverage)", field="tiers")
     if rows[0].floor != 0:
@@ -413,9 +430,31 @@ def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
     return rows
 
 
+def _rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
+    """Return what can be gone through; the words of a text and the keys of a mapping are no rows."""
+    if not isinstance(value, str | bytes | Mapping):
+        try:
+            found: Iterable[Any] = iter(value)
+            return found
+        except TypeError:
+            pass
+    raise _not_a(value, field, f"it must be a list of {wanted}")
+
+
+def _not_a(value: Any, field: str, wanted: str) -> InputError:
+    return InputError(f"{field} is {_shown(value)}; {wanted}", field=field, value=value)
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a message shows it, shortened."""
+    try:
+        text = repr(value)
+    except Exception:  # somebody else's object, or a whole number of thousands of digits
+        return f"of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
 def _tier(row: Any, field: str) -> Tier:
-    if isinstance(row, Tier):
-        return row
     floor, mmr, leverage = _tier_fields(row, field)
     top = None if leverage is None else _positive(leverage, f"{field}.max_leverage")
     if mmr is None and top is None:
@@ -440,7 +479,7 @@ def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
         if ratio is None:
             ratio = getattr(row, "maintenance_rate", None)
         return row.floor, ratio, getattr(row, "max_leverage", None)
-    raise InputError(f"{field} is {row!r}; a tier is (floor, mmr, max_leverage)", field=field, value=row)
+    raise _not_a(row, field, "a tier is (floor, mmr, max_leverage)")
 
 
 def _tier_index(notional: Decimal, rows: Sequence[Tier]) -> int:
@@ -458,10 +497,10 @@ def _deductions(rows: Sequence[Tier]) -> list[Decimal]:
 
 
 def _adl_candidate(place: int, row: Any, mark: Number | None, liquidated: int | None) -> Deleveraging | None:
-    get = _reader(row)
     field = f"positions[{place}]"
+    get = _reader(row, field)
     quantity, own_side = _amount(get("size"), f"{field}.size"), get("side")
-    if quantity == 0 or (liquidated is not None and own_side is not None and _side(own_side) == _side(liquidated)):
+    if quantity == 0 or (liquidated is not None and own_side is not None and _side(own_side) == liquidated):
         return None
     score = get("score")
     if score is None:
@@ -472,15 +511,22 @@ def _adl_candidate(place: int, row: Any, mark: Number | None, liquidated: int | 
             bankrupt = bankruptcy_price(own_side, quantity, entry, get("margin"))
         score = adl_score(own_side, quantity, entry, mark, bankrupt)
     account = get("account")
-    value = score if isinstance(score, Decimal) else _decimal(score, f"{field}.score")
+    # a score may be infinite: that of a position at or beyond its bankruptcy price
+    endless = score.is_infinite() if isinstance(score, Decimal) else isinstance(score, float) and math.isinf(score)
+    value = Decimal(score) if endless else _decimal(score, f"{field}.score")
     return Deleveraging(place if account is None else account, quantity, value)
 
 
-def _reader(row: Any) -> Callable[[str], Any]:
-    if isinstance(row, Mapping):
-        return row.get
+def _reader(row: Any, field: str) -> Callable[[str], Any]:
     if isinstance(row, tuple | list) and not hasattr(row, "size"):
+        if len(row) != 3:
+            raise _not_a(row, field, "a position is (account, size, score), or has size and score by name")
         return dict(zip(("account", "size", "score"), row, strict=True)).get
+    if isinstance(row, Mapping) or (hasattr(row, "keys") and callable(getattr(row, "get", None))):
+        found: Callable[[str], Any] = row.get  # a row of a frame too
+        return found
+    if not hasattr(row, "size"):
+        raise _not_a(row, field, "a position is (account, size, score), or has size and score by name")
     return lambda name: getattr(row, name, None)
 
 
@@ -536,9 +582,18 @@ def _clamp(value: Decimal, reach: Decimal) -> Decimal:
 
 
 def _side(value: Any) -> int:
-    if not isinstance(value, bool) and value in (1, -1):
-        return int(value)
-    raise InputError(f"side is {value!r}; it must be +1 (long) or -1 (short)", field="side", value=value)
+    number: Any = value if isinstance(value, numbers.Real | Decimal) else None
+    if isinstance(value, bool) or (isinstance(value, Decimal) and value.is_nan()):
+        number = None  # a signalling NaN can't even be compared
+    if number in (1, -1):
+        return int(number)
+    nearest = {"BUY": ("1",), "LONG": ("1",), "SELL": ("-1",), "SHORT": ("-1",)}
+    raise InputError(
+        f"side is {_shown(value)}; it must be +1 (long) or -1 (short)",
+        field="side",
+        value=value,
+        nearest=nearest.get(value.upper() if isinstance(value, str) else "", ("1", "-1")),
+    )
 
 
 def _price(value: Number | None, field: str) -> Decimal | None:
@@ -546,7 +601,11 @@ def _price(value: Number | None, field: str) -> Decimal | None:
 
 
 def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float | Decimal) and value != value)
+    if value is None or isinstance(value, Decimal):
+        return value is None or value.is_qnan()
+    if isinstance(value, numbers.Real):
+        return bool(value != value)
+    return type(value).__name__ == "NAType"  # pandas.NA, without importing pandas
 
 
 def _positive(value: Any, field: str) -> Decimal:
@@ -567,35 +626,67 @@ def _decimal(value: Any, field: str) -> Decimal:
     if isinstance(value, Decimal):
         number = value
     elif isinstance(value, bool) or value is None:
-        raise InputError(f"{field} is {value!r}; it must be a number", field=field, value=value)
+        raise _no_number(value, field)
     elif isinstance(value, int):
-        return Decimal(value)
+        number = Decimal(value)
     elif isinstance(value, float):
-        number = _from_float(value, field)
+        number = _from_float(float.__repr__(value), value, field)
     elif isinstance(value, str):
         try:
             number = Decimal(value)
         except InvalidOperation:
-            raise InputError(f"{field} is {value!r}; it must be a number", field=field, value=value) from None
+            raise _no_number(value, field) from None
     else:
-        try:
-            return Decimal(operator.index(value))
-        except TypeError:
-            raise InputError(f"{field} is {value!r}; it must be a number", field=field, value=value) from None
+        number = _from_other(value, field)
     if not number.is_finite():
-        raise InputError(f"{field} is {value!r}; it must be a finite number", field=field, value=value)
+        raise _not_a(value, field, "it must be a finite number")
+    if not -_MAGNITUDE <= number.adjusted() < _MAGNITUDE:
+        if number:
+            raise _not_a(value, field, f"other than 0 it must lie between 1e-{_MAGNITUDE} and 1e{_MAGNITUDE}")
+        return _ZERO
     return number
 
 
-def _from_float(value: float, field: str) -> Decimal:
-    text = float.__repr__(value)
+def _no_number(value: Any, field: str) -> InputError:
+    return _not_a(value, field, "it must be a number")
+
+
+def _from_float(text: str, value: Any, field: str) -> Decimal:
     number = Decimal(text)
     if number.is_finite() and len(number.normalize().as_tuple().digits) > _FLOAT_DIGITS:
+        near = format(number, ".12g")
         raise InputError(
             f"{field} is the float {text}, which has more than {_FLOAT_DIGITS} digits; "
-            f"give a Decimal or a text such as {str(round(value, 6))!r}",
+            f"give a Decimal or a text such as {near!r}",
             field=field,
             value=value,
-            nearest=(str(round(value, 6)),),
+            nearest=(near,),
+        )
+    return number
+
+
+def _from_other(value: Any, field: str) -> Decimal:
+    """Read numbers of other libraries: whole ones, fractions, and floats that are none of Python's."""
+    whole = isinstance(value, numbers.Integral)
+    try:
+        if isinstance(value, numbers.Rational) and not whole:
+            return _from_ratio(value, field)
+        if isinstance(value, numbers.Real) and not whole:
+            return _from_float(str(value), value, field)
+        return Decimal(operator.index(value))
+    except (TypeError, ArithmeticError):
+        raise _no_number(value, field) from None
+
+
+def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
+    with localcontext(_CONTEXT):
+        number = Decimal(value.numerator) / Decimal(value.denominator)
+    if Fraction(number) != value:
+        near = str(_ANSWER.plus(number))
+        raise InputError(
+            f"{field} is the fraction {_shown(value)}, which has no finite decimal; give a Decimal such as {near}",
+            field=field,
+            value=value,
+            nearest=(near,),
         )
     return number
