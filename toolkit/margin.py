@@ -667,13 +667,14 @@ def _from_float(text: str, value: Any, field: str) -> Decimal:
 
 def _from_other(value: Any, field: str) -> Decimal:
     """Read numbers of other libraries: whole ones, fractions, and floats that are none of Python's."""
-    whole = isinstance(value, numbers.Integral)
+    whole: bool = isinstance(value, numbers.Integral)
     try:
         if isinstance(value, numbers.Rational) and not whole:
             return _from_ratio(value, field)
         if isinstance(value, numbers.Real) and not whole:
             return _from_float(str(value), value, field)
-        return Decimal(operator.index(value))
+        index: int = operator.index(value)
+        return Decimal(index)
     except (TypeError, ArithmeticError):
         raise _no_number(value, field) from None
 
