@@ -49,8 +49,10 @@ def check_margins(core: Core) -> None:
                 assert position.assigned == 0, f"{address} has margin on a position that is not isolated or not open"
             elif risk.isolated(core, position).unhealthy:
                 groups.add(f"{address}:{code}")
+        figures = risk.cross(core, account)
+        assert risk.available(core, account) == figures.equity - figures.initial, address
         cross = [p for p in account.positions.values() if p.mode != ISOLATED and (p.long.size or p.short.size)]
-        if cross and risk.cross(core, account).unhealthy:
+        if cross and figures.unhealthy:
             groups.add(f"{address}:0")
         if not cross:
             assert account.balance >= 0, f"{address} is flat on cross and owes {-account.balance}"

@@ -210,6 +210,8 @@ def trim(core: Core, account: Account, position: Position, side: int) -> None:
 def drop_uncovered(core: Core, account: Account, position: Position, side: int) -> None:
     """Cut the resting orders of `side` that would have closed what is gone of a position and would open one now, last
     placed first, as far as equity does not cover the initial margin that they need for it."""
+    if risk.available(core, account) >= 0:
+        return
     leg = position.short if side > 0 else position.long
     for order in reversed(list(account.orders.values())):
         excess = (position.buy_quantity if side > 0 else position.sell_quantity) - leg.size

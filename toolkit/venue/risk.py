@@ -190,8 +190,8 @@ def wallet(core: Core, account: Account) -> Wallet:
 
 def available(core: Core, account: Account) -> int:
     """Return what new positions and orders may use: balance + cross PnL − initial margin of positions and orders."""
-    figures = cross(core, account)
-    return figures.equity - figures.initial
+    equity, initial = _after(core, account, None, 0, 0)
+    return equity - initial
 
 
 def withdrawable(core: Core, account: Account) -> int:
@@ -316,7 +316,7 @@ def _fills(core: Core, account: Account, position: Position, side: int, quantity
     return met
 
 
-def _after(core: Core, account: Account, own: Position, buys: int, sells: int) -> tuple[int, int]:
+def _after(core: Core, account: Account, own: Position | None, buys: int, sells: int) -> tuple[int, int]:
     """Return cross equity and initial margin as `cross` does, with so much more value in opening orders of `own`."""
     equity, initial = account.balance, 0
     hedge = account.position_mode == HEDGE
