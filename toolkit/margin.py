@@ -667,21 +667,20 @@ def _from_float(text: str, value: Any, field: str) -> Decimal:
 
 def _from_other(value: Any, field: str) -> Decimal:
     """Read numbers of other libraries: whole ones, fractions, and floats that are none of Python's."""
-    whole: bool = isinstance(value, numbers.Integral)
+    whole = isinstance(value, numbers.Integral)
     try:
         if isinstance(value, numbers.Rational) and not whole:
             return _from_ratio(value, field)
         if isinstance(value, numbers.Real) and not whole:
             return _from_float(str(value), value, field)
-        index: int = operator.index(value)
-        return Decimal(index)
+        return Decimal(operator.index(value))
     except (TypeError, ArithmeticError):
         raise _no_number(value, field) from None
 
 
 def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
     with localcontext(_CONTEXT):
-        number = Decimal(value.numerator) / Decimal(value.denominator)
+        number = Decimal(int(value.numerator)) / Decimal(int(value.denominator))
     if Fraction(number) != value:
         near = str(_ANSWER.plus(number))
         raise InputError(
