@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 from tests.venue.play import Play
 from toolkit import report
 from toolkit.errors import InputError
+from toolkit.venue import curves, samples
+from toolkit.venue.core import Core
 
 HOUR = 3_600_000
 
@@ -33,12 +40,13 @@ def play() -> Play:
 def test_the_frames_hold_the_day(play: Play) -> None:
     frames = report.account_frames(play.core, play.address("ann"))
     equity, fills, funding = frames["equity"], frames["fills"], frames["funding"]
-    assert equity.index[0] == pd.Timestamp("2026-01-01T00:01", tz="UTC")
-    assert len(equity) == 302, "a sample a minute, one when the liquidation began and one when it ended"
-    assert equity["ratio"].iloc[-2] > 1
-    assert equity["equity"].iloc[0] == pytest.approx(3_164)
-    assert equity["ratio"].iloc[0] == pytest.approx(750 / 3_164, rel=1e-6)
-    assert equity["ratio"].iloc[-1] == 0
+    assert list(equity.index[:2]) == [pd.Timestamp(text, tz="UTC") for text in ("2026-01-01", "2026-01-01T00:01")]
+    assert equity.index[-1] == pd.Timestamp("2026-01-01T07:00", tz="UTC"), "now"
+    assert len(equity) == 304, "begin, a sample a minute, one when the liquidation began, its end, and now"
+    assert equity["ratio"].iloc[-3] > 1
+    assert list(equity["equity"].iloc[:2]) == pytest.approx([3_200, 3_164])
+    assert equity["ratio"].iloc[1] == pytest.approx(750 / 3_164, rel=1e-6)
+    assert equity["ratio"].iloc[-1] == equity["ratio"].iloc[-2] == equity["ratio"].iloc[0] == 0
     assert list(fills["side"]) == ["BUY", "SELL", "SELL"]
     assert list(fills["kind"]) == ["", "LIQUIDATION", "LIQUIDATION"]
     assert fills["value"].iloc[0] == 60_000
@@ -78,3 +86,148 @@ def test_unknown_accounts_and_far_sessions_are_refused_in_words(play: Play) -> N
         report.account_day(play.core, "0x12")
     with pytest.raises(InputError, match="needs the local venue in this process"):
         report.account_day(type("Far", (), {"venue": None})(), "0x12")  # type: ignore[arg-type]
+
+
+# the equity of a day
+
+
+DAY = 86_400_000
+
+
+def words(core: Core, address: str, day: str | None = None) -> list[str]:
+    figure = report.account_day(core, address, day=day)
+    texts = [found.get_text() for found in figure.findobj(Text) if isinstance(found, Text)]
+    plt.close(figure)
+    return texts
+
+
+def quoted() -> Play:
+    """Bob buys at 62,400 and sells at 62,500, as much as anybody wants; ann has 10,000 USDC."""
+    play = Play()
+    play.oracle(62_450)
+    play.fund(10_000_000, "bob")
+    play.fund(10_000, "ann")
+    play.placed("bob", "BUY", "10", 62_400)
+    play.placed("bob", "SELL", "10", 62_500)
+    return play
+
+
+@pytest.mark.parametrize(("before", "held"), [(10_000, 90_000), (70_000, 20_000), (60_000, 60_000), (0, 0)])
+def test_equity_goes_from_the_first_money_to_now_also_between_samples(before: int, held: int) -> None:
+    play = quoted()
+    play.advance(before)
+    play.placed("ann", "BUY", "1", 62_500, timeInForce="IOC")
+    play.advance(held)
+    play.placed("ann", "SELL", "1", 62_400, timeInForce="IOC")
+    play.advance(10_000)
+    equity = report.account_frames(play.core, play.address("ann"))["equity"]
+    now = pd.Timestamp(play.now, unit="ms", tz="UTC")
+    assert (equity.index[0], equity.index[-1]) == (pd.Timestamp("2026-01-01", tz="UTC"), now)
+    assert list(equity["equity"].iloc[[0, -1]]) == pytest.approx([10_000, play.balance("ann") / 1e6])
+    assert equity["equity"].iloc[-1] < 9_900
+    assert f"{play.balance('ann') / 1e6:,.2f}  ({play.balance('ann') / 1e6 - 10_000:,.2f})" in words(
+        play.core, play.address("ann")
+    )
+
+
+def test_an_account_that_only_holds_cash_has_a_day_and_deposits_are_no_gain() -> None:
+    play = quoted()
+    play.advance(3 * HOUR)
+    play.fund("50", "ann")
+    play.advance(HOUR)
+    equity = report.account_frames(play.core, play.address("ann"))["equity"]
+    assert list(equity["equity"]) == [10_000, 10_000, 10_050, 10_050]
+    assert list(equity["deposits"]) == [0, 0, 50, 50]
+    assert [time.hour for time in equity.index] == [0, 3, 3, 4]
+    assert "10,050.00  (+0.00, and 50.00 deposited)" in words(play.core, play.address("ann"))
+    withdraw(play, "150")
+    assert "9,900.00  (+0.00, and 100.00 withdrawn)" in words(play.core, play.address("ann"))
+    assert len(report.account_frames(play.core, play.address("ann"), day="2025-12-31")["equity"]) == 0
+    assert len(report.account_frames(play.core, play.address("ann"), day="2026-01-02")["equity"]) == 0
+
+
+def test_days_follow_each_other_without_a_gap_with_and_without_positions() -> None:
+    play = quoted()
+    play.advance(20 * HOUR)
+    play.placed("ann", "BUY", "1", 62_500, timeInForce="IOC")
+    play.oracle(62_600)
+    play.advance(DAY)
+    play.placed("ann", "SELL", "1", 62_400, timeInForce="IOC")
+    play.advance(2 * DAY)
+    play.fund("5", "ann")
+    days = [
+        report.account_frames(play.core, play.address("ann"), day=f"2026-01-0{day}")["equity"] for day in range(1, 5)
+    ]
+    for one, following in itertools.pairwise(days):
+        assert one.index[-1] == following.index[0] == following.index[0].normalize()
+        assert one["equity"].iloc[-1] == following["equity"].iloc[0]
+    assert days[1]["ratio"].iloc[0] > 0, "a position was held at midnight"
+    assert len(days[2]) == 2, "nothing happened, and it was there"
+    changes = [day["equity"].iloc[-1] - day["equity"].iloc[0] - day["deposits"].iloc[-1] for day in days]
+    assert sum(changes) == pytest.approx(play.balance("ann") / 1e6 - 10_005)
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("wait"), st.sampled_from([0, 0, 1, 7_000, 60_000, 61_000, HOUR, 11 * HOUR])),
+    st.tuples(st.sampled_from(["BUY", "SELL"]), st.sampled_from(["0.1", "0.25"])),
+    st.tuples(
+        st.sampled_from(["BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE", "fund", "withdraw", "isolated", "close"]), st.just("5")
+    ),
+    st.tuples(st.just("oracle"), st.sampled_from([62_420, 62_450, 62_480])),
+)
+
+
+@settings(max_examples=30)
+@given(hedge=st.booleans(), steps=st.lists(STEPS, max_size=30))
+def test_the_curve_is_true_wherever_it_can_be(hedge: bool, steps: list[tuple[str, Any]]) -> None:
+    play = quoted()
+    if hedge:
+        play.hedge("ann")
+    ann, address = play.account("ann"), play.address("ann")
+    truth: dict[int, tuple[int, bool]] = {}
+    brought = 10_000_000_000
+    for kind, amount in [*steps, ("wait", 1)]:
+        cash = ann.balance
+        if kind == "wait":
+            play.advance(amount)
+        elif kind == "oracle":
+            play.oracle(amount)
+        elif kind == "fund":
+            play.fund(amount, "ann")
+            brought += ann.balance - cash
+        elif kind == "withdraw":
+            withdraw(play, amount)
+            brought += ann.balance - cash
+        elif kind == "isolated":
+            play.isolated("ann")
+        elif kind == "close":
+            for leg, side in (("long", "SELL"), ("short", "BUY")):
+                size = getattr(ann.positions[1], leg).size if 1 in ann.positions else 0
+                if size:
+                    trade(play, side + "_CLOSE_HEDGE" * hedge, f"{size / 1000}")
+        else:
+            trade(play, kind, "0.1" if amount == "5" else amount)
+        flat = not any(position.long.size or position.short.size for position in ann.positions.values())
+        truth[play.now] = (samples.point(play.core, ann).equity, flat)
+    start, last = play.core.state.genesis_time, play.now + 1
+    points = curves.curve(play.core, ann, start, last)
+    assert [point.time for point in points] == sorted(point.time for point in points)
+    assert (points[0].time, points[0].equity) == (start, points[0].brought), "it begins with what was brought"
+    assert (points[-1].equity, points[-1].time, points[-1].brought) == (truth[play.now][0], play.now, brought)
+    for time, (equity, flat) in truth.items():
+        if flat:
+            assert [point.equity for point in points if point.time <= time][-1] == equity
+    for midnight in range(start + DAY, last, DAY):
+        one, other = curves.curve(play.core, ann, start, midnight), curves.curve(play.core, ann, midnight, last)
+        assert one[-1] == other[0]
+        assert one[-1].time == midnight
+    assert len(report.account_frames(play.core, address)["equity"]) >= 1
+
+
+def trade(play: Play, side: str, quantity: str) -> None:
+    price = 62_500 if side.startswith("BUY") else 62_400
+    play.order("ann", side, quantity, price, timeInForce="IOC")
+
+
+def withdraw(play: Play, amount: str) -> None:
+    play.act("ann", type="withdraw", destination=play.address("bob"), amount=amount)

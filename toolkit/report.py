@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .venue.local import LocalVenue
 
 DAY = 86_400_000
+_SECONDS = 600_000
+"""Spans of at most so many ms show seconds on the axis."""
 _MICRO = 1_000_000
 _RATE = 100_000_000
 _SYSTEM = {50: "ADL", 51: "LIQUIDATION"}
@@ -31,7 +33,11 @@ def account_frames(
 ) -> dict[str, pd.DataFrame]:
     """Return what `account_day` draws, as frames by name, each indexed by `time` (UTC).
 
-    `equity`: equity, balance (USDC), ratio (margin ratio, 1.0 is liquidation), every minute with a position open.
+    `equity`: equity, balance (USDC), ratio (margin ratio, 1.0 is liquidation; 0 while nothing is held), deposits (those
+    of this frame so far less withdrawals, moves to and from vaults included, USDC). It goes from the start of the day,
+    or the account's first money, to now, or the end of the day: every minute with a position open, and every change of
+    the balance while there is none (where that jumps, two rows have one time). So last less first is the day's change,
+    and that less `deposits` what was won or lost.
     `fills`: symbol, side (BUY, SELL), price, quantity, value, pnl, fee (USDC), kind ("", LIQUIDATION, ADL).
     `funding`: symbol, rate, amount (USDC, negative = paid).
 
@@ -58,6 +64,7 @@ def account_day(
 ) -> Figure:
     """Draw a day of an account: equity, margin ratio, fills by product, funding. Returns the Figure.
 
+    Above the equity stand its last value and what was won or lost, without what was deposited or withdrawn.
     Arguments and errors as in `account_frames`; `theme` as in `plots`.
     """
     frames = account_frames(source, account, day=day)
@@ -72,7 +79,7 @@ def account_day(
         _draw_fills(panels[2], frames["fills"], colours)
         days = _set_time(panels[3], frames, start, min(end, core.state.time))
         _draw_funding(panels[3], frames["funding"], colours, days * 0.013)
-        _clock(panels[3])
+        _clock(panels[3], days)
         address = _address(source, account, core)
         figure.suptitle(
             f"{address[:6]}…{address[-4:]} · {_moment(start):%A %d %B %Y}",
@@ -125,12 +132,20 @@ def _frame(rows: list[tuple[Any, ...]], columns: dict[str, str]) -> pd.DataFrame
 
 
 def _equity(core: Core, address: str, start: int, end: int) -> pd.DataFrame:
+    from .venue.curves import curve
+
+    points = curve(core, core.state.accounts[address], start, end)
     rows = [
-        (point.time, point.equity / _MICRO, point.balance / _MICRO, point.ratio / _RATE)
-        for point in core.state.history.equity.get(address, ())
-        if start <= point.time < end
+        (
+            point.time,
+            point.equity / _MICRO,
+            point.balance / _MICRO,
+            point.ratio / _RATE,
+            (point.brought - points[0].brought) / _MICRO,
+        )
+        for point in points
     ]
-    return _frame(rows, {"equity": "float64", "balance": "float64", "ratio": "float64"})
+    return _frame(rows, dict.fromkeys(("equity", "balance", "ratio", "deposits"), "float64"))
 
 
 def _fills(core: Core, address: str, start: int, end: int) -> pd.DataFrame:
@@ -168,8 +183,13 @@ def _draw_equity(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
     ax.plot(frame.index, values, color=colours.lines[0], linewidth=1.8, label="equity")
     ax.fill_between(frame.index, values, frame["balance"], color=colours.lines[0], alpha=0.12, linewidth=0)
     plots._plain_numbers(ax.yaxis)
-    change = values.iloc[-1] - values.iloc[0]
-    _total(ax, f"{values.iloc[-1]:,.2f}  ({change:+,.2f})", colours.up if change >= 0 else colours.down)
+    brought = frame["deposits"].iloc[-1]
+    change = values.iloc[-1] - values.iloc[0] - brought
+    if abs(change) < 0.005:
+        change = 0.0
+    moved = f", and {abs(brought):,.2f} {'deposited' if brought > 0 else 'withdrawn'}" if brought else ""
+    words = f"{values.iloc[-1]:,.2f}  ({change:+,.2f}{moved})"
+    _total(ax, words, colours.up if change > 0 else colours.down if change < 0 else colours.faint)
     _legend(ax, colours, at=(0.085, 0.985))
 
 
@@ -204,6 +224,8 @@ def _draw_ratio(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
     ax.plot(frame.index, ratio, color=colours.lines[2], linewidth=1.5, drawstyle="steps-post")
     ax.set_ylim(0, max(122, float(ratio.max()) * 1.05))
     highest = float(frame["ratio"].max() * 100)
+    if not highest:  # nothing held, or never for so long that it was sampled
+        return
     words = f"highest {highest:,.1f} %" if highest < 1_000 else "no equity left"
     _total(ax, words, colours.down if highest >= 95 else colours.faint)
 
@@ -264,7 +286,7 @@ def _set_time(ax: Axes, frames: dict[str, pd.DataFrame], start: int, end: int) -
     return float(right - left)
 
 
-def _clock(ax: Axes) -> None:
+def _clock(ax: Axes, days: float) -> None:
     import matplotlib.dates as dates
 
-    ax.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_formatter(dates.DateFormatter("%H:%M" if days * DAY > _SECONDS else "%H:%M:%S"))  # type: ignore[no-untyped-call]
