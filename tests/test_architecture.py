@@ -16,7 +16,8 @@ MAY_IMPORT = {
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
     "plots": set(),
-    "margin": {"errors"},
+    "margin": {"errors", "numerals"},
+    "numerals": {"errors"},
     "checks": {"errors", "products"},
     "products": {"errors"},
 }

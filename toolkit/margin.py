@@ -20,14 +20,22 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import numbers
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from .errors import InputError
+from .numerals import (
+    is_missing,
+    not_a,
+    read_amount,
+    read_decimal,
+    read_positive,
+    read_price,
+    read_rows,
+    read_side,
+)
 
 Number = Decimal | int | str | float
 """What every argument may be; see the module's first lines for floats."""
@@ -43,9 +51,6 @@ IMPACT_MARGIN = Decimal(200)
 
 _CONTEXT = Context(prec=50)
 _ANSWER = Context(prec=28)
-_FLOAT_DIGITS = 15
-_MAGNITUDE = 300
-"""Powers of ten between which numbers lie: no product of a few of them overflows, and none is slow."""
 _ZERO = Decimal(0)
 _INFINITY = Decimal("Infinity")
 _P = ParamSpec("_P")
@@ -90,7 +95,7 @@ def initial_margin(notional: Number, leverage: Number) -> Decimal:
     >>> initial_margin(100_000, 20)
     Decimal('5000')
     """
-    return _amount(notional, "notional") / _positive(leverage, "leverage")
+    return read_amount(notional, "notional") / read_positive(leverage, "leverage")
 
 
 @_exact
@@ -101,7 +106,7 @@ def maintenance_margin(notional: Number, tiers: Iterable[Any]) -> Decimal:
     Decimal('3125000.0000')
     """
     rows = _read_tiers(tiers)
-    value = _amount(notional, "notional")
+    value = read_amount(notional, "notional")
     index = _tier_index(value, rows)
     return value * rows[index].mmr - _deductions(rows)[index]
 
@@ -119,14 +124,18 @@ def deductions(tiers: Iterable[Any]) -> list[Decimal]:
 def tier_of(notional: Number, tiers: Iterable[Any]) -> Tier:
     """Return the tier of a notional in USDC. A notional exactly at a floor still belongs to the tier below."""
     rows = _read_tiers(tiers)
-    return rows[_tier_index(_amount(notional, "notional"), rows)]
+    return rows[_tier_index(read_amount(notional, "notional"), rows)]
 
 
 @_exact
 def unrealized_pnl(side: int, size: Number, entry_price: Number, mark_price: Number) -> Decimal:
     """Return the profit (+) or loss (−) in USDC of a position at a mark price: s·q·(mark − entry)."""
-    sign = _side(side)
-    return sign * _amount(size, "size") * (_amount(mark_price, "mark_price") - _amount(entry_price, "entry_price"))
+    sign = read_side(side)
+    return (
+        sign
+        * read_amount(size, "size")
+        * (read_amount(mark_price, "mark_price") - read_amount(entry_price, "entry_price"))
+    )
 
 
 @_exact
@@ -135,7 +144,7 @@ def margin_ratio(maintenance: Number, equity: Number) -> Decimal:
 
     Without maintenance margin (no position) the ratio is 0; with some and no equity left it is Infinity.
     """
-    need, have = _amount(maintenance, "maintenance"), _decimal(equity, "equity")
+    need, have = read_amount(maintenance, "maintenance"), read_decimal(equity, "equity")
     if need == 0:
         return _ZERO
     return need / have if have > 0 else _INFINITY
@@ -161,9 +170,9 @@ def liquidation_price(
     >>> liquidation_price(+1, 1, 100_000, 5_000, [(0, "0.0125", 40)]).quantize(Decimal("0.01"))
     Decimal('96202.53')
     """
-    sign = _side(side)
-    legs = [_leg(sign, _amount(size, "size"), _amount(entry_price, "entry_price"))]
-    crossings = _crossings(legs, Fraction(_decimal(margin, "margin")), _read_tiers(tiers))
+    sign = read_side(side)
+    legs = [_leg(sign, read_amount(size, "size"), read_amount(entry_price, "entry_price"))]
+    crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), _read_tiers(tiers))
     return _from_fraction(crossings[0]) if crossings else None
 
 
@@ -183,12 +192,12 @@ def liquidation_price_hedged(
     it is the lower price for a net long, the upper one otherwise. None where no positive mark price does it. An entry
     price of a leg of size 0 is not looked at (it may be 0).
     """
-    long_q, short_q = _amount(long_size, "long_size"), _amount(short_size, "short_size")
+    long_q, short_q = read_amount(long_size, "long_size"), read_amount(short_size, "short_size")
     legs = [
-        _leg(1, long_q, _amount(long_entry, "long_entry")),
-        _leg(-1, short_q, _amount(short_entry, "short_entry")),
+        _leg(1, long_q, read_amount(long_entry, "long_entry")),
+        _leg(-1, short_q, read_amount(short_entry, "short_entry")),
     ]
-    crossings = _crossings(legs, Fraction(_decimal(margin, "margin")), _read_tiers(tiers))
+    crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), _read_tiers(tiers))
     if not crossings:
         return None
     return _from_fraction(crossings[0] if long_q > short_q else crossings[-1])
@@ -206,13 +215,13 @@ def bankruptcy_price(
     >>> bankruptcy_price(+1, 1, 100_000, 5_000)
     Decimal('95000')
     """
-    sign = _side(side)
-    quantity, entry = _amount(size, "size"), _amount(entry_price, "entry_price")
+    sign = read_side(side)
+    quantity, entry = read_amount(size, "size"), read_amount(entry_price, "entry_price")
     if quantity == 0:
         return None
-    price = entry - sign * _decimal(margin, "margin") / quantity
+    price = entry - sign * read_decimal(margin, "margin") / quantity
     if tick is not None:
-        step = _positive(tick, "tick")
+        step = read_positive(tick, "tick")
         price = (price / step).to_integral_value(ROUND_CEILING if sign > 0 else ROUND_FLOOR) * step
     return price if price > 0 else None
 
@@ -238,14 +247,14 @@ def mark_price(
     mean. None, or NaN as frames have it, means that a price does not exist; the result is never NaN: with no price at
     all it raises InputError.
     """
-    index = _price(oracle, "oracle")
+    index = read_price(oracle, "oracle")
     first = None
     if index is not None:
-        first = index + (_ZERO if _missing(basis_average) else _decimal(basis_average, "basis_average"))
-    book = [_price(bid, "bid"), _price(ask, "ask"), _price(last, "last")]
+        first = index + (_ZERO if is_missing(basis_average) else read_decimal(basis_average, "basis_average"))
+    book = [read_price(bid, "bid"), read_price(ask, "ask"), read_price(last, "last")]
     second = _median([price for price in book if price is not None])
-    found = [price for price in (first, second, _price(external, "external")) if price is not None]
-    average = _price(book_average, "book_average")
+    found = [price for price in (first, second, read_price(external, "external")) if price is not None]
+    average = read_price(book_average, "book_average")
     if len(found) == 2 and average is not None:
         found.append(average)
     middle = _median(found)
@@ -257,7 +266,7 @@ def mark_price(
 @_exact
 def impact_notional(max_leverage: Number, margin: Number = IMPACT_MARGIN) -> Decimal:
     """Return the notional in USDC that measures impact prices: margin / (1 / maxLeverage)."""
-    return _positive(margin, "margin") * _positive(max_leverage, "max_leverage")
+    return read_positive(margin, "margin") * read_positive(max_leverage, "max_leverage")
 
 
 @_exact
@@ -266,14 +275,14 @@ def impact_price(levels: Iterable[Sequence[Any]], notional: Number) -> Decimal |
 
     None if the levels do not hold so much.
     """
-    left = target = _positive(notional, "notional")
+    left = target = read_positive(notional, "notional")
     quantity = _ZERO
-    for place, level in enumerate(_rows(levels, "levels", "levels (price, quantity)")):
+    for place, level in enumerate(read_rows(levels, "levels", "levels (price, quantity)")):
         try:
             at, held = level[0], level[1]
         except (LookupError, TypeError):
-            raise _not_a(level, f"levels[{place}]", "a level is (price, quantity)") from None
-        price, depth = _positive(at, f"levels[{place}].price"), _amount(held, f"levels[{place}].quantity")
+            raise not_a(level, f"levels[{place}]", "a level is (price, quantity)") from None
+        price, depth = read_positive(at, f"levels[{place}].price"), read_amount(held, f"levels[{place}].quantity")
         if price * depth >= left:
             return target / (quantity + left / price)
         left -= price * depth
@@ -287,8 +296,8 @@ def premium(oracle: Number, impact_bid: Number | None, impact_ask: Number | None
 
     An impact price that does not exist (None or NaN: the book is too thin) adds nothing.
     """
-    index = _positive(oracle, "oracle")
-    bid, ask = _price(impact_bid, "impact_bid"), _price(impact_ask, "impact_ask")
+    index = read_positive(oracle, "oracle")
+    bid, ask = read_price(impact_bid, "impact_bid"), read_price(impact_ask, "impact_ask")
     above = _ZERO if bid is None else max(_ZERO, bid - index)
     below = _ZERO if ask is None else max(_ZERO, index - ask)
     return (above - below) / index
@@ -297,7 +306,9 @@ def premium(oracle: Number, impact_bid: Number | None, impact_ask: Number | None
 @_exact
 def interest_rate(quote_rate: Number, base_rate: Number, intervals: Number = 3) -> Decimal:
     """Return the interest part of one interval from daily rates: (quote − base) / intervals a day."""
-    return (_decimal(quote_rate, "quote_rate") - _decimal(base_rate, "base_rate")) / _positive(intervals, "intervals")
+    return (read_decimal(quote_rate, "quote_rate") - read_decimal(base_rate, "base_rate")) / read_positive(
+        intervals, "intervals"
+    )
 
 
 @_exact
@@ -316,10 +327,10 @@ def funding_rate(
     >>> funding_rate("0.0008")
     Decimal('0.0003')
     """
-    mean, hours = _decimal(premium, "premium"), _positive(interval_hours, "interval_hours")
-    reach = _amount(clamp, "clamp")
-    rate = (mean + _clamp(_decimal(interest, "interest") - mean, reach)) * hours / 8
-    return rate if cap is None else _clamp(rate, _amount(cap, "cap"))
+    mean, hours = read_decimal(premium, "premium"), read_positive(interval_hours, "interval_hours")
+    reach = read_amount(clamp, "clamp")
+    rate = (mean + _clamp(read_decimal(interest, "interest") - mean, reach)) * hours / 8
+    return rate if cap is None else _clamp(rate, read_amount(cap, "cap"))
 
 
 @_exact
@@ -328,7 +339,7 @@ def funding_payment(size: Number, mark_price: Number, rate: Number) -> Decimal:
 
     `size` is signed: positive for a long, which pays a positive rate, negative for a short.
     """
-    return _decimal(size, "size") * _amount(mark_price, "mark_price") * _decimal(rate, "rate")
+    return read_decimal(size, "size") * read_amount(mark_price, "mark_price") * read_decimal(rate, "rate")
 
 
 # ------------------------------------------------------------------------------------------ auto-deleveraging
@@ -341,9 +352,9 @@ def effective_leverage(side: int, size: Number, mark_price: Number, bankruptcy_p
     Infinity if the position is at or beyond its bankruptcy price. A long that can't go bankrupt (None) has bankruptcy
     value 0.
     """
-    sign, quantity = _side(side), _amount(size, "size")
-    mark = _positive(mark_price, "mark_price")
-    bankrupt = _ZERO if bankruptcy_price is None else _amount(bankruptcy_price, "bankruptcy_price")
+    sign, quantity = read_side(side), read_amount(size, "size")
+    mark = read_positive(mark_price, "mark_price")
+    bankrupt = _ZERO if bankruptcy_price is None else read_amount(bankruptcy_price, "bankruptcy_price")
     cushion = sign * (mark - bankrupt)
     if quantity == 0:
         return _ZERO
@@ -358,7 +369,11 @@ def adl_score(
 
     PnL % = (mark value − entry value) / |entry value|. The highest score is closed first.
     """
-    sign, entry, mark = _side(side), _positive(entry_price, "entry_price"), _positive(mark_price, "mark_price")
+    sign, entry, mark = (
+        read_side(side),
+        read_positive(entry_price, "entry_price"),
+        read_positive(mark_price, "mark_price"),
+    )
     gain = sign * (mark - entry) / entry
     leverage = effective_leverage(side, size, mark, bankruptcy_price)
     if gain >= 0:
@@ -387,13 +402,13 @@ def adl_order(
     >>> [tuple(map(int, step)) for step in adl_order([(1, 10, 3), (2, 10, 6), (3, 20, 1), (5, 20, 5)], 20)]
     [(2, 10, 6), (5, 10, 5)]
     """
-    liquidated = None if side is None else _side(side)
-    rows = enumerate(_rows(positions, "positions", "positions (account, size, score)"))
+    liquidated = None if side is None else read_side(side)
+    rows = enumerate(read_rows(positions, "positions", "positions (account, size, score)"))
     ranked = [_adl_candidate(place, row, mark_price, liquidated) for place, row in rows]
     queue = sorted((row for row in ranked if row is not None), key=lambda row: row.score, reverse=True)
     if size is None:
         return queue
-    left, steps = _amount(size, "size"), []
+    left, steps = read_amount(size, "size"), []
     for account, available, score in queue:
         if left <= 0:
             break
@@ -412,7 +427,7 @@ def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
 
 
 def _read_tiers(tiers: Iterable[Any]) -> list[Tier]:
-    given = _rows(tiers, "tiers", "rows (floor, mmr, max_leverage)")
+    given = read_rows(tiers, "tiers", "rows (floor, mmr, max_leverage)")
     rows = [_tier(row, f"tiers[{index}]") for index, row in enumerate(given)]
     if not rows:
         raise InputError("tiers is empty; it needs at least one row (floor, mmr, max_leverage)", field="tiers")
@@ -430,39 +445,15 @@ def _read_tiers(tiers: Iterable[Any]) -> list[Tier]:
     return rows
 
 
-def _rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
-    """Return what can be gone through; the words of a text and the keys of a mapping are no rows."""
-    if not isinstance(value, str | bytes | Mapping):
-        try:
-            found: Iterable[Any] = iter(value)
-            return found
-        except TypeError:
-            pass
-    raise _not_a(value, field, f"it must be a list of {wanted}")
-
-
-def _not_a(value: Any, field: str, wanted: str) -> InputError:
-    return InputError(f"{field} is {_shown(value)}; {wanted}", field=field, value=value)
-
-
-def _shown(value: Any) -> str:
-    """Return a value as a message shows it, shortened."""
-    try:
-        text = repr(value)
-    except Exception:  # somebody else's object, or a whole number of thousands of digits
-        return f"of type {type(value).__name__}"
-    return text if len(text) <= 80 else f"{text[:79]}…"
-
-
 def _tier(row: Any, field: str) -> Tier:
     floor, mmr, leverage = _tier_fields(row, field)
-    top = None if leverage is None else _positive(leverage, f"{field}.max_leverage")
+    top = None if leverage is None else read_positive(leverage, f"{field}.max_leverage")
     if mmr is None and top is None:
         raise InputError(f"{field} has neither mmr nor max_leverage", field=f"{field}.mmr")
-    ratio = 1 / (2 * top) if mmr is None and top is not None else _decimal(mmr, f"{field}.mmr")
+    ratio = 1 / (2 * top) if mmr is None and top is not None else read_decimal(mmr, f"{field}.mmr")
     if not 0 <= ratio < 1:
         raise InputError(f"{field}.mmr is {ratio}; it must be at least 0 and below 1", field=f"{field}.mmr", value=mmr)
-    return Tier(_amount(floor, f"{field}.floor"), ratio, top)
+    return Tier(read_amount(floor, f"{field}.floor"), ratio, top)
 
 
 def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
@@ -479,7 +470,7 @@ def _tier_fields(row: Any, field: str) -> tuple[Any, Any, Any]:
         if ratio is None:
             ratio = getattr(row, "maintenance_rate", None)
         return row.floor, ratio, getattr(row, "max_leverage", None)
-    raise _not_a(row, field, "a tier is (floor, mmr, max_leverage)")
+    raise not_a(row, field, "a tier is (floor, mmr, max_leverage)")
 
 
 def _tier_index(notional: Decimal, rows: Sequence[Tier]) -> int:
@@ -499,8 +490,8 @@ def _deductions(rows: Sequence[Tier]) -> list[Decimal]:
 def _adl_candidate(place: int, row: Any, mark: Number | None, liquidated: int | None) -> Deleveraging | None:
     field = f"positions[{place}]"
     get = _reader(row, field)
-    quantity, own_side = _amount(get("size"), f"{field}.size"), get("side")
-    if quantity == 0 or (liquidated is not None and own_side is not None and _side(own_side) == liquidated):
+    quantity, own_side = read_amount(get("size"), f"{field}.size"), get("side")
+    if quantity == 0 or (liquidated is not None and own_side is not None and read_side(own_side) == liquidated):
         return None
     score = get("score")
     if score is None:
@@ -513,20 +504,20 @@ def _adl_candidate(place: int, row: Any, mark: Number | None, liquidated: int | 
     account = get("account")
     # a score may be infinite: that of a position at or beyond its bankruptcy price
     endless = score.is_infinite() if isinstance(score, Decimal) else isinstance(score, float) and math.isinf(score)
-    value = Decimal(score) if endless else _decimal(score, f"{field}.score")
+    value = Decimal(score) if endless else read_decimal(score, f"{field}.score")
     return Deleveraging(place if account is None else account, quantity, value)
 
 
 def _reader(row: Any, field: str) -> Callable[[str], Any]:
     if isinstance(row, tuple | list) and not hasattr(row, "size"):
         if len(row) != 3:
-            raise _not_a(row, field, "a position is (account, size, score), or has size and score by name")
+            raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
         return dict(zip(("account", "size", "score"), row, strict=True)).get
     if isinstance(row, Mapping) or (hasattr(row, "keys") and callable(getattr(row, "get", None))):
         found: Callable[[str], Any] = row.get  # a row of a frame too
         return found
     if not hasattr(row, "size"):
-        raise _not_a(row, field, "a position is (account, size, score), or has size and score by name")
+        raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
     return lambda name: getattr(row, name, None)
 
 
@@ -579,114 +570,3 @@ def _median(values: Sequence[Decimal]) -> Decimal | None:
 
 def _clamp(value: Decimal, reach: Decimal) -> Decimal:
     return max(-reach, min(reach, value))
-
-
-def _side(value: Any) -> int:
-    number: Any = value if isinstance(value, numbers.Real | Decimal) else None
-    if isinstance(value, bool) or (isinstance(value, Decimal) and value.is_nan()):
-        number = None  # a signalling NaN can't even be compared
-    if number in (1, -1):
-        return int(number)
-    nearest = {"BUY": ("1",), "LONG": ("1",), "SELL": ("-1",), "SHORT": ("-1",)}
-    raise InputError(
-        f"side is {_shown(value)}; it must be +1 (long) or -1 (short)",
-        field="side",
-        value=value,
-        nearest=nearest.get(value.upper() if isinstance(value, str) else "", ("1", "-1")),
-    )
-
-
-def _price(value: Number | None, field: str) -> Decimal | None:
-    return None if _missing(value) else _positive(value, field)
-
-
-def _missing(value: Any) -> bool:
-    if value is None or isinstance(value, Decimal):
-        return value is None or value.is_qnan()
-    if isinstance(value, numbers.Real):
-        return bool(value != value)
-    return type(value).__name__ == "NAType"  # pandas.NA, without importing pandas
-
-
-def _positive(value: Any, field: str) -> Decimal:
-    number = _decimal(value, field)
-    if number <= 0:
-        raise InputError(f"{field} is {number}; it must be above 0", field=field, value=value)
-    return number
-
-
-def _amount(value: Any, field: str) -> Decimal:
-    number = _decimal(value, field)
-    if number < 0:
-        raise InputError(f"{field} is {number}; it must not be negative", field=field, value=value)
-    return number
-
-
-def _decimal(value: Any, field: str) -> Decimal:
-    if isinstance(value, Decimal):
-        number = value
-    elif isinstance(value, bool) or value is None:
-        raise _no_number(value, field)
-    elif isinstance(value, int):
-        number = Decimal(value)
-    elif isinstance(value, float):
-        number = _from_float(float.__repr__(value), value, field)
-    elif isinstance(value, str):
-        try:
-            number = Decimal(value)
-        except InvalidOperation:
-            raise _no_number(value, field) from None
-    else:
-        number = _from_other(value, field)
-    if not number.is_finite():
-        raise _not_a(value, field, "it must be a finite number")
-    if not -_MAGNITUDE <= number.adjusted() < _MAGNITUDE:
-        if number:
-            raise _not_a(value, field, f"other than 0 it must lie between 1e-{_MAGNITUDE} and 1e{_MAGNITUDE}")
-        return _ZERO
-    return number
-
-
-def _no_number(value: Any, field: str) -> InputError:
-    return _not_a(value, field, "it must be a number")
-
-
-def _from_float(text: str, value: Any, field: str) -> Decimal:
-    number = Decimal(text)
-    if number.is_finite() and len(number.normalize().as_tuple().digits) > _FLOAT_DIGITS:
-        near = format(number, ".12g")
-        raise InputError(
-            f"{field} is the float {text}, which has more than {_FLOAT_DIGITS} digits; "
-            f"give a Decimal or a text such as {near!r}",
-            field=field,
-            value=value,
-            nearest=(near,),
-        )
-    return number
-
-
-def _from_other(value: Any, field: str) -> Decimal:
-    """Read numbers of other libraries: whole ones, fractions, and floats that are none of Python's."""
-    whole = isinstance(value, numbers.Integral)
-    try:
-        if isinstance(value, numbers.Rational) and not whole:
-            return _from_ratio(value, field)
-        if isinstance(value, numbers.Real) and not whole:
-            return _from_float(str(value), value, field)
-        return Decimal(operator.index(value))
-    except (TypeError, ArithmeticError):
-        raise _no_number(value, field) from None
-
-
-def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
-    with localcontext(_CONTEXT):
-        number = Decimal(int(value.numerator)) / Decimal(int(value.denominator))
-    if Fraction(number) != value:
-        near = str(_ANSWER.plus(number))
-        raise InputError(
-            f"{field} is the fraction {_shown(value)}, which has no finite decimal; give a Decimal such as {near}",
-            field=field,
-            value=value,
-            nearest=(near,),
-        )
-    return number

@@ -1,0 +1,164 @@
+"""Reads the arguments of formulas: numbers of every kind exactly, sides and lists of rows.
+
+Whatever is none raises InputError that names the argument, its value and what would pass; nothing else comes out.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from collections.abc import Iterable, Mapping
+from decimal import Context, Decimal, InvalidOperation, localcontext
+from fractions import Fraction
+from typing import Any
+
+from .errors import InputError
+
+_FLOAT_DIGITS = 15
+_MAGNITUDE = 300
+"""Powers of ten between which numbers lie: no product of a few of them overflows, and none is slow."""
+_CONTEXT = Context(prec=50)
+_ANSWER = Context(prec=28)
+_ZERO = Decimal(0)
+
+
+def read_side(value: Any) -> int:
+    """Return +1 (long) or −1 (short)."""
+    number: Any = value if isinstance(value, numbers.Real | Decimal) else None
+    if isinstance(value, bool) or (isinstance(value, Decimal) and value.is_nan()):
+        number = None  # a signalling NaN can't even be compared
+    if number in (1, -1):
+        return int(number)
+    nearest = {"BUY": ("1",), "LONG": ("1",), "SELL": ("-1",), "SHORT": ("-1",)}
+    raise InputError(
+        f"side is {_shown(value)}; it must be +1 (long) or -1 (short)",
+        field="side",
+        value=value,
+        nearest=nearest.get(value.upper() if isinstance(value, str) else "", ("1", "-1")),
+    )
+
+
+def read_price(value: Any, field: str) -> Decimal | None:
+    """Return a price above 0; None where there is none (None, or NaN as frames have it)."""
+    return None if is_missing(value) else read_positive(value, field)
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is None, or NaN as frames have it."""
+    if value is None or isinstance(value, Decimal):
+        return value is None or value.is_qnan()
+    if isinstance(value, numbers.Real):
+        return bool(value != value)
+    return type(value).__name__ == "NAType"  # pandas.NA, without importing pandas
+
+
+def read_positive(value: Any, field: str) -> Decimal:
+    """Return a number above 0."""
+    number = read_decimal(value, field)
+    if number <= 0:
+        raise InputError(f"{field} is {number}; it must be above 0", field=field, value=value)
+    return number
+
+
+def read_amount(value: Any, field: str) -> Decimal:
+    """Return a number that is not negative."""
+    number = read_decimal(value, field)
+    if number < 0:
+        raise InputError(f"{field} is {number}; it must not be negative", field=field, value=value)
+    return number
+
+
+def read_decimal(value: Any, field: str) -> Decimal:
+    """Return a finite number, exactly as it is written."""
+    if isinstance(value, Decimal):
+        number = value
+    elif isinstance(value, bool) or value is None:
+        raise _no_number(value, field)
+    elif isinstance(value, int):
+        number = Decimal(value)
+    elif isinstance(value, float):
+        number = _from_float(float.__repr__(value), value, field)
+    elif isinstance(value, str):
+        try:
+            number = Decimal(value)
+        except InvalidOperation:
+            raise _no_number(value, field) from None
+    else:
+        number = _from_other(value, field)
+    if not number.is_finite():
+        raise not_a(value, field, "it must be a finite number")
+    if not -_MAGNITUDE <= number.adjusted() < _MAGNITUDE:
+        if number:
+            raise not_a(value, field, f"other than 0 it must lie between 1e-{_MAGNITUDE} and 1e{_MAGNITUDE}")
+        return _ZERO
+    return number
+
+
+def _no_number(value: Any, field: str) -> InputError:
+    return not_a(value, field, "it must be a number")
+
+
+def _from_float(text: str, value: Any, field: str) -> Decimal:
+    number = Decimal(text)
+    if number.is_finite() and len(number.normalize().as_tuple().digits) > _FLOAT_DIGITS:
+        near = format(number, ".12g")
+        raise InputError(
+            f"{field} is the float {text}, which has more than {_FLOAT_DIGITS} digits; "
+            f"give a Decimal or a text such as {near!r}",
+            field=field,
+            value=value,
+            nearest=(near,),
+        )
+    return number
+
+
+def _from_other(value: Any, field: str) -> Decimal:
+    """Read numbers of other libraries: whole ones, fractions, and floats that are none of Python's."""
+    whole = isinstance(value, numbers.Integral)
+    try:
+        if isinstance(value, numbers.Rational) and not whole:
+            return _from_ratio(value, field)
+        if isinstance(value, numbers.Real) and not whole:
+            return _from_float(str(value), value, field)
+        return Decimal(operator.index(value))
+    except (TypeError, ArithmeticError):
+        raise _no_number(value, field) from None
+
+
+def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
+    with localcontext(_CONTEXT):
+        number = Decimal(int(value.numerator)) / Decimal(int(value.denominator))
+    if Fraction(number) != value:
+        near = str(_ANSWER.plus(number))
+        raise InputError(
+            f"{field} is the fraction {_shown(value)}, which has no finite decimal; give a Decimal such as {near}",
+            field=field,
+            value=value,
+            nearest=(near,),
+        )
+    return number
+
+
+def read_rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
+    """Return what can be gone through; the words of a text and the keys of a mapping are no rows."""
+    if not isinstance(value, str | bytes | Mapping):
+        try:
+            found: Iterable[Any] = iter(value)
+            return found
+        except TypeError:
+            pass
+    raise not_a(value, field, f"it must be a list of {wanted}")
+
+
+def not_a(value: Any, field: str, wanted: str) -> InputError:
+    """Return the error of a value that is not what is wanted, in words."""
+    return InputError(f"{field} is {_shown(value)}; {wanted}", field=field, value=value)
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a message shows it, shortened."""
+    try:
+        text = repr(value)
+    except Exception:  # somebody else's object, or a whole number of thousands of digits
+        return f"of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:79]}…"
