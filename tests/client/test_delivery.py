@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 import toolkit
 from toolkit import errors
 from toolkit.client import delivery
-from toolkit.client.intents import SqliteLedger, State
+from toolkit.client.intents import MemoryLedger, SqliteLedger, State
 from toolkit.client.limits import Rate
 
 from .fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, Clock, FakeVenue, enveloped, session
@@ -186,6 +187,117 @@ def test_40207_that_nobody_can_explain_stays_unknown() -> None:
     with pytest.raises(errors.OutcomeUnknown):
         buy(s)
     assert state_of(s) == ["UNKNOWN"]
+
+
+def test_40207_on_a_first_copy_is_no_refusal_where_the_venue_shows_nothing() -> None:
+    fake = FakeVenue()
+    s = session(fake)
+    s.product("BTCUSDC")
+    fake.script = ["twice"]
+    fake.show_transactions = False
+    with pytest.raises(errors.OutcomeUnknown):
+        s.set_leverage("BTCUSDC", 5)
+    assert state_of(s) == ["UNKNOWN"]
+
+
+def test_40207_stays_unknown_while_the_venue_can_not_be_asked() -> None:
+    fake = FakeVenue()
+    s = session(fake)
+    s.product("BTCUSDC")
+    fake.script, fake.read_script = ["twice"], ["cut"]
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    assert state_of(s) == ["UNKNOWN"]
+    (receipt,) = s.resolve()
+    assert receipt.state is State.ACCEPTED
+
+
+@pytest.mark.parametrize("others", ["before", "after", "before and after"])
+@pytest.mark.parametrize("word", ["ok", "lost", "answer lost", "refused", "503"])
+def test_another_process_may_resolve_what_this_one_is_sending(word: str, others: str, tmp_path: Path) -> None:
+    fake = FakeVenue()
+    other = session(fake, ledger=tmp_path / "intents.db")
+    at_it = [False]
+
+    def meddled(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET" or at_it[0]:
+            return fake(request)
+        try:
+            at_it[0] = True
+            if "before" in others:
+                other.resolve()
+            fake.script = [word]
+            return fake(request)
+        finally:
+            fake.script = []
+            if "after" in others:
+                other.resolve()
+            at_it[0] = False
+
+    s = session(meddled, ledger=tmp_path / "intents.db")
+    receipt = buy(s)
+    assert receipt.state is State.ACCEPTED
+    assert receipt.order_id == 501
+    assert fake.placed == 1
+    assert state_of(s) == ["ACCEPTED"]
+
+
+def test_a_refusal_that_another_process_has_settled_is_told_here_too(tmp_path: Path) -> None:
+    fake = FakeVenue()
+    fake.refuse_business = True
+    other = session(fake, ledger=tmp_path / "intents.db")
+
+    def meddled(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            fake(request)
+            other.resolve()
+            raise httpx.ReadTimeout("no answer", request=request)
+        return fake(request)
+
+    s = session(meddled, ledger=tmp_path / "intents.db")
+    with pytest.raises(errors.ActionRejected, match="insufficient margin"):
+        s.set_leverage("BTCUSDC", 5)
+    assert state_of(s) == ["REJECTED"]
+
+
+def test_resolve_judges_what_stands_in_the_ledger_when_its_turn_comes() -> None:
+    fake = FakeVenue()
+    ledger = MemoryLedger()
+    s = session(fake, ledger=ledger)
+    s.product("BTCUSDC")
+    fake.script = ["answer lost"] * 3
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    first = only_intent(s)
+    late = replace(first, id="testnet-late", state=State.PREPARED, body=None, nonce=1, client_ids=(77,), created=NOW)
+    ledger.record(late)  # another process writes it down …
+
+    def meddled(request: httpx.Request) -> httpx.Response:
+        if ledger.get("testnet-late").state is State.PREPARED:  # … and sends it while the first one is asked for
+            ledger.update("testnet-late", NOW, body=b"{}")
+            ledger.update("testnet-late", NOW, state=State.SENT)
+        return fake(request)
+
+    session(meddled, ledger=ledger).resolve(resend=False)
+    assert ledger.get(first.id).state is State.ACCEPTED
+    assert ledger.get("testnet-late").state is State.UNKNOWN
+
+
+def test_what_moves_on_at_the_last_moment_is_not_called_unsent() -> None:
+    class Racing(MemoryLedger):
+        def update(self, id: str, now: int, **changes: Any) -> Any:
+            if changes.get("state") is State.REJECTED and self.get(id).state is State.PREPARED:
+                super().update(id, now, body=b"{}")
+                super().update(id, now, state=State.SENT)
+            return super().update(id, now, **changes)
+
+    ledger, fake = Racing(), FakeVenue()
+    s = session(fake, ledger=ledger)
+    buy(s)
+    late = replace(only_intent(s), id="testnet-late", state=State.PREPARED, body=None, nonce=1, client_ids=(77,))
+    ledger.record(late)
+    s.resolve(resend=False)
+    assert ledger.get("testnet-late").state is State.UNKNOWN
 
 
 def test_actions_without_orders_are_asked_for_by_their_nonce() -> None:

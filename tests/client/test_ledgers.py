@@ -97,6 +97,14 @@ def test_nothing_unsigned_is_sent_and_nothing_is_signed_twice(ledger: Ledger) ->
     assert ledger.get(INTENT.id).body == b"1"
 
 
+def test_a_step_can_be_bound_to_where_the_intent_stands(ledger: Ledger) -> None:
+    ledger.record(INTENT)
+    with pytest.raises(ToolkitError, match="no longer SENT"):
+        ledger.update(INTENT.id, 6, expected=State.SENT, state=State.REJECTED)
+    assert ledger.get(INTENT.id).state is State.PREPARED
+    assert ledger.update(INTENT.id, 6, expected=State.PREPARED, state=State.REJECTED).settled
+
+
 def test_memory_forgets_old_settled_intents_and_never_open_ones() -> None:
     book = MemoryLedger(keep=16)
     for number in range(100):

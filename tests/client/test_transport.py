@@ -187,3 +187,10 @@ def test_an_asynchronous_transport_lives_through_several_event_loops() -> None:
             return reply
 
         assert asyncio.run(once()).status == 200
+
+
+def test_headers_and_codes_out_of_range_are_no_numbers() -> None:
+    for text in ("9" * 5000, "\u00b2", "-1", "1e5", ""):
+        assert venue_time({"x-venue-time": text}) is None
+    with pytest.raises(errors.BadAnswer):
+        read_envelope(Reply(200, b'{"code":1%s,"message":"","data":null}' % (b"0" * 30)), "placeOrder")

@@ -239,11 +239,13 @@ class Delivery:
             flight = self._flights.get(intent.id)
             if (flight and flight.goes_on()) or (wanted is not None and intent.id not in wanted):
                 continue
-            self._flights[intent.id] = Flight.here()
+            mine = self._flights[intent.id] = Flight.here()
             try:
-                receipts.append(receipt((yield from self._settle_open(intent, resend))))
+                # Settling the ones before it took its time: what stands in the ledger now is what counts.
+                receipts.append(receipt((yield from self._settle_open(self.ledger.get(intent.id), resend))))
             finally:
-                self._flights.pop(intent.id, None)
+                if self._flights.get(intent.id) is mine:
+                    del self._flights[intent.id]
         return receipts
 
     # --- before sending ---
@@ -292,7 +294,10 @@ class Delivery:
             if failure and intent.expiry_after is not None and now > intent.expiry_after:
                 break
             state = State.UNKNOWN if doubt else State.SENT
-            intent = self.ledger.update(intent.id, now, state=state, attempts=intent.attempts + 1)
+            intent = self._update(intent, now, state=state, attempts=intent.attempts + 1)
+            if intent.settled:
+                return self._told(intent)
+            doubt = doubt or intent.state is State.UNKNOWN
             asked: float | None = None
             try:
                 reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
@@ -306,7 +311,7 @@ class Delivery:
             except GeneratorExit:  # let go of, perhaps long after: SENT stays open, and somebody may have settled it
                 raise
             except BaseException:
-                self.ledger.update(intent.id, now, state=State.UNKNOWN, message="interrupted while it was being sent")
+                self._update(intent, now, state=State.UNKNOWN, message="interrupted while it was being sent")
                 raise
             else:
                 if not passing_trouble(answer):
@@ -325,14 +330,41 @@ class Delivery:
     def _give_up(self, intent: Intent, failure: ToolkitError, doubt: bool) -> Flow[Receipt]:
         now: int = yield Now()
         code = getattr(failure, "code", None)
-        if doubt:
-            intent = self.ledger.update(intent.id, now, state=State.UNKNOWN, message=str(failure))
-            raise unknown(intent, failure)
-        words = f"not sent: {failure}" if isinstance(failure, NotSent) else str(failure)
-        intent = self.ledger.update(intent.id, now, state=State.REJECTED, code=code, message=words)
+        if not doubt:
+            words = f"not sent: {failure}" if isinstance(failure, NotSent) else str(failure)
+            changes: dict[str, Any] = {"state": State.REJECTED, "code": code, "message": words}
+            intent = self._update(intent, now, expected=State.SENT, **changes)
+        if doubt or intent.state is State.UNKNOWN:
+            intent = self._update(intent, now, state=State.UNKNOWN, message=str(failure))
+            if not intent.settled:
+                raise unknown(intent, failure)
+        if intent.state is State.ACCEPTED:
+            return self._told(intent)
         if isinstance(failure, ExchangeError):
             failure.receipt = receipt(intent)
         raise failure
+
+    def _update(self, intent: Intent, now: int, *, expected: State | None = None, **changes: Any) -> Intent:
+        """Change an intent in a ledger that other processes may use. Where one of them has settled it meanwhile, or is
+        about to (UNKNOWN), that stays, and the intent is returned as it stands; two different ends are an error."""
+        try:
+            return self.ledger.update(intent.id, now, expected=expected, **changes)
+        except ToolkitError:
+            there = self.ledger.get(intent.id)
+            end = State(changes.get("state", there.state))
+            settled = there.settled and (end in OPEN or end is there.state)
+            if settled or expected is not None or (there.state is State.UNKNOWN and end is State.SENT):
+                return there
+            raise
+
+    def _told(self, intent: Intent) -> Receipt:
+        """Return the receipt of a settled intent, or raise its refusal."""
+        settled = receipt(intent)
+        if intent.state is State.ACCEPTED and not intent.code:
+            return settled
+        error = exchange_error(intent.code or 40230, intent.message, data=dict(intent.data or {}), action=intent.action)
+        error.receipt = settled
+        raise error
 
     # --- judging an answer ---
 
@@ -343,14 +375,22 @@ class Delivery:
             return receipt(self._close(intent, now, State.ACCEPTED, answer))
         error = self._error(intent, answer)
         known: Found | Missing = Missing(certain=False)
+        doubt = doubt or self.ledger.get(intent.id).state is not State.SENT  # another process is sending it as well
         if doubt or isinstance(error, InvalidNonce):
             # An earlier copy may have counted; after 40207 our bytes did, or another request with this nonce.
-            known = yield from ask_until_found(intent, self.retry)
+            try:
+                known = yield from ask_until_found(intent, self.retry)
+            except (TransportError, ExchangeError):
+                doubt = True
+            if isinstance(known, Missing) and not known.certain:
+                doubt = True
         if isinstance(known, Found):
             return self._found(intent, now, known)
         if doubt and not never_counted(error, known):
             words = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
-            intent = self.ledger.update(intent.id, now, state=State.UNKNOWN, code=answer.code, message=words)
+            intent = self._update(intent, now, state=State.UNKNOWN, code=answer.code, message=words)
+            if intent.settled:
+                return self._told(intent)
             raise unknown(intent, error)
         partly = any(item.get("txCode") == 0 for item in _items(answer.data))
         intent = self._close(intent, now, State.ACCEPTED if partly else State.REJECTED, answer)
@@ -360,19 +400,12 @@ class Delivery:
     def _found(self, intent: Intent, now: int, found: Found) -> Receipt:
         state = State.ACCEPTED if found.accepted else State.REJECTED
         code = 0 if found.code == 0 else 40230
-        intent = self.ledger.update(
-            intent.id, now, state=state, code=code, message=found.message, data=dict(found.data)
-        )
-        settled = receipt(intent)
-        if code:
-            error = exchange_error(code, found.message, data=found.data, action=intent.action)
-            error.receipt = settled
-            raise error
-        return settled
+        changes: dict[str, Any] = {"state": state, "code": code, "message": found.message, "data": dict(found.data)}
+        return self._told(self._update(intent, now, **changes))
 
     def _close(self, intent: Intent, now: int, state: State, answer: Envelope) -> Intent:
         data = answer.data if isinstance(answer.data, dict) else None
-        return self.ledger.update(intent.id, now, state=state, code=answer.code, message=answer.message, data=data)
+        return self._update(intent, now, state=state, code=answer.code, message=answer.message, data=data)
 
     def _error(self, intent: Intent, answer: Envelope) -> ExchangeError:
         data = answer.data if isinstance(answer.data, dict) else None
@@ -395,9 +428,11 @@ class Delivery:
         now: int = yield Now()
         if intent.state is State.PREPARED:
             words = "interrupted before it was sent"
-            return self.ledger.update(intent.id, now, state=State.REJECTED, message=words)
+            intent = self._update(intent, now, expected=State.PREPARED, state=State.REJECTED, message=words)
         if intent.state is State.SENT:
-            intent = self.ledger.update(intent.id, now, state=State.UNKNOWN, message="interrupted before an answer")
+            intent = self._update(intent, now, state=State.UNKNOWN, message="interrupted before an answer")
+        if intent.settled:
+            return intent
         try:
             found = yield from ask(intent)
             if isinstance(found, Found):
@@ -407,7 +442,7 @@ class Delivery:
         except (ExchangeError, TransportError, OutcomeUnknown) as error:
             after = self.ledger.get(intent.id)
             if not after.settled:
-                self.ledger.update(intent.id, now, message=str(error))
+                self._update(intent, now, message=str(error))
         return self.ledger.get(intent.id)
 
 

@@ -106,8 +106,11 @@ class Ledger(Protocol):
     def record(self, intent: Intent) -> None:
         """Write a new intent down. Raises ToolkitError for an id that exists."""
 
-    def update(self, id: str, now: int, **changes: Any) -> Intent:
-        """Change an intent and return it as it is now. Raises ToolkitError for a step that is not allowed."""
+    def update(self, id: str, now: int, *, expected: State | None = None, **changes: Any) -> Intent:
+        """Change an intent and return it as it is now. Raises ToolkitError for a step that is not allowed.
+
+        With `expected` it is also not allowed when the intent stands elsewhere by now; asked and done in one step.
+        """
 
     def get(self, id: str) -> Intent:
         """Return an intent. Raises ToolkitError for an id that is not there."""
@@ -119,9 +122,11 @@ class Ledger(Protocol):
         """Let go of files."""
 
 
-def changed(intent: Intent, now: int, changes: Mapping[str, Any]) -> Intent:
+def changed(intent: Intent, now: int, changes: Mapping[str, Any], expected: State | None = None) -> Intent:
     """Return the intent after `changes`, if the step is allowed: forward only, and never a second signature."""
     state = State(changes.get("state", intent.state))
+    if expected is not None and intent.state is not expected:
+        raise ToolkitError(f"intent {intent.id} is {intent.state}, no longer {expected}; it was not made {state}")
     if (state is not intent.state and state not in _NEXT[intent.state]) or intent.settled:
         raise ToolkitError(f"intent {intent.id} is {intent.state}; it can't become {state}")
     body = changes.get("body", intent.body)
@@ -155,10 +160,10 @@ class MemoryLedger:
         for name in settled[: max(0, len(self._intents) - self._keep)]:
             del self._intents[name]
 
-    def update(self, id: str, now: int, **changes: Any) -> Intent:
+    def update(self, id: str, now: int, *, expected: State | None = None, **changes: Any) -> Intent:
         """See Ledger."""
         with self._lock:
-            after = changed(self.get(id), now, changes)
+            after = changed(self.get(id), now, changes, expected)
             self._intents[id] = after
             return after
 
@@ -228,13 +233,13 @@ class SqliteLedger:
             except sqlite3.IntegrityError:
                 raise ToolkitError(f"intent {intent.id} exists already") from None
 
-    def update(self, id: str, now: int, **changes: Any) -> Intent:
+    def update(self, id: str, now: int, *, expected: State | None = None, **changes: Any) -> Intent:
         """See Ledger."""
         with self._lock:
             self._undo_leftover()
             try:
                 self._base.execute("BEGIN IMMEDIATE")
-                after = changed(self.get(id), now, changes)
+                after = changed(self.get(id), now, changes, expected)
                 names = [*changes, "updated"]
                 values = [_cell(name, getattr(after, name)) for name in names]
                 sets = ",".join(f"{name}=?" for name in names)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 EXCHANGE_PATH = "/api/v1/exchange"
 AGENT = "toolkit/0.1"
+_LARGEST = 1 << 63
+"""Codes are 64-bit numbers; anything else is no answer of a venue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def read_envelope(reply: Reply, what: str) -> Envelope:
         opened = None
     if isinstance(opened, dict):
         code, message = opened.get("code"), opened.get("message", "")
-        if isinstance(code, int) and not isinstance(code, bool):
+        if isinstance(code, int) and not isinstance(code, bool) and abs(code) < _LARGEST:
             return Envelope(code, message if isinstance(message, str) else str(message), opened.get("data"), reply)
     text = reply.body[:500].decode("utf-8", "replace")
     if not 200 <= reply.status < 300:
@@ -106,7 +108,7 @@ def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float 
         pass
     try:
         when = parsedate_to_datetime(value).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0.0, when - now_ms / 1000) if now_ms is not None else None
 
@@ -114,11 +116,11 @@ def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float 
 def venue_time(headers: Mapping[str, str]) -> int | None:
     """Return the venue's time in Unix ms as its answer tells (x-venue-time, else Date to the second), or None."""
     exact = headers.get("x-venue-time", "")
-    if exact.isdigit():
+    if exact.isascii() and exact.isdigit() and len(exact) < 19:
         return int(exact)
     try:
         return int(parsedate_to_datetime(headers["date"]).timestamp()) * 1000
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return None
 
 
