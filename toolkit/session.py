@@ -32,8 +32,9 @@ from .client.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
 from .environments import LOCAL, Environment
 from .environments import environment as environment_named
 from .errors import InputError
+from .protocol.hexbytes import is_address
 from .protocol.nonces import NonceSource
-from .wallet import Wallet
+from .wallet import Wallet, holds_key
 
 if TYPE_CHECKING:
     import httpx
@@ -93,6 +94,10 @@ def connect(
 
     Raises InputError for what does not fit together. Nothing is sent, except to a venue in this process.
     """
+    wrong = _wrong_place(environment, wallet, account)
+    if wrong:
+        del environment, wallet, account
+        raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     preset = env == LOCAL and (environment is LOCAL or isinstance(environment, str)) and not base_url and not ws_url
     in_process = _is_in_process(env, venue, preset and transport is None)
@@ -151,6 +156,15 @@ def development_wallet(number: int) -> Wallet:
         )
     master, agent = development.account(number), development.account(development.AGENTS[number])
     return Wallet(agent=agent.key, master=master.key)
+
+
+def _wrong_place(environment: object, wallet: object, account: object) -> str:
+    """Say which of these is no such thing at all, or "": people paste keys, and no traceback is to show one."""
+    if wallet is not None and not isinstance(wallet, Wallet):
+        return "wallet must be a Wallet, e.g. toolkit.Wallet(agent=…) or Wallet.from_env()"
+    if isinstance(account, str) and not is_address(account):
+        return "account must be an address (0x and 40 hex digits), or locally the number of a development account"
+    return "environment must be the name of one, or an Environment" if holds_key(environment) else ""
 
 
 def _is_in_process(env: Environment, venue: LocalVenue | None, preset: bool) -> bool:

@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from .errors import WalletError
+from .protocol.hexbytes import is_address
 
 if TYPE_CHECKING:
     from .protocol.signing import PrivateKey
 
 Role = Literal["agent", "master"]
+NO_ADDRESS = "no address (0x and 40 hex digits); what was given is not repeated, as it may be a key"
 
 AGENT_VARIABLE = "TOOLKIT_AGENT_KEY"
 MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
@@ -39,14 +41,17 @@ class Wallet:
         self, agent: str | bytes | None = None, master: str | bytes | None = None, *, account: str | None = None
     ) -> None:
         # The arguments are forgotten before anything can raise, so that no traceback with locals shows them.
-        self.account = account
+        self.account = account if account and is_address(account) else None
         self._agent, agent_fault = _parse(agent)
         self._master, master_fault = _parse(master)
-        del agent, master
+        no_address = bool(account) and self.account is None
+        del agent, master, account
         for role, fault in (("agent", agent_fault), ("master", master_fault)):
             if fault:
                 raise WalletError(f"the {role} key {fault}")
-        self._take_account(account)
+        if no_address:
+            raise WalletError(f"the account is {NO_ADDRESS}")
+        self._take_account(self.account)
 
     @classmethod
     def from_env(
@@ -61,9 +66,16 @@ class Wallet:
 
         Raises WalletError when neither variable is set, or one holds no key.
         """
+        if holds_key(agent) or holds_key(master):
+            del agent, master, variables
+            raise WalletError("from_env takes the names of environment variables, not keys; keys go to Wallet(agent=…)")
         agent_key, agent_fault = _parse(_variable(agent, variables))
         master_key, master_fault = _parse(_variable(master, variables))
         account = account or _variable("TOOLKIT_ACCOUNT", variables)
+        if account and not is_address(account):
+            agent_key = master_key = None
+            del account, variables
+            raise WalletError(f"the account (TOOLKIT_ACCOUNT) is {NO_ADDRESS}")
         del variables  # it holds keys, and a traceback with locals would show them
         for name, fault in ((agent, agent_fault), (master, master_fault)):
             if fault:
@@ -80,11 +92,14 @@ class Wallet:
 
         Raises WalletError for a file that is missing or no key file, or a wrong password.
         """
-        _check_role(role)
         key, fault = _parse_file(path, password)
         del password
+        if account and not is_address(account):
+            del account
+            raise WalletError(f"the account is {NO_ADDRESS}")
+        _check_role(role)
         if fault:
-            raise WalletError(f"key file {os.fspath(path)}: {fault}")
+            raise WalletError(f"key file {path}: {fault}")
         return cls._of(key if role == "agent" else None, key if role == "master" else None, account)
 
     @classmethod
@@ -92,6 +107,9 @@ class Wallet:
         """Make a fresh key from the system's randomness. Save it with `save_keyfile` if it is to last."""
         from .protocol.signing import PrivateKey
 
+        if account and not is_address(account):
+            del account
+            raise WalletError(f"the account is {NO_ADDRESS}")
         _check_role(role)
         key = PrivateKey(_random_secret())
         return cls._of(key if role == "agent" else None, key if role == "master" else None, account)
@@ -100,7 +118,7 @@ class Wallet:
     def _of(cls, agent: PrivateKey | None, master: PrivateKey | None, account: str | None) -> Wallet:
         wallet = cls(account=account)
         wallet._agent, wallet._master = agent, master
-        wallet._take_account(account)
+        wallet._take_account(wallet.account)
         return wallet
 
     def _take_account(self, account: str | None) -> None:
@@ -116,10 +134,12 @@ class Wallet:
 
         Raises WalletError without such a key, or when the file exists.
         """
-        key = self.key(role)
-        _check_password(password)
-        text = _encrypted(key, password)
+        text, fault = _sealed(self._agent if role == "agent" else self._master, password)
         del password
+        _check_role(role)
+        self.key(role)
+        if fault:
+            raise WalletError(fault)
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
@@ -179,9 +199,9 @@ def _check_role(role: str) -> None:
         raise WalletError(f"role {role!r} is not known; it is agent or master")
 
 
-def _check_password(password: str) -> None:
-    if not password:
-        raise WalletError("a key file needs a password that is not empty")
+def holds_key(value: object) -> bool:
+    """Tell whether something that is no place for a key looks like one, so that no message repeats it."""
+    return isinstance(value, str | bytes) and _parse(value)[0] is not None
 
 
 def _variable(name: str, variables: Mapping[str, str] | None) -> str | None:
@@ -241,6 +261,8 @@ def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[PrivateKey
             stored = json.load(file)
     except OSError as error:
         return None, f"can't be read ({error.strerror})"
+    except TypeError:
+        return None, "its name is no path"
     except ValueError:
         return None, "is not JSON, so it is no key file"
     try:
@@ -251,9 +273,17 @@ def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[PrivateKey
         return None, f"is no key file that can be read ({type(error).__name__})"
 
 
-def _encrypted(key: PrivateKey, password: str) -> str:
+def _sealed(key: PrivateKey | None, password: str) -> tuple[str, str]:
+    """Return the text of a key file and "", or "" and what is wrong. Never raises, as `_parse`."""
     import json
 
     from eth_account import Account
 
-    return json.dumps(Account.encrypt(key.reveal(), password))
+    if not password:
+        return "", "a key file needs a password that is not empty"
+    if key is None:
+        return "", "there is no such key"
+    try:
+        return json.dumps(Account.encrypt(key.reveal(), password)), ""
+    except Exception as error:
+        return "", f"the key can't be encrypted with this password ({type(error).__name__})"

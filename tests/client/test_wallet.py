@@ -205,3 +205,33 @@ def test_fresh_wallets_differ_and_can_be_joined() -> None:
 def test_errors_of_the_wallet_are_toolkit_errors() -> None:
     assert issubclass(WalletError, ToolkitError)
     assert toolkit.Wallet is Wallet
+
+
+def test_a_key_or_password_in_the_wrong_place_is_in_no_message_and_no_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "key.json"
+    makers: list[Callable[[], Any]] = [
+        lambda: Wallet(agent=AGENT_KEY, account=MASTER_KEY),
+        lambda: Wallet(master=MASTER_KEY, account=AGENT_KEY),
+        lambda: Wallet(account=AGENT_KEY),
+        lambda: Wallet.from_env(AGENT_KEY),
+        lambda: Wallet.from_env(master=MASTER_KEY[2:]),
+        lambda: Wallet.from_env(variables={"TOOLKIT_AGENT_KEY": AGENT_KEY, "TOOLKIT_ACCOUNT": AGENT_KEY}),
+        lambda: Wallet.create(account=AGENT_KEY),
+        lambda: toolkit.connect("testnet", wallet=AGENT_KEY),  # type: ignore[arg-type]
+        lambda: toolkit.connect(wallet=AGENT_KEY),  # type: ignore[arg-type]
+        lambda: toolkit.connect("testnet", account=AGENT_KEY),
+        lambda: toolkit.connect(AGENT_KEY),
+        lambda: Wallet.from_keyfile(path, AGENT_KEY, role="owner"),  # type: ignore[arg-type]
+        lambda: Wallet.from_keyfile(path, AGENT_KEY, account=AGENT_KEY),
+        lambda: Wallet.from_keyfile(None, AGENT_KEY),  # type: ignore[arg-type]
+        lambda: Wallet(agent=AGENT_KEY).save_keyfile(path, AGENT_KEY, role="master"),
+        lambda: Wallet(agent=AGENT_KEY).save_keyfile(path, AGENT_KEY, role="owner"),  # type: ignore[arg-type]
+    ]
+    for number, make in enumerate(makers):
+        with pytest.raises(toolkit.ToolkitError) as caught:
+            make()
+        frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+        inside = "".join(str(frame.locals) for frame in frames.stack if "test_wallet" not in frame.filename)
+        assert inside, number
+        assert not shows(inside + str(caught.value)), number
+    assert not path.exists()
