@@ -85,6 +85,30 @@ def test_revoking_takes_a_name_or_an_address(trader: toolkit.Session, maker: too
         trader.buy("BTCUSDC", "0.01", "30000")
 
 
+def test_what_is_revoked_is_what_was_named(trader: toolkit.Session) -> None:
+    agents = [development.account(30 + number).address for number in range(2)]
+    for name, agent in (("Bot", agents[0]), ("bot", agents[1]), ("third", agents[0])):
+        trader.exchange.approve_agent(agent, name)
+    with pytest.raises(InputError, match="'' is no active agent"):
+        trader.revoke("")
+    trader.revoke("Bot")
+    assert trader.permissions()["name"].tolist() == ["third", "bot", "toolkit"]
+    trader.exchange.approve_agent(agents[0], "")
+    trader.revoke(agents[0].lower())
+    assert trader.permissions()["name"].tolist() == ["bot", "toolkit"], "the address lost both its names"
+
+
+def test_a_builder_sees_all_its_traders(venue: LocalVenue, maker: toolkit.Session) -> None:
+    maker.builder.register("Acme")
+    terms = {"builderAddress": maker.account, "maxFeeRate": "0.001", "validitySeconds": 0, "dexChain": "Testnet"}
+    for number in range(101):
+        trader = f"0x{number + 1:040x}"
+        venue.control.fund(trader, "1")
+        terms["agentAddress"] = f"0x{number + 1_000_000:040x}"
+        assert venue.control.act(trader, {"type": "approveAgentToBuilder", **terms})["code"] == 0
+    assert len(set(maker.builder.traders()["wallet"])) == 101
+
+
 def test_vaults_that_are_led_or_joined_stand_in_the_table(venue: LocalVenue, trader: toolkit.Session) -> None:
     vault = trader.exchange.vault_create("Fund", amount="100").data["vault"]
     with toolkit.connect(venue=venue, account=2) as other:

@@ -251,6 +251,17 @@ def test_permissions_are_shown_and_revoked_after_a_second_press(session: Session
         widget.revoke("nobody")
 
 
+def test_an_address_with_two_names_loses_both(session: Session) -> None:
+    other = development.account(16).address
+    for name in ("one", "two"):
+        session.exchange.approve_agent(other, name)
+    widget = session.widgets.permissions()
+    with pytest.raises(InputError, match="may not act"):
+        widget.revoke("")
+    press(widget, "revoke", who=other, confirmed=True)
+    assert session.permissions()["name"].tolist() == ["toolkit"]
+
+
 def test_a_builder_is_shown_with_its_cap_and_revoked(session: Session, venue: LocalVenue) -> None:
     with toolkit.connect(venue=venue, account=1) as builder:
         builder.exchange.register_builder("a builder")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadRequest, HttpStatus, InputError
@@ -74,11 +75,14 @@ class PermissionFlows:
     def revoke(self, who: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """End an agent's approval (by its name or address) or the builder's authorisation (by either address).
 
+        Capitals of a name matter. An address that was approved under several names loses all of them, each by a request
+        of its own, and the last receipt is returned.
+
         Signed by: Master. Raises InputError when nobody of that name or address may act for this account.
         """
         table: pd.DataFrame = yield from part(self.permissions)
-        mine = table[table["status"].eq("ACTIVE")].to_dict("records")
-        found = [row for row in mine if who.lower() in {str(row[each]).lower() for each in ("name", "address", "of")}]
+        mine = [row for row in _records(table) if row["status"] == "ACTIVE"]
+        found = meant(mine, who)
         if not found:
             names = tuple(str(row["name"] or row["address"]) for row in mine)
             known = ", ".join(f"{row['kind']} {name}" for row, name in zip(mine, names, strict=True)) or "nobody"
@@ -89,12 +93,12 @@ class PermissionFlows:
                 value=who,
                 nearest=names,
             )
-        row = found[0]
         receipt: Receipt
-        if row["kind"] == "builder":
-            receipt = yield from part(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
-        else:
-            receipt = yield from part(self.exchange.revoke_agent, str(row["name"]), expiry_after=expiry_after)
+        for row in found:
+            if row["kind"] == "builder":
+                receipt = yield from part(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
+            else:
+                receipt = yield from part(self.exchange.revoke_agent, str(row["name"]), expiry_after=expiry_after)
         return receipt
 
     @flow
@@ -180,9 +184,12 @@ class PermissionFlows:
             query = [("wallet", account), ("approveState", state), ("pageSize", str(BUILDER_PAGE))]
             query += [("includeExpired", "true")] if ended else []
             query += [("builder", builder)] if builder else []
-            reply = yield from reader.ask(endpoint, tuple(query))
-            table = yield from reader.frame(endpoint, [reply.body], False)
-            found += _records(table)
+            for page in count(1):
+                reply = yield from reader.ask(endpoint, (*query, ("page", str(page))))
+                table = yield from reader.frame(endpoint, [reply.body], False)
+                found += _records(table)
+                if len(table) < BUILDER_PAGE:
+                    break
         return found
 
     def _known_builders(self, given: Iterable[str]) -> list[str]:
@@ -241,8 +248,11 @@ class BuilderFlows:
         pages: list[pd.DataFrame] = []
         for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
             options = {"builder": builder, "approve_state": state, "include_expired": ended, "page_size": BUILDER_PAGE}
-            page = yield from part(self._session.info.builder_agents, **options)
-            pages.append(page)
+            for number in count(1):
+                page = yield from part(self._session.info.builder_agents, page=number, **options)
+                pages.append(page)
+                if len(page) < BUILDER_PAGE:
+                    break
         return pages[0] if len(pages) == 1 else pd.concat(pages, ignore_index=True)
 
     @flow
@@ -282,6 +292,19 @@ class AsyncBuilderSide(BuilderFlows, Asynchronous):
     """`session.aio.builder`, awaited."""
 
 
+def meant(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any]]:
+    """Return the rows that `who` names and that can be revoked: the active agent of exactly that name, else the active
+    agents and builders of an address, in any case of letters."""
+    rows = [row for row in table if row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE"]
+    named = [row for row in rows if row["kind"] == "agent" and row["name"] == who]
+    address = who.lower()
+    return named or [
+        row
+        for row in rows
+        if address == str(row["address"]).lower() or (row["kind"] == "builder" and address == str(row["of"]).lower())
+    ]
+
+
 def _every(method: Any, size: int, **options: Any) -> Flow[list[Mapping[str, Any]]]:
     """Return all rows of a query that pages."""
     rows: list[Mapping[str, Any]] = []
@@ -304,12 +327,6 @@ def _agent_status(row: Mapping[str, Any]) -> str:
     if str(row["status"]) == "ACTIVE":
         return "ACTIVE"
     return "REVOKED" if pd.notna(row["revoked_at"]) or pd.isna(row["expires_at"]) else "EXPIRED"
-
-
-def _grant_status(row: Mapping[str, Any]) -> str:
-    if str(row["approve_state"]) != "APPROVED":
-        return "REVOKED"
-    return "EXPIRED" if row["expired"] else "ACTIVE"
 
 
 def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..client.permissions import meant
 from ..errors import InputError
 from . import static
 from .base import Panel, module
@@ -47,27 +48,27 @@ class Permissions(Panel):
         self.refresh()
 
     def revoke(self, who: str) -> Receipt:
-        """End an agent's approval or a builder's authorisation, by name or address. Signed by the master.
+        """End an agent's approval or a builder's authorisation, by name or address, as `session.revoke` does.
+
+        Signed by the master. An address that was approved under several names loses all of them.
 
         Raises InputError when nobody of that name may act for the account, WalletError without the master key.
         """
         self.table = self._session.permissions()
-        names = [{str(row[each]).lower() for each in ("name", "address", "of")} for row in self._rows()]
-        row = next(
-            (row for row, known in zip(self._rows(), names, strict=True) if who.lower() in known and _revocable(row)),
-            None,
-        )
-        if row is None:
+        found = meant(self._rows(), who)
+        if not found:
             raise InputError(f"{who!r} may not act for this account", field="who", rule="active", value=who)
         chain = {"dexChain": self._session.environment.chain.dex_chain}
-        payload: dict[str, Any]
-        if row["kind"] == "builder":
-            payload = {"type": "revokeAgentToBuilder", **chain}
-        else:
-            agent = {"agentAddress": ZERO_ADDRESS, "agentName": str(row["name"]), "validitySeconds": 0}
-            payload = {"type": "approveAgent", **agent, **chain}
-        receipt = self._session.send_prepared(self._session.prepare(payload), confirmed=True)
-        self.told = f"revoked {row['kind']} {row['name'] or short(str(row['address']))}"
+        receipt: Receipt
+        for row in found:
+            payload: dict[str, Any]
+            if row["kind"] == "builder":
+                payload = {"type": "revokeAgentToBuilder", **chain}
+            else:
+                agent = {"agentAddress": ZERO_ADDRESS, "agentName": str(row["name"]), "validitySeconds": 0}
+                payload = {"type": "approveAgent", **agent, **chain}
+            receipt = self._session.send_prepared(self._session.prepare(payload), confirmed=True)
+            self.told = f"revoked {row['kind']} {row['name'] or short(str(row['address']))}"
         self.reload()
         return receipt
 
