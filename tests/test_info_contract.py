@@ -214,6 +214,28 @@ def test_wallet_is_what_the_risk_rules_say(world: World) -> None:
     assert world.data("/info/account/wallet", userAddr=world.address(), currency=2) == []
 
 
+def test_an_account_with_nothing_is_shown_when_zeros_are_asked_for() -> None:
+    with LocalVenue(clock="manual", market=False, accounts=1) as venue:
+        [address] = [each for each, account in venue.core.state.accounts.items() if account.kind == "user"]
+        venue.control.act(address, {"type": "withdraw", "destination": address, "amount": "10000"})
+
+        def rows(query: str) -> int:
+            return len(msgspec.json.decode(venue.handle("GET", "/info/account/wallet", query).body)["data"])
+
+        assert (rows(f"userAddr={address}"), rows(f"userAddr={address}&includeZero=true")) == (0, 1)
+
+
+def test_an_order_is_found_by_any_client_id() -> None:
+    with LocalVenue(clock="manual", market=False, accounts=1) as venue:
+        [address] = [each for each, account in venue.core.state.accounts.items() if account.kind == "user"]
+        item = {"symbolCode": 1, "ordPx": "60000", "ordQty": "0.01", "ordType": "LIMIT", "ordSide": "BUY"}
+        order = {**item, "timeInForce": "GTC", "clOrdId": -(2**63)}
+        assert venue.control.act(address, {"type": "placeOrder", "orders": [order]})["code"] == 0
+        for path in ("/info/order/states", "/info/order/events"):
+            answer = venue.handle("GET", path, f"userAddr={address}&clientOrderId={-(2**63)}")
+            assert msgspec.json.decode(answer.body)["data"]["total"] == 1
+
+
 def test_the_ledger_adds_up_to_the_balance(world: World) -> None:
     for session in (world.trader, world.invitee, world.leader):
         shown = session.ledger(exact=True)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @answers("wallet")
 def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return one row, USDC; none for an address that was never here."""
+    """Return one row, USDC; none for an address that was never here, nor for one with nothing, without includeZero."""
     account = account_of(core, values)
     if account is None or values["currency"] not in (None, USDC_CODE):
         return []
     row = records.wallet(core, account)
     nothing = row["balance"] == row["equity"] == "0"
-    return [] if nothing and not values["includeZero"] and not account.updated else [row]
+    return [] if nothing and not values["includeZero"] else [row]
 
 
 @answers("ledger")
