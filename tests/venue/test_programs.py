@@ -216,6 +216,37 @@ def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None
     assert any("master wallet" in each for each in texts)
 
 
+def test_a_builder_takes_no_more_than_its_trader_allows_while_orders_wait_to_be_settled() -> None:
+    with LocalVenue(clock="manual", market=False, accounts=3, config=RARE, settle_delay=1_000) as venue:
+        first, second, builder = (Signer(development.account(index)) for index in range(3))
+        agent = Signer(development.account(20))
+        venue.control.add_liquidity(1, "SELL", mark(venue), "1")
+        builder.do(venue, {"type": "registerBuilder", "name": "Acme", "dexChain": "Testnet"})
+        venue.advance("2s")
+        names = {"agentAddress": agent.address, "builderAddress": builder.address, "dexChain": "Testnet"}
+        allow = {"type": "approveAgentToBuilder", **names, "validitySeconds": 0}
+        first.do(venue, {**allow, "maxFeeRate": "0.0001"})
+        venue.advance("2s")
+        first.do(venue, {"type": "revokeAgentToBuilder", "dexChain": "Testnet"})
+        second.do(venue, {**allow, "maxFeeRate": "0.001"})
+        item = {"symbolCode": 1, "ordPx": "0", "ordQty": "0.01", "ordType": "MARKET", "ordSide": "BUY"}
+        order = {"type": "placeBuilderOrder", "order": {**item, "timeInForce": "IOC"}, "builder": builder.address}
+        assert agent.do(venue, {**order, "builderFeeRate": "0.001"})["code"] == 0, "the first may still be billed"
+        venue.advance("2s")
+        assert venue.core.state.accounts[first.address.lower()].balance == 10_000 * USDC
+        assert venue.core.state.history.transactions.records[-1].code == builders.NO_GRANT
+
+
+def test_an_agents_own_account_places_no_builder_orders(desk: Desk) -> None:
+    agent = desk.builder().address
+    desk.venue.control.fund(agent, "1000")
+    desk.venue.control.add_liquidity(1, "SELL", desk.mark, "1")
+    order = {"type": "placeBuilderOrder", "order": desk.item("BUY", "0.01"), "builder": desk.masters[1].address}
+    answer = desk.venue.control.act(agent, {**order, "builderFeeRate": "0.001"})
+    assert (answer["code"], answer["txCode"]) == (40230, builders.NO_GRANT)
+    assert all(len(address) == 42 for address in desk.venue.core.state.accounts)
+
+
 # the boundary of permissions
 
 
@@ -360,6 +391,78 @@ def test_cash_is_set_aside_for_withdrawals_and_moved_between_sub_vaults(desk: De
     assert desk.balance(desk.masters[0].address) == 9_900 * USDC
 
 
+def test_cash_that_a_sub_vault_gets_is_no_profit_of_its_own(desk: Desk) -> None:
+    vault, agent = desk.vault(), desk.agents[0]
+    child = str(agent.do(desk.venue, {"type": "vaultCreateSubVault"}, vault=vault)["data"]["vault"])
+    move = {"type": "vaultRebalance", "from": vault, "to": child, "amount": "600", "currencyCode": 1}
+    assert agent.do(desk.venue, move)["code"] == 0
+
+    def figures(address: str, kind: str) -> str:
+        return str(desk.info("/info/vault/history", f"vaultAddress={address}&type={kind}")[-1]["value"])
+
+    assert [figures(each, kind) for each in (vault, child) for kind in ("tvl", "pnl")] == ["1000", "0", "600", "0"]
+    assert agent.do(desk.venue, {**move, "from": child, "to": vault, "amount": "100"})["code"] == 0
+    desk.venue.control.fund(child, "5")
+    assert [figures(each, "pnl") for each in (vault, child)] == ["5", "5"]
+    assert agent.do(desk.venue, {"type": "vaultClose"}, vault=child)["code"] == 0
+    assert [figures(each, "pnl") for each in (vault, child)] == ["5", "5"]
+
+
+def test_who_joins_a_vault_of_few_dear_shares_does_not_pay_for_the_others(desk: Desk) -> None:
+    vault = desk.vault(0, "100")
+    assert desk.leave(0, vault, "99.999999")["code"] == 0
+    desk.venue.control.fund(vault, "1000")
+    text = refused(desk.join(1, vault, "1999"), vaults.COARSE)
+    assert text.startswith(
+        "a millionth of a share is worth 1000.000001 USDC: of 1999 USDC the other depositors would get"
+    )
+    assert desk.join(1, vault, "1000.000001")["data"]["share"] == "0.000001", "nothing is lost"
+    desk.venue.control.fund(vault, "900000000000")
+    assert desk.info("/info/vault/detail", f"vaultAddress={vault}")["price"] == "1000000000000"
+    desk.venue.advance("2h")
+    desk.venue.state_hash()
+
+
+def test_a_ruined_vault_has_no_room_for_endless_shares(desk: Desk) -> None:
+    vault = desk.vault(0, "100")
+    for loss, deposit in (("99.9999", "9000"), ("8999.9999", "9000")):
+        spend = {"type": "withdraw", "destination": desk.masters[3].address, "amount": loss}
+        assert desk.venue.control.act(vault, spend)["code"] == 0  # stands for a loss
+        answer = desk.join(1, vault, deposit)
+        desk.venue.control.fund(desk.masters[1].address, deposit)
+        desk.venue.state_hash()
+    assert "may have 1000000000000" in refused(answer, vaults.NO_VALUE)
+    assert desk.venue.core.state.vaults[vault.lower()].shares < 10**18
+
+
+def test_leaders_actions_are_for_vaults_that_are_led_and_open(desk: Desk) -> None:
+    control, leader = desk.venue.control, desk.masters[0].address
+    vault = desk.vault()
+    join = {"type": "vaultDeposit", "vault": vault, "amount": "5", "currencyCode": 1}
+    assert control.act(vault, join)["txCode"] == vaults.IS_VAULT
+    create = {"type": "vaultCreate", "name": "x", "description": "", "amount": "100", "currencyCode": 1}
+    assert control.act(vault, create)["txCode"] == vaults.IS_VAULT
+    assert control.act(LP_VAULT, {"type": "vaultClose"})["txCode"] == vaults.NOT_OWNER
+    assert control.act(vault, {"type": "vaultClose"})["code"] == 0
+    assert control.act(vault, {"type": "vaultClose"})["txCode"] == vaults.CLOSED
+    amount = {"amount": "1", "currencyCode": 1}
+    for action in ({"type": "vaultClose"}, {"type": "vaultCreateSubVault"}, {"type": "vaultPreWithdraw", **amount}):
+        assert control.act(leader, action)["txCode"] == vaults.WRONG_CONTEXT
+    assert control.act(leader, {"type": "vaultUpdateOwner", "owner": leader})["txCode"] == vaults.WRONG_CONTEXT
+
+
+def test_a_closed_vault_tells_what_its_shares_got(desk: Desk) -> None:
+    vault = desk.vault(0, "100")
+    assert desk.join(1, vault, "100")["code"] == 0
+    desk.venue.control.fund(vault, "100")
+    assert desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault)["code"] == 0
+    row = desk.info("/info/vault/events", f"vaultAddress={vault}")["items"][0]
+    told = [row[name] for name in ("type", "amount", "shares", "price", "leaderFee")]
+    assert told == ["CLOSE", "300", "200", "1.5", "5"]
+    detail = desk.info("/info/vault/detail", f"vaultAddress={vault}")
+    assert (detail["price"], detail["tvl"], detail["status"]) == ("1.5", "0", "CLOSED")
+
+
 def test_a_vault_with_a_position_is_not_closed(desk: Desk) -> None:
     vault = desk.vault()
     trade = {"type": "placeOrder", "orders": [desk.item("BUY", "0.01")]}
@@ -492,6 +595,22 @@ def test_the_rebate_grows_with_the_networks_volume_of_the_days_before(desk: Desk
     assert referrals.rate(core, mine) == RATE // 10, "today does not count yet"
     desk.venue.advance("24h")
     assert referrals.rate(core, mine) == RATE // 4
+
+
+def test_a_new_invitees_volume_counts_at_once(desk: Desk) -> None:
+    inviter = desk.masters[0].address.lower()
+    code = {"type": "bindReferral", "referralCode": referrals.code_of(inviter)}
+    assert desk.agents[1].do(desk.venue, code)["code"] == 0
+    desk.venue.control.add_liquidity(1, "SELL", desk.mark, "1")
+    state = desk.venue.core.state
+    state.accounts[desk.masters[2].address.lower()].volumes[state.time // 86_400_000 - 1] = 5_000_000 * USDC
+    assert desk.place(1, "BUY", "0.01")["code"] == 0
+    assert desk.agents[2].do(desk.venue, code)["code"] == 0
+    assert desk.info("/info/referral/summary", f"userAddr={inviter}")["rewardRate"] == "0.2"
+    before = dict(state.referrals.accounts[inviter].due)
+    assert desk.place(1, "BUY", "0.01")["code"] == 0
+    payer = desk.masters[1].address.lower()
+    assert state.referrals.accounts[inviter].due[payer] == before[payer] * 3, "10 % of a fee, then 20 %"
 
 
 def test_the_referral_code_of_an_approval_counts_on_the_first_one_only(desk: Desk) -> None:

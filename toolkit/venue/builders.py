@@ -123,11 +123,12 @@ def active_grant(core: Core, trader: str) -> Grant | None:
 def check_rate(core: Core, context: Context, action: dict[str, Any]) -> int:
     """Return the builder fee of an order in parts of RATE.
 
-    Raises Refused: another builder than the authorised one, above the authorisation's cap, too many decimals.
+    Raises Refused: no authorisation by this trader (it may have ended, or the agent got another trader's, while the
+    order waited to be settled), another builder than the authorised one, above the cap, too many decimals.
     """
     grant = grant_of(core, context.signer)
-    if grant is None:
-        raise Refused(NO_GRANT, "the builder authorisation has ended")
+    if grant is None or grant.trader != context.owner.address:
+        raise Refused(NO_GRANT, f"{to_checksummed(context.owner.address)} has not authorised the agent, or no longer")
     named = str(action["builder"]).lower()
     if named != grant.builder:
         raise Refused(

@@ -96,7 +96,7 @@ class VaultEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
     amount: int
     shares: int
     price: int
-    """Of a share after it, micro-USDC."""
+    """Of a share after it, micro-USDC; when it ended the last shares, what these got."""
     fee: int = 0
     """The leader's part of the gain."""
 
@@ -122,7 +122,7 @@ class Vault(msgspec.Struct):
     samples: list[tuple[int, int, int, int]] = []
     """Hourly (time, net asset value, price of a share in micro-USDC, profit since creation)."""
     paid_in: int = 0
-    """Deposits − withdrawals; net asset value minus this is the vault's profit."""
+    """Deposits − withdrawals (a sub-vault's: what it got less what it gave); net asset value minus this is profit."""
 
 
 class ReferredDay(msgspec.Struct, array_like=True, gc=False):

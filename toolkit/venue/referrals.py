@@ -86,7 +86,9 @@ def bind(core: Core, account: Account, code: str) -> None:
             raise Refused(CIRCLE, f"{to_checksummed(inviter)} was itself invited by this account's network")
         above = referral(core, above).inviter
     mine.inviter, mine.bound = inviter, core.state.time
-    referral(core, inviter).invited.append(account.address)
+    above_it = referral(core, inviter)
+    above_it.invited.append(account.address)
+    above_it.rate_day = -1  # its network's volume has grown by what the account traded before
 
 
 @handles("bindReferral")

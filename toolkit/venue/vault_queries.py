@@ -130,11 +130,12 @@ def depositors(core: Core, address: str) -> list[dict[str, Any]]:
 
 def _yearly(core: Core, vault: Vault) -> str:
     """Return the change of the share price over the last 30 days (or the vault's life), per year, as a ratio."""
-    since = core.state.time - 30 * DAY
-    start, before = next(((point[0], point[2]) for point in vault.samples if point[0] >= since), (core.state.time, 0))
+    end = vault.closed or core.state.time
+    since = end - 30 * DAY
+    start, before = next(((point[0], point[2]) for point in vault.samples if point[0] >= since), (end, 0))
     if vault.created >= since:
         start, before = vault.created, USDC
-    length = core.state.time - start
+    length = end - start
     if not before or length <= 0:
         return "0"
     return text((price(core, vault) - before) * 365 * DAY * USDC // (before * length))

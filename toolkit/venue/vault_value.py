@@ -9,6 +9,9 @@ from .grants import Vault
 
 SHARE = 1_000_000
 """Shares are counted in millionths."""
+LARGEST = 10**18
+"""Most shares of a vault (in millionths), and the highest price of one that is shown (in micro-USDC), so that both
+fit into 64 bits: a million million."""
 
 
 def value(core: Core, vault: Vault) -> int:
@@ -18,8 +21,11 @@ def value(core: Core, vault: Vault) -> int:
 
 
 def price(core: Core, vault: Vault) -> int:
-    """Return the value of one share in micro-USDC; 1 USDC while there are none."""
-    return max(0, value(core, vault)) * SHARE // vault.shares if vault.shares else USDC
+    """Return the value of one share in micro-USDC, up to LARGEST: 1 USDC while there are none, the last of a closed
+    vault."""
+    if vault.closed and vault.events:
+        return vault.events[-1].price
+    return min(LARGEST, max(0, value(core, vault)) * SHARE // vault.shares) if vault.shares else USDC
 
 
 def worth(core: Core, vault: Vault, shares: int) -> int:

@@ -23,7 +23,7 @@ from .ledger_state import ROUND
 from .state import Account
 from .treasury import check_covered, check_currency, micro
 from .vault_queries import event_row
-from .vault_value import price, value, worth
+from .vault_value import LARGEST, SHARE, price, value, worth
 
 RESERVES = "0x00000000000000000000000000000000000000fa"
 """The venue's account that holds what vaults set aside for withdrawals."""
@@ -36,6 +36,8 @@ MOST_SUB_VAULTS = 10
 LEADER_SHARE = 10
 """Per cent of a depositor's gain."""
 LP_LOCK = 4 * DAY
+MOST_LOST = 10_000
+"""A deposit loses at most one part in this many to whole millionths of a share, or less than a micro-USDC [L]."""
 SAMPLE_EVERY = 3_600_000
 """Milliseconds between two points of a vault's history [L]."""
 
@@ -49,7 +51,7 @@ VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_FEE, VAULT_LEADER, VAULT_MOVE = (
 """Business types in the ledger."""
 
 NOT_OWNER, CLOSED, TOO_LITTLE, TOO_MANY, NO_VALUE, NO_SHARES, LOCKED, NO_CASH = range(6002, 6010)
-NOT_FLAT, NOT_FAMILY, IS_PART, NO_OWNER, WRONG_CONTEXT = range(6010, 6015)
+NOT_FLAT, NOT_FAMILY, IS_PART, NO_OWNER, WRONG_CONTEXT, IS_VAULT, COARSE = range(6010, 6017)
 """txCodes of this module."""
 
 OF_DEPOSITORS = frozenset({"vaultDeposit", "vaultWithdraw", "vaultCreate"})
@@ -115,17 +117,37 @@ def deposit(core: Core, context: Context, action: dict[str, Any]) -> dict[str, A
     check_currency(action)
     vault = _open_top(core, str(action["vault"]))
     _check_context(context, vault)
+    _check_person(context)
     amount = micro(action["amount"])
     check_covered(core, context.owner, amount)
+    shares = _shares_for(core, vault, amount)
+    _pay_in(core, context.owner, vault, amount, shares)
+    _keep(core, context, vault, "DEPOSIT", amount, shares)
+    return {"vault": to_checksummed(vault.address), "share": text(shares)}
+
+
+def _shares_for(core: Core, vault: Vault, amount: int) -> int:
+    """Return the shares that an amount buys. Raises Refused where they would be none, too coarse, or too many."""
     worth_now = value(core, vault)
     if vault.shares and worth_now <= 0:
         raise Refused(NO_VALUE, "the vault has no value left; nobody can join it")
     shares = amount * vault.shares // worth_now if vault.shares else amount
     if not shares:
-        raise Refused(TOO_LITTLE, f"{action['amount']} USDC is less than 0.000001 of a share")
-    _pay_in(core, context.owner, vault, amount, shares)
-    _keep(core, context, vault, "DEPOSIT", amount, shares)
-    return {"vault": to_checksummed(vault.address), "share": text(shares)}
+        raise Refused(TOO_LITTLE, f"{text(amount)} USDC is less than 0.000001 of a share")
+    lost = amount + -shares * worth_now // vault.shares if vault.shares else 0
+    if lost * MOST_LOST > amount:
+        raise Refused(
+            COARSE,
+            f"a millionth of a share is worth {text(worth_now // vault.shares)} USDC: of {text(amount)} USDC the "
+            f"other depositors would get {text(lost)}; the depositors of the vault can leave and join it anew",
+        )
+    if vault.shares + shares > LARGEST:
+        raise Refused(
+            NO_VALUE,
+            f"the vault has lost so much that {text(amount)} USDC would buy {text(shares)} shares; it has "
+            f"{text(vault.shares)}, and may have {text(LARGEST)}",
+        )
+    return shares
 
 
 def _pay_in(core: Core, account: Account, vault: Vault, amount: int, shares: int) -> None:
@@ -206,6 +228,26 @@ def _check_context(context: Context, vault: Vault) -> None:
         raise Refused(WRONG_CONTEXT, "vaultAddress names another vault than the action; leave it out")
 
 
+def _check_person(context: Context) -> None:
+    if context.owner.kind == "vault":
+        raise Refused(IS_VAULT, f"{to_checksummed(context.owner.address)} is a vault; vaults don't join or lead vaults")
+
+
+def _led(core: Core, context: Context) -> Vault:
+    """Return the vault that a leader's action is for. Raises Refused: none, closed, or the LP vault."""
+    vault = core.state.vaults.get(context.account.address)
+    if vault is None:
+        raise Refused(
+            WRONG_CONTEXT,
+            f"{to_checksummed(context.account.address)} is no vault; vaultAddress names the one to act for",
+        )
+    if vault.closed:
+        raise Refused(CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+    if vault.is_lp:
+        raise Refused(NOT_OWNER, "the LP vault belongs to the venue; nobody leads it")
+    return vault
+
+
 # a leader's actions
 
 
@@ -216,6 +258,7 @@ def create(core: Core, context: Context, action: dict[str, Any]) -> dict[str, An
     owner, amount = context.owner, micro(action["amount"])
     if context.vault is not None:
         raise Refused(WRONG_CONTEXT, "a vault is created by an account, not by a vault; leave vaultAddress out")
+    _check_person(context)
     if amount < CREATION_MINIMUM:
         raise Refused(
             TOO_LITTLE, f"amount {action['amount']} is below the {text(CREATION_MINIMUM)} USDC a vault begins with"
@@ -247,7 +290,7 @@ def _new(core: Core, owner: str, name: str, description: str, parent: str = "") 
 @handles("vaultCreateSubVault")
 def create_sub_vault(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
     """Create an empty part of a vault that is traded apart; money comes by vaultRebalance."""
-    vault = core.state.vaults[context.account.address]
+    vault = _led(core, context)
     if vault.parent:
         raise Refused(IS_PART, "a sub-vault has no sub-vaults of its own")
     if len(vault.children) >= MOST_SUB_VAULTS:
@@ -262,7 +305,7 @@ def create_sub_vault(core: Core, context: Context, action: dict[str, Any]) -> di
 def pre_withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
     """Set free cash aside for withdrawals, where positions can't use it up."""
     check_currency(action)
-    vault, amount = core.state.vaults[context.account.address], micro(action["amount"])
+    vault, amount = _led(core, context), micro(action["amount"])
     check_covered(core, context.account, amount)
     ledger.move(core, context.account, core.state.accounts[RESERVES], amount, VAULT_MOVE, 0, vault.address)
     vault.reserve += amount
@@ -291,14 +334,23 @@ def rebalance(core: Core, context: Context, action: dict[str, Any]) -> dict[str,
     else:
         check_covered(core, accounts[source.address], amount)
         ledger.move(core, accounts[source.address], accounts[target.address], amount, VAULT_MOVE, 0, target.address)
+        _note_move(source, target, amount)
     _keep(core, context, core.state.vaults[top], "REBALANCE", amount, 0)
     return {}
+
+
+def _note_move(source: Vault, target: Vault, amount: int) -> None:
+    """Let cash that a sub-vault gets or gives be no profit of its own; its parent's value holds it either way."""
+    if source.parent:
+        source.paid_in -= amount
+    if target.parent:
+        target.paid_in += amount
 
 
 @handles("vaultUpdateOwner")
 def update_owner(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
     """Hand a vault and its sub-vaults to another account; the shares stay where they are."""
-    vault, owner = core.state.vaults[context.account.address], str(action["owner"]).lower()
+    vault, owner = _led(core, context), str(action["owner"]).lower()
     account = core.state.accounts.get(owner)
     if account is None or account.kind != "user":
         raise Refused(NO_OWNER, f"{to_checksummed(owner)} has no account here")
@@ -315,21 +367,20 @@ def update_owner(core: Core, context: Context, action: dict[str, Any]) -> dict[s
 @handles("vaultClose")
 def close(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
     """Pay everybody out and end a vault without positions and orders; a sub-vault's money goes to its parent."""
-    vault = core.state.vaults[context.account.address]
+    vault = _led(core, context)
     family = [vault, *(core.state.vaults[child] for child in vault.children)]
     for each in family:
         _check_flat(core, each)
     parent = core.state.vaults.get(vault.parent)
-    target = parent or vault
-    for each in family:
-        if each is not target:
-            _gather(core, each, target)
+    target, shares, fee = parent or vault, vault.shares, 0
+    gathered = sum(_gather(core, each, target) for each in family if each is not target)
     if parent is not None:
         parent.children.remove(vault.address)
+        amount = gathered
     else:
         vault.children = []
-        _pay_everybody(core, vault)
-    _keep(core, context, vault, "CLOSE", 0, 0)
+        amount, fee = _pay_everybody(core, vault)
+    _keep(core, context, vault, "CLOSE", amount, shares, fee)
     return {}
 
 
@@ -343,30 +394,38 @@ def _check_flat(core: Core, vault: Vault) -> None:
         raise Refused(NOT_FLAT, f"vault {to_checksummed(vault.address)} still has {what}")
 
 
-def _gather(core: Core, source: Vault, target: Vault) -> None:
+def _gather(core: Core, source: Vault, target: Vault) -> int:
+    """End a sub-vault and return what it gave, cash and what it had set aside."""
     accounts = core.state.accounts
+    given = source.reserve + accounts[source.address].balance
     target.reserve, source.reserve = target.reserve + source.reserve, 0
     balance = accounts[source.address].balance
     ledger.move(core, accounts[source.address], accounts[target.address], balance, VAULT_MOVE, 0, target.address)
+    _note_move(source, target, given)
     source.closed = core.state.time
+    return given
 
 
-def _pay_everybody(core: Core, vault: Vault) -> None:
-    accounts = core.state.accounts
+def _pay_everybody(core: Core, vault: Vault) -> tuple[int, int]:
+    """Pay out all shares; return what they were worth together, and the leader's part of it."""
+    accounts, paid, fees = core.state.accounts, 0, 0
     total, shares = value(core, vault), vault.shares
     for address, holding in list(vault.holders.items()):
         amount = max(0, total) * holding.shares // shares
-        _pay_out(core, vault, accounts[address], holding.shares, amount)
+        _, fee = _pay_out(core, vault, accounts[address], holding.shares, amount)
+        paid, fees = paid + amount, fees + fee
     left = vault.reserve
     vault.reserve = 0
     ledger.move(core, accounts[RESERVES], accounts[vault.address], left, VAULT_MOVE, 0, vault.address)
     rest = accounts[vault.address].balance
     ledger.move(core, accounts[vault.address], accounts[ledger.ROUNDING], rest, ROUND, 0, vault.address)
     vault.closed = core.state.time
+    return paid, fees
 
 
 def _keep(core: Core, context: Context, vault: Vault, kind: str, amount: int, shares: int, fee: int = 0) -> None:
     """Keep an event of a vault, and tell the account that made it."""
+    ended = shares if not vault.shares else 0
     event = VaultEvent(
         len(vault.events) + 1,
         core.state.time,
@@ -376,7 +435,7 @@ def _keep(core: Core, context: Context, vault: Vault, kind: str, amount: int, sh
         context.owner.address,
         amount,
         shares,
-        price(core, vault),
+        min(LARGEST, amount * SHARE // ended) if ended else price(core, vault),
         fee,
     )
     vault.events.append(event)
