@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from .products import MAX_PRICE, MICRO, Product, whole_units
@@ -47,6 +47,9 @@ SLIPPAGE_UNIT = 100_000_000
 MIN_SLIPPAGE = Decimal("0.005")
 DEFAULT_SLIPPAGE = Decimal("0.03")
 _DEFAULT_SLIPPAGE = int(DEFAULT_SLIPPAGE * SLIPPAGE_UNIT)
+_EXACT = Context(prec=100)
+_LARGEST = 2**63 - 1
+"""Numbers above this are not kept, not even of a refused order: the venue's state has 64 bits for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +161,7 @@ def read_order(
 ) -> Spec:
     """Return the order item in integers, with the rules it breaks. Reference prices are in ticks, 0 = not known.
 
-    Fields that could not be read are 0 in the result; use it only when `failures` is None.
+    Fields that could not be read, or are beyond 64 bits, are 0 in the result; use it only when `failures` is None.
     """
     spec = Spec()
     spec.failures = None
@@ -213,6 +216,7 @@ def read_order(
     spec.quantity = quantity
     if quantity > product.max_steps:
         _too_much(spec, product, str(text))
+        spec.quantity = _kept(quantity)
     slippage = get("slippagePct")
     spec.slippage = 0 if slippage is None else _read_slippage(spec, product, slippage)
     if market:
@@ -302,11 +306,15 @@ def _check_price(spec: Spec, product: Product, text: object, price: int, mark: i
     if price > product.max_price:
         most = product.price_text(product.max_price)
         _fail(spec, "price band", "ordPx", str(text), most, f"price {text} is above {_plain(MAX_PRICE)}", (most,))
-    else:
-        least = product.price_text(-(-mark // 10))
-        message = f"price {text} is below 10 % of the mark price {product.price_text(mark)}"
-        _fail(spec, "price band", "ordPx", str(text), least, message, (least,))
+        return _kept(price)
+    least = product.price_text(-(-mark // 10))
+    message = f"price {text} is below 10 % of the mark price {product.price_text(mark)}"
+    _fail(spec, "price band", "ordPx", str(text), least, message, (least,))
     return price
+
+
+def _kept(number: int) -> int:
+    return number if number <= _LARGEST else 0
 
 
 def _off_grid(spec: Spec, what: str, field: str, text: object, rule: str, size: Decimal) -> None:
@@ -319,9 +327,9 @@ def _off_grid(spec: Spec, what: str, field: str, text: object, rule: str, size: 
     elif number <= 0:
         _fail(spec, f"{what} above 0", field, str(text), "0", f"{what} {text} is not above 0", (step,))
     else:
-        count = number / size
+        count = _EXACT.divide(number, size)
         ends = {int(count.to_integral_value(way)) for way in (ROUND_FLOOR, ROUND_CEILING)} - {0}
-        nearest = tuple(format(size * end, "f") for end in sorted(ends))
+        nearest = tuple(format(_EXACT.multiply(size, end), "f") for end in sorted(ends))
         _fail(spec, rule, field, str(text), step, f"{what} {text} is not a multiple of {rule} {step}", nearest)
 
 
@@ -393,7 +401,7 @@ def _read_trigger(
         _fail(
             spec, "price band", "triggerPx", text, most, f"trigger price {text} is above {_plain(MAX_PRICE)}", (most,)
         )
-    spec.trigger = trigger
+    spec.trigger = _kept(trigger)
     spec.trigger_up = up = (spec.side > 0) == stop
     now = entry or (prices[spec.trigger_by - 1] if spec.trigger_by else 0)
     if now and (now >= trigger if up else now <= trigger):

@@ -38,7 +38,7 @@ MAX_PRICE = Decimal(999_999)
 def whole_units(text: str, places: int, size: int) -> int:
     """Return how many units of `size` × 10^−places a plain decimal text is; −1 when it is not exact or not plain.
 
-    Plain means ASCII digits with at most one point: no sign, exponent or blanks.
+    Plain means ASCII digits with at most one point, at most 40 characters: no sign, exponent or blanks.
     """
     whole, _, part = text.partition(".")
     missing = places - len(part)
@@ -48,7 +48,7 @@ def whole_units(text: str, places: int, size: int) -> int:
         digits = whole + part[:places]
     else:
         digits = whole + part + "0" * missing
-    if not (digits.isdecimal() and digits.isascii() and whole) or len(digits) > 40:
+    if not (digits.isdecimal() and digits.isascii() and whole) or len(text) > 40:
         return -1
     count = int(digits)
     if size == 1:

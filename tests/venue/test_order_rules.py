@@ -149,6 +149,29 @@ def test_the_limits_themselves_pass(text: str) -> None:
     floor.order(ADA, text)
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"ordQty": "9" * 37}, f"quantity {'9' * 37} is above maxOrderQty 1000.000"),
+        ({"ordQty": "9" * 40}, f"quantity {'9' * 40} is above maxOrderQty 1000.000"),
+        ({"ordPx": "9" * 40}, f"price {'9' * 40} is above 999999"),
+        ({"ordPx": "9" * 38 + ".5"}, f"price {'9' * 38}.5 is above 999999"),
+        (
+            {"reduceOnlyOption": "TP_FROM_POSITION", "triggerPx": "9" * 39},
+            f"trigger price {'9' * 39} is above 999999",
+        ),
+        ({"ordPx": "9" * 37 + ".05"}, f"is not a multiple of tickSize 0.1; nearest {'9' * 37}.0 or {'9' * 37}.1"),
+    ],
+)
+def test_a_refused_number_of_any_size_leaves_a_state_that_can_be_kept(
+    floor: Floor, more: dict[str, Any], words: str
+) -> None:
+    assert words in floor.refused(ADA, "BUY 0.01 at 60000.0", **more)
+    bracket = [item("BUY 0.01 at 59000.0") | {"ordQty": "9" * 40}, item("SELL 0.01 at 61000.0", "reduceOnly")]
+    assert floor.act(ADA, {"type": "placeBracketOrder", "orders": bracket}).code == 40230
+    assert Core.load(floor.core.dump()).state_hash() == floor.core.state_hash()
+
+
 def test_a_product_that_is_not_listed_takes_no_orders() -> None:
     rows = default_products()
     rows[0]["listStatus"] = "delisted"
