@@ -357,6 +357,39 @@ def test_fill_or_kill_does_not_count_on_orders_that_lost_their_margin(play: Play
     assert bool(play.account("ann").orders) is not filled, "it is only cancelled where it is met"
 
 
+@pytest.mark.parametrize(("short", "closing"), [(0, 0), (5, 5)])
+def test_fill_or_kill_does_not_count_the_same_margin_for_several_orders_of_one_account(
+    play: Play, short: int, closing: int
+) -> None:
+    play.fund(1_000_000, "zoe")
+    play.isolated("ann", ETH)
+    play.trade("ann", "bob", "3", 60_000)
+    if short:
+        play.trade("zoe", "ann", "0.005", 3_000, ETH)
+    for _ in range(4):
+        play.placed("ann", "BUY", "0.5", 2_999, ETH)
+    play.oracle(_oracle_that_spares(play, "ann", 30))
+    for quantity in ("2", "1.5"):
+        play.placed("zoe", "SELL", quantity, 2_999, ETH, timeInForce="FOK")
+        assert not play.core.state.history.liquidations.records, "filled without margin, and liquidated at once"
+        assert len(play.account("ann").orders) == 4, "killed, so nothing is met"
+    play.placed("zoe", "SELL", "0.5", 2_999, ETH, timeInForce="FOK")
+    assert play.position("ann", ETH).long.size == 500 - closing
+    play.placed("zoe", "SELL", "1.5", 2_999, ETH, timeInForce="IOC")
+    assert play.position("ann", ETH).long.size == 500 - closing
+    assert not play.core.state.history.liquidations.records
+
+
+def _oracle_that_spares(play: Play, name: str, spare: int) -> int:
+    """Return a BTC price at which a cross long of 3 leaves its account so many USDC above what it has to keep."""
+    for price in range(60_000, 50_000, -1):
+        figures = risk.cross(play.core, play.account(name))
+        equity = figures.equity - 3 * (60_000 - price) * MICRO
+        if equity - 3 * price * MICRO // 80 * 100 // 95 < spare * MICRO:
+            return price
+    raise AssertionError
+
+
 def test_orders_that_lose_their_cover_are_cut_as_far_as_there_is_no_margin(play: Play) -> None:
     play.trade("ann", "bob", "3", 60_000)
     play.placed("ann", "SELL", "1", 61_000)

@@ -48,8 +48,8 @@ def enter(core: Core, account: Account, position: Position, order: Order, limit:
             )
             lifecycle.cancel(core, account, order, reason)
             return
-        for maker in unbearable:
-            shed(core, maker)
+        for maker, excess in unbearable:
+            shed(core, maker, excess)
     match(core, account, position, order, limit)
     if not order.leaves:
         lifecycle.end(
@@ -88,8 +88,10 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
         wanted, there = order.leaves, maker.leaves
         quantity = there if there < wanted else wanted
         if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
-            if not risk.bearable(core, maker_account, maker_position, -side, quantity, price):
-                shed(core, maker)
+            closed = risk.reducible(maker_account, maker_position, -side)
+            opened = quantity - closed
+            if not risk.bearable(core, maker_account, maker_position, -side, opened, opened * price * product.unit):
+                shed(core, maker, there - closed)
                 continue
         order.leaves = wanted - quantity
         maker.leaves = there - quantity
@@ -124,11 +126,10 @@ def _tighten(core: Core) -> None:
         lifecycle.drop_uncovered(core, account, position, side)
 
 
-def shed(core: Core, maker: Order) -> None:
-    """Cut a resting order that would open an isolated position without margin down to what it closes."""
+def shed(core: Core, maker: Order, excess: int) -> None:
+    """Cut a resting order that would open an isolated position without margin by what it would open."""
     account = core.state.accounts[maker.address]
     position = account.positions[maker.product]
-    excess = maker.leaves - risk.reducible(account, position, maker.side)
     lifecycle.cut(core, account, position, maker, excess, "margin: losses have used up what it held")
 
 

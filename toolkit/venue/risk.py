@@ -441,18 +441,17 @@ def reducible(account: Account, position: Position, side: int) -> int:
     return position.short.size if side > 0 else position.long.size
 
 
-def bearable(core: Core, account: Account, position: Position, side: int, quantity: int, price: int) -> bool:
-    """Tell whether the balance can still give an isolated position the margin for a fill at `price` ticks.
+def bearable(core: Core, account: Account, position: Position, side: int, opened: int, value: int) -> bool:
+    """Tell whether the balance can still give an isolated position the margin for opening so many steps for `value`.
 
-    Its order held that margin when it was placed, but losses of the cross positions may have used it up since: what
+    Its orders held that margin when they were placed, but losses of the cross positions may have used it up since: what
     they spare must carry the maintenance margin of what opens.
     """
-    opened = quantity - reducible(account, position, side)
     if opened <= 0:
         return True
     table, config = core.desk.table(core, position.product), core.state.config
     at_mark = core.state.markets[position.product].mark * table.unit
-    need, loss = _need(position, side, opened, opened * price * table.unit, at_mark)
+    need, loss = _need(position, side, opened, value, at_mark)
     own = (position.long if side > 0 else position.short).size
     more = table.maintenance((own + opened) * at_mark) - table.maintenance(own * at_mark)
     return (min(need, _spare(core, account)) - loss) * config.liquidation_stop > more * RATE
