@@ -158,9 +158,11 @@ def read_order(
     entry: int = 0,
     *,
     builder: bool = False,
+    triggered: bool = False,
 ) -> Spec:
     """Return the order item in integers, with the rules it breaks. Reference prices are in ticks, 0 = not known.
 
+    `triggered` leaves out what it says of a trigger: it is to replace an order whose trigger has been met.
     Fields that could not be read, or are beyond 64 bits, are 0 in the result; use it only when `failures` is None.
     """
     spec = Spec()
@@ -206,7 +208,8 @@ def read_order(
     spec.price = price
     spec.trigger = spec.trigger_by = 0
     spec.trigger_up = False
-    if get("triggerPx") is not None or get("tpslTriggerType") is not None or reduce > 1 or kind > MARKET:
+    conditional = get("triggerPx") is not None or get("tpslTriggerType") is not None or reduce > 1 or kind > MARKET
+    if conditional and not triggered:
         _read_trigger(spec, product, item, (last, mark, index), entry)
     text = get("ordQty")
     quantity = whole_units(text, *product.step_scale) if type(text) is str else -1

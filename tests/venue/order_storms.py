@@ -187,7 +187,7 @@ class OrderStorm:
         }
         if order.reduce:
             action["reduceOnly"] = ("", "REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION")[order.reduce]
-        if order.waiting:
+        if order.trigger and (order.waiting or chance.random() < 0.5):
             by = ("", "LAST_PRICE", "MARK_PRICE", "INDEX_PRICE")[order.trigger_by]
             action |= {"triggerPx": self._price(order.product, 60), "tpslTriggerType": by}
         return action

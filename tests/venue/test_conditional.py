@@ -186,6 +186,23 @@ def test_replacing_a_waiting_one_moves_its_trigger(floor: Floor) -> None:
     assert (floor.status(order.id), order.filled) == ("FILLED", 2)
 
 
+@pytest.mark.parametrize("trigger", ["when 61000", "", "when 70000 by MARK_PRICE"])
+def test_one_that_has_triggered_is_replaced_whatever_is_said_of_its_trigger(floor: Floor, trigger: str) -> None:
+    order = floor.order(ADA, "SELL 0 at 61500.0 TP when 61000")
+    floor.trade("61000.0")
+    assert floor.replace(ADA, order.id, f"SELL 0.004 at 61400.0 TP {trigger}").code == 0
+    assert (order.price, order.leaves, order.trigger, order.trigger_by) == (614_000, 4, 610_000, 1)
+
+
+def test_one_that_has_triggered_can_not_be_replaced_by_a_post_only_that_takes(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 at 61500.0 TP when 61000")
+    floor.trade("61000.0")
+    floor.order(CYD, "BUY 0.001 at 60900.0")
+    answer = floor.replace(ADA, order.id, "SELL 0.005 at 60900.0 TP when 70000 POST_ONLY")
+    assert "POST_ONLY at 60900.0 would match the best bid 60900.0" in answer.message
+    assert (order.filled, order.price) == (0, 615_000)
+
+
 def test_a_waiting_one_can_be_cancelled_and_does_not_trigger_later(floor: Floor) -> None:
     order = floor.order(ADA, "SELL 0 SL when 59000 id 9")
     floor.cancel(ADA, {"clOrdId": "9"})

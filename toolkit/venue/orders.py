@@ -240,7 +240,9 @@ def find(core: Core, account: Account, item: Item) -> Order:
     return order
 
 
-def read(core: Core, item: Item, *, builder: bool = False, entry: int = 0) -> tuple[Product, Spec]:
+def read(
+    core: Core, item: Item, *, builder: bool = False, entry: int = 0, triggered: bool = False
+) -> tuple[Product, Spec]:
     """Return an item's product and integers, with every rule of `checks` kept; Refused tells the broken ones."""
     product = core.product(int(item["symbolCode"]))
     code = product.code
@@ -257,6 +259,7 @@ def read(core: Core, item: Item, *, builder: bool = False, entry: int = 0) -> tu
         book.asks.best,
         entry,
         builder=builder,
+        triggered=triggered,
     )
     if spec.failures:
         raise Refused(reasons.PRE_TRADE_RULE, "; ".join(failure.message for failure in spec.failures))
@@ -345,13 +348,13 @@ def _check_value(product: Product, price: int, quantity: int) -> None:
 def replace(core: Core, account: Account, order: Order, item: Item) -> None:
     """Replace a live order. It keeps its place only when the price is unchanged and the quantity falls.
 
-    ordQty is the new total, filled part included. Side, type, reduce-only option and trigger type stay. Raises Refused
-    before anything changed.
+    ordQty is the new total, filled part included. Side, type, reduce-only option and trigger type stay, and of an order
+    that has triggered the trigger altogether. Raises Refused before anything changed.
     """
     position = account.positions[order.product]
     main = account.orders.get(order.group) if order.status == UNTRIGGERED and order.group != order.id else None
     entry = main.price or main.trigger if main is not None and not order.armed else 0
-    product, spec = read(core, item, builder=bool(order.builder), entry=entry)
+    product, spec = read(core, item, builder=bool(order.builder), entry=entry, triggered=order.triggered)
     _check_same(order, spec)
     if order.status == UNTRIGGERED:
         _replace_waiting(core, account, product, position, order, spec, main)
