@@ -439,6 +439,18 @@ def test_a_trigger_below_the_minimum_value_must_close_the_whole_position(
         assert "order value 59 (0.001 at 59000.0) is below minOrderValue 500" in answer.message
 
 
+@pytest.mark.parametrize(("last", "enough"), [("10000.0", True), ("9999.9", False)])
+@pytest.mark.parametrize(("opening", "closing"), [("BUY", "SELL"), ("SELL", "BUY")])
+def test_a_reduce_only_market_order_is_valued_at_the_last_price(
+    floor: Floor, opening: str, closing: str, last: str, enough: bool
+) -> None:
+    floor.order(BOB, f"{closing} 0.002 at 60000.0")
+    floor.order(ADA, f"{opening} 0.002 at 60000.0")
+    floor.mark(last)
+    floor.trade(last, "0.002")
+    assert (floor.place(ADA, f"{closing} 0.001 REDUCE_ONLY").code == 0) is enough
+
+
 def test_reduce_only_is_accepted_whatever_the_equity() -> None:
     floor = Floor(money=40_000_000)
     opened(floor, text="BUY 0.010")

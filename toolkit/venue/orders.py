@@ -284,10 +284,11 @@ def admit(
             reasons.CLIENT_ID_IN_USE,
             f"clOrdId {order.client_id} is in use by the open order {account.client_ids[order.client_id]}",
         )
-    limit = order.price
+    limit = valued = order.price
     if not limit:
         market = core.state.markets[product.code]
-        limit = bound or slippage_bound(product, order.side, market.last or market.mark, order.slippage)
+        valued = market.last or market.mark
+        limit = bound or slippage_bound(product, order.side, valued, order.slippage)
     if order.closing and account.position_mode == 1:
         name = "BUY_CLOSE_HEDGE" if order.side > 0 else "SELL_CLOSE_HEDGE"
         raise Refused(
@@ -297,7 +298,7 @@ def admit(
         )
     if order.reduce or order.closing:
         if main is None:
-            _fit(account, product, position, order, order.trigger or limit)
+            _fit(account, product, position, order, order.trigger or valued)
     elif not order.trigger:
         risk.check_increase(core, account, product, position, order.side, order.leaves, limit, order.builder_rate)
     return limit

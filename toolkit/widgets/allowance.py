@@ -18,7 +18,8 @@ def account_rules(
 ) -> list[Problem]:
     """Return every rule of the account that an order breaks; `worst` is the worst price it may trade at."""
     if draft.reduce_only:
-        return _reducing(draft, product, holdings, quantity, worst)
+        valued = (market.last or market.mark or worst) if draft.market else worst
+        return _reducing(draft, product, holdings, quantity, valued)
     if not holdings.hedge:
         resting = holdings.buys if draft.sign > 0 else holdings.sells
         if resting + quantity <= max(ZERO, -draft.sign * holdings.size):
@@ -37,7 +38,7 @@ def account_rules(
     return found
 
 
-def _reducing(draft: Draft, product: Product, holdings: Holdings, quantity: Decimal, worst: Decimal) -> list[Problem]:
+def _reducing(draft: Draft, product: Product, holdings: Holdings, quantity: Decimal, price: Decimal) -> list[Problem]:
     held = holdings.long if draft.sign < 0 else holdings.short
     name = "long" if draft.sign < 0 else "short"
     if held <= 0:
@@ -58,9 +59,9 @@ def _reducing(draft: Draft, product: Product, holdings: Holdings, quantity: Deci
         message = f"reduce-only: {trimmed(quantity)} is above the {name} position of {trimmed(free)} it may reduce"
         choice = Choice(trimmed(free), {"quantity": text, "quantity_as": "base"})
         return [Problem("quantity", "position", message, (choice,))]
-    if quantity < free and worst * quantity < product.min_order_value:
+    if quantity < free and price * quantity < product.min_order_value:
         message = (
-            f"order value {trimmed(worst * quantity)} is below minOrderValue {trimmed(product.min_order_value)},"
+            f"order value {trimmed(price * quantity)} is below minOrderValue {trimmed(product.min_order_value)},"
             f" or take the whole position"
         )
         choice = Choice(trimmed(free), {"quantity": format(free, "f"), "quantity_as": "base"})
