@@ -128,6 +128,9 @@ def test_bytes_that_are_no_dump_are_named() -> None:
     whole = Core().dump()
     with pytest.raises(VenueError, match="damaged"):
         Core.load(whole[:-1])
+    for old, new in ((b"BTCUSDC", b"BTC\xffSDC"), (b"tickSize", b"tackSize")):
+        with pytest.raises(VenueError, match="damaged"):
+            Core.load(whole.replace(old, new))
 
 
 def test_events_are_only_made_while_somebody_hears_and_change_nothing() -> None:

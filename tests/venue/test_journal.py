@@ -287,6 +287,15 @@ def test_torn_truncated_and_flipped_files_never_open_as_something_else(
         outcome(path, states)
 
 
+def test_damage_that_is_no_text_is_named_as_damage(tmp_path: Path, original: tuple[bytes, list[str]]) -> None:
+    data, path = bytearray(original[0]), tmp_path / "j"
+    data[data.index(b"INTEGER NOT NULL, chain")] = 0xC5
+    path.write_bytes(data)
+    for recovering in (False, True):
+        with pytest.raises(JournalDamaged, match="nothing of it can be recovered"):
+            made(path, recover=recovering)
+
+
 def test_the_chain_covers_kind_order_and_content(original: tuple[bytes, list[str]], tmp_path: Path) -> None:
     path = tmp_path / "j"
     path.write_bytes(original[0])

@@ -27,14 +27,14 @@ def dump(core: Core) -> bytes:
 
 
 def load(data: bytes) -> Core:
-    """Return a core that goes on where the dumped one stood. Raises VenueError for other bytes."""
+    """Return a core that goes on where the dumped one stood. Raises VenueError for other bytes, and damaged ones that
+    make no state."""
     if not data.startswith(MAGIC):
         raise VenueError(f"these bytes are no dump of this version: they begin with {data[:24]!r}, not {MAGIC!r}")
     try:
-        state = _decoder.decode(data[len(MAGIC) :])
-    except msgspec.DecodeError as error:
-        raise VenueError(f"the dump is damaged: {error}") from error
-    return Core(state=state)
+        return Core(state=_decoder.decode(data[len(MAGIC) :]))
+    except Exception as error:  # bytes at random may break any rule of a state, or be no text
+        raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
 
 
 def state_hash(core: Core) -> str:

@@ -277,6 +277,9 @@ def _connect(path: Path, sync: Sync) -> sqlite3.Connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = TRUNCATE")
         connection.execute(f"PRAGMA synchronous = {'FULL' if sync == 'full' else 'OFF'}")
+    except UnicodeDecodeError as error:  # SQLite's message quotes the damage
+        connection.close()
+        raise sqlite3.DatabaseError("the description of the tables is not readable") from error
     except BaseException:
         connection.close()
         raise
