@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.trading import ADA, BOB, CYD, Floor, item
-from toolkit.venue.core import Context, Core, Refused
+from toolkit.venue.core import Context, Core, Refused, Submit
 from toolkit.venue.orders import place, place_bracket
+from toolkit.venue.triggers import FEW
 
 
 @pytest.fixture
@@ -208,6 +209,20 @@ def test_a_waiting_one_can_be_cancelled_and_does_not_trigger_later(floor: Floor)
     floor.cancel(ADA, {"clOrdId": "9"})
     floor.trade("59000.0")
     assert floor.statuses(order.id) == ["ORDER_STATUS_UNTRIGGERED", "CANCELED"]
+
+
+def test_triggers_that_were_cancelled_or_moved_do_not_pile_up(floor: Floor) -> None:
+    waiting = floor.order(ADA, "SELL 0 SL when 59000 slip 0.05")
+    other = floor.order(BOB, "BUY 0 TP when 58000 slip 0.05")
+    core, triggers = floor.core, floor.core.triggers[1]
+    for round in range(3 * FEW):
+        command = {"type": "replaceOrder", **item(f"SELL 0 SL when {58_000 + round % 2}", "reduceOnly")}
+        core.apply(Submit(core.state.time, command | {"ordId": waiting.id}, ADA, 10_000 + round))
+        assert triggers.entries <= FEW + 10
+    floor.order(CYD, "BUY 0.010 at 57900.0")
+    floor.trade("58001.0")
+    assert (waiting.filled, other.filled) == (5, 0)
+    floor.watch.check()
 
 
 def test_triggers_live_on_in_a_loaded_core(floor: Floor) -> None:

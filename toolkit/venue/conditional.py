@@ -45,6 +45,8 @@ def run_triggers(core: Core) -> None:
         for code, triggers in core.triggers.items():
             if not triggers.entries:
                 continue
+            if triggers.entries > triggers.limit:
+                triggers.rebuild(waiting(core, code))
             market = core.state.markets[code]
             if market.paused:
                 continue
@@ -61,6 +63,13 @@ def run_triggers(core: Core) -> None:
                     again = True
                 else:
                     triggers.add(order)
+
+
+def waiting(core: Core, code: int) -> list[Order]:
+    """Return the orders of a product that wait for their trigger."""
+    accounts = core.state.accounts.values()
+    orders = (order for account in accounts for order in account.orders.values())
+    return [order for order in orders if order.product == code and order.waiting and order.armed]
 
 
 def fire(core: Core, account: Account, order: Order) -> None:

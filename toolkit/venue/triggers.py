@@ -6,18 +6,24 @@ from heapq import heapify, heappop, heappush
 
 from .state import Order
 
+FEW = 1_000
+"""Up to so many entries it is not worth looking for stale ones."""
+
 
 class Triggers:
     """Six heaps: rising and falling triggers by last, mark and index price.
 
-    Entries of orders that ended or changed stay until they come up; whoever takes them looks at the order.
+    Entries of orders that ended or changed stay until they come up or there are more than `limit`; whoever takes them
+    looks at the order.
     """
 
-    __slots__ = ("_heaps", "entries")
+    __slots__ = ("_heaps", "entries", "limit")
 
     def __init__(self) -> None:
         self.entries = 0
         """Number of entries, waiting or stale."""
+        self.limit = FEW
+        """With more entries than this it is time to `rebuild`."""
         self._heaps: dict[tuple[int, bool], list[tuple[int, int, str]]] = {}
 
     def add(self, order: Order) -> None:
@@ -42,6 +48,7 @@ class Triggers:
         """Keep exactly these orders."""
         self._heaps.clear()
         self.entries = len(orders)
+        self.limit = FEW + 4 * len(orders)
         for order in orders:
             key = (order.trigger if order.trigger_up else -order.trigger, order.id, order.address)
             self._heaps.setdefault((order.trigger_by, order.trigger_up), []).append(key)
