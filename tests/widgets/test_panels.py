@@ -327,7 +327,11 @@ def test_panels_on_a_running_clock_follow_by_themselves() -> None:
         changed = threading.Event()
         widget.live.wait()
         widget.observe(lambda change: changed.set(), "view")
-        assert changed.wait(10)
+        for _ in range(100):
+            assert changed.wait(10)
+            if not widget.lock:  # the book is there first, the ticker a little later
+                break
+            changed.clear()
         assert widget.lock == ""
         widget.close()
 
