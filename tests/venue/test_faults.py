@@ -186,6 +186,7 @@ def test_text_arms_the_same_faults(venue: LocalVenue) -> None:
         ("refuse after=soon", "after=soon is not a number"),
         ("refuse chance=2", "chance must be 0 to 1"),
         ("refuse count=0", "count 1 or more"),
+        ("status status=99", "status must be 200 to 599"),
         ("refuse channel=trades", "channel is for faults of the feed"),
         ("feed-drop action=placeOrder", "takes channel, peer, after and count"),
         ("late-answer delay=soon", "not a span of time"),

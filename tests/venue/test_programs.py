@@ -237,6 +237,23 @@ def test_a_builder_takes_no_more_than_its_trader_allows_while_orders_wait_to_be_
         assert venue.core.state.history.transactions.records[-1].code == builders.NO_GRANT
 
 
+def test_a_builders_agent_is_banned_and_counted_with_the_trader_and_the_builder(desk: Desk) -> None:
+    agent, control = desk.builder(), desk.venue.control
+    order = {"type": "placeBuilderOrder", "order": desk.item("BUY", "0.01", "60000"), "builderFeeRate": "0"}
+    order["builder"] = desk.masters[1].address
+    for banned in (agent, *desk.masters[:2]):
+        control.ban(banned.address)
+        answer = agent.do(desk.venue, order)
+        assert (answer["code"], answer["message"]) == (40281, f"address {banned.address.lower()} is banned")
+        control.unban(banned.address)
+    with desk.venue.faults.add("code", account=desk.masters[0].address):
+        assert agent.do(desk.venue, order)["code"] == 40231
+    control.limit("placeBuilderOrder", 1, "1m")
+    assert agent.do(desk.venue, order)["code"] == 0
+    other = desk.builder(agent=21)
+    assert other.do(desk.venue, order)["code"] == 40220, "another agent for the same trader"
+
+
 def test_an_agents_own_account_places_no_builder_orders(desk: Desk) -> None:
     agent = desk.builder().address
     desk.venue.control.fund(agent, "1000")

@@ -165,7 +165,7 @@ class Faults:
 
         Raises InputError for a kind that is none and for settings that don't go together.
         """
-        _check(kind, path, action, account, channel, chance, after, count)
+        _check(kind, path, action, account, channel, chance, after, count, status)
         seed = f"{self._venue.core.state.seed}:{self._made}"
         self._made += 1
         fault = Fault(
@@ -283,8 +283,7 @@ class Faults:
         if not incoming.signer:
             return tuple(value.lower() for name, value in incoming.query if name == "userAddr")
         signer = incoming.signer.lower()
-        approval = permissions.agent_of(core, signer)
-        return (signer, approval.master) if approval else (signer,)
+        return (signer, *permissions.acts_for(core, incoming.action, signer))
 
 
 def _names(fault: Fault, action: str, who: tuple[str, ...]) -> bool:
@@ -330,7 +329,15 @@ def _spoilt(fault: Fault, answer: Answer, again: Callable[[], Answer]) -> Answer
 
 
 def _check(
-    kind: str, path: str, action: str, account: str, channel: str, chance: float, after: int, count: int | None
+    kind: str,
+    path: str,
+    action: str,
+    account: str,
+    channel: str,
+    chance: float,
+    after: int,
+    count: int | None,
+    status: int,
 ) -> None:
     if kind not in KINDS:
         raise InputError(
@@ -342,6 +349,8 @@ def _check(
         raise InputError(f"channel is for faults of the feed, not for {kind}", field="channel", value=channel)
     if not 0 <= chance <= 1:
         raise InputError(f"chance must be 0 to 1, not {chance}", field="chance", value=chance)
+    if not 200 <= status <= 599:
+        raise InputError(f"status must be 200 to 599, not {status}", field="status", value=status)
     if after < 0 or (count is not None and count < 1):
         raise InputError(f"after must be 0 or more and count 1 or more, not {after} and {count}", field="count")
 

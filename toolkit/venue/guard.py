@@ -25,8 +25,10 @@ class Guard:
         lab = core.state.laboratory
         if lab.closed and ("" in lab.closed or peer in lab.closed):
             raise WireError(CLOSED, "location is not supported")
-        if lab.banned and signer and (signer in lab.banned or _master(core, signer) in lab.banned):
-            raise WireError(BANNED, f"address {signer} is banned")
+        if lab.banned and signer:
+            for each in (signer, *permissions.acts_for(core, action, signer)):
+                if each in lab.banned:
+                    raise WireError(BANNED, f"address {each} is banned")
         if action in lab.disabled:
             raise WireError(DISABLED, f"{action} is switched off for now")
         if lab.limits:
@@ -38,7 +40,8 @@ class Guard:
         if limit is None:
             return
         now = core.state.time
-        asked = self._asked.setdefault((name, _master(core, signer) if signer else peer), deque())
+        account = (*permissions.acts_for(core, action, signer), signer)[0] if signer else peer
+        asked = self._asked.setdefault((name, account), deque())
         while asked and (asked[0] <= now - limit.span or asked[0] > now):  # later than now: before a revert
             asked.popleft()
         if len(asked) >= limit.count:
@@ -47,8 +50,3 @@ class Guard:
                 RATE, f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait} ms"
             )
         asked.append(now)
-
-
-def _master(core: Core, signer: str) -> str:
-    approval = permissions.agent_of(core, signer)
-    return approval.master if approval else signer

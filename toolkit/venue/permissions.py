@@ -83,6 +83,16 @@ def grant_of(core: Core, agent: str) -> Grant | None:
     return None
 
 
+def acts_for(core: Core, action: str, signer: str) -> tuple[str, ...]:
+    """Return for whom an agent's signature would act now: its master, or the trader and then the builder of a builder's
+    agent. Empty for a signer that is nobody's agent."""
+    if action in BUILDER_ACTIONS:
+        grant = grant_of(core, signer)
+        return (grant.trader, grant.builder) if grant else ()
+    approval = agent_of(core, signer)
+    return (approval.master,) if approval else ()
+
+
 def _agents_master(core: Core, signer: str, action: str) -> Account:
     approval = agent_of(core, signer)
     if approval is not None:

@@ -180,10 +180,11 @@ def withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[str, 
     amount = worth(core, vault, shares)
     free = vault.reserve + risk.withdrawable(core, core.state.accounts[vault.address])
     if amount > free:
+        remedy = "its leader can close positions, or bring cash with vaultRebalance and vaultPreWithdraw"
+        if vault.is_lp:
+            remedy = "the rest is margin of what it took over, or what that has gained"
         raise Refused(
-            NO_CASH,
-            f"the shares are worth {text(amount)} USDC, and {text(free)} of the vault is free; its leader can close "
-            "positions, or bring cash with vaultRebalance and vaultPreWithdraw",
+            NO_CASH, f"the shares are worth {text(amount)} USDC, and {text(free)} of the vault is free; {remedy}"
         )
     paid, fee = _pay_out(core, vault, context.owner, shares, amount)
     _keep(core, context, vault, "WITHDRAW", amount, shares, fee)
