@@ -16,7 +16,7 @@ from ..products import Product
 from .allowance import account_rules, fitting
 from .draft import MAX_ID, Assessment, Choice, Draft, Holdings, Market, Problem, decimal_of
 from .effects import describe
-from .numbers import money, plain, trimmed
+from .numbers import WIDE, money, plain, trimmed
 
 FIELDS = {
     "ordPx": "price",
@@ -61,7 +61,7 @@ def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) ->
     side: Any = draft.side + ("_CLOSE_HEDGE" if close else "")
     tif: Any = draft.tif or ("IOC" if draft.market else "GTC")
     reduce_only: Any = "REDUCE_ONLY" if draft.reduce_only and not holdings.hedge else None
-    client_id = int(draft.client_id) if draft.client_id.isdecimal() and draft.client_id.isascii() else None
+    client_id = _client_number(draft.client_id) or None
     return Order(
         symbol=product.symbol,
         side=side,
@@ -133,7 +133,7 @@ def _client_id(draft: Draft, holdings: Holdings) -> list[Problem]:
     text = draft.client_id
     if not text:
         return []
-    number = int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else 0
+    number = _client_number(text)
     if not 0 < number <= MAX_ID:
         return [Problem("client_id", "int64", f"client id {text!r} must be a whole number from 1 to 2^63 - 1")]
     if number in holdings.client_ids:
@@ -143,6 +143,11 @@ def _client_id(draft: Draft, holdings: Holdings) -> list[Problem]:
             free += 1
         return [Problem("client_id", "unique", message, (Choice(str(free), {"client_id": str(free)}),))]
     return []
+
+
+def _client_number(text: str) -> int:
+    """Return the number of a client id, 0 for what is none."""
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else 0
 
 
 # The quantity
@@ -197,7 +202,7 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal, pr
     ends = sorted({int(steps.to_integral_value(way)) for way in (ROUND_FLOOR, ROUND_CEILING)} - {0})
     choices = tuple(_amount_choice(product, end, price) for end in ends)
     told = " or ".join(product.quantity_text(end) for end in ends)
-    shown = trimmed(exact.quantize(Decimal("1e-8")))
+    shown = trimmed(exact.quantize(Decimal("1e-8"), context=WIDE))
     message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {told}"
     problems.append(Problem("quantity", "stepSize", message, choices))
     return None

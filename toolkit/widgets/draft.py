@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import Any
 
 from ..orders import Order
+from .numbers import WIDE
 
 Level = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
@@ -166,8 +167,8 @@ def walk(levels: Sequence[Level], quantity: Decimal, limit: Decimal, sign: int) 
 
 
 def decimal_of(text: str) -> Decimal | None:
-    """Return the number of a plain decimal text, None for anything else."""
-    if not text or not text.isascii() or not text.replace(".", "", 1).isdigit():
+    """Return the number of a plain decimal text of at most 40 characters, None for anything else."""
+    if not 0 < len(text) <= 40 or not text.isascii() or not text.replace(".", "", 1).isdigit():
         return None
     try:
         return Decimal(text)
@@ -177,4 +178,4 @@ def decimal_of(text: str) -> Decimal | None:
 
 def rounded_up(amount: Decimal) -> Decimal:
     """Return an amount in USDC rounded up to a micro-USDC."""
-    return amount.quantize(MICRO, ROUND_CEILING)
+    return amount.quantize(MICRO, ROUND_CEILING, WIDE)

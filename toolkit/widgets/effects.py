@@ -10,7 +10,7 @@ from .. import margin
 from ..products import Product
 from .allowance import needed
 from .draft import ZERO, Draft, Holdings, Market, walk
-from .numbers import grouped, trimmed
+from .numbers import WIDE, grouped, trimmed
 
 
 def describe(
@@ -121,4 +121,4 @@ def liquidation(
 
 def shown_price(price: Decimal | None, product: Product) -> str:
     """Return an estimated price with the decimals of the product's tick."""
-    return grouped(None if price is None else price.quantize(product.tick_size))
+    return grouped(None if price is None else price.quantize(product.tick_size, context=WIDE))

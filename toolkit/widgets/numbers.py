@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 MISSING = "–"
 """Shown where there is no value."""
+WIDE = Context(prec=200)
+"""Wide enough for whatever can be typed into two fields and multiplied."""
 
 
 def money(value: Decimal | None, places: int = 2) -> str:
@@ -15,7 +17,7 @@ def money(value: Decimal | None, places: int = 2) -> str:
         return MISSING
     while value and abs(value) < Decimal(1).scaleb(-places) and places < 6:
         places += 1
-    return minus(f"{value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN):,}")
+    return minus(f"{value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, WIDE):,}")
 
 
 def signed(value: Decimal | None, places: int = 2) -> str:
