@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -201,3 +202,57 @@ def test_the_bar_appears_only_when_asked_or_late(capsys: pytest.CaptureFixture[s
     bar.add(1)
     bar.close()
     assert "fills" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("endpoint", [STATES, TRADES, PAYOUTS], ids=lambda endpoint: endpoint.name)
+@pytest.mark.parametrize(
+    ("rows", "total", "warned"), [(7, None, False), (20, None, True), (7, 7, False), (7, 900, True)]
+)
+def test_a_venue_that_gives_the_same_rows_to_every_page_is_not_asked_for_ever(
+    endpoint: Endpoint, rows: int, total: int | None, warned: bool
+) -> None:
+    requests = 0
+    kept = Shelf(endpoint, [1_000 + number for number in range(rows)]).rows[::-1]
+
+    def send(fetch: Fetch) -> Reply:
+        nonlocal requests
+        requests += 1
+        assert requests < 20
+        data = kept if total is None else {"total": total, "items": kept}
+        return Reply(200, msgspec.json.encode({"code": 0, "message": "success", "data": data}))
+
+    def ask(query: Query) -> Flow[Reply]:
+        reply: Reply = yield Fetch("GET", endpoint.path, query)
+        return reply
+
+    read = Read(endpoint, ())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        Driver(send).run(read.run(ask, Progress.silent()))
+    assert read.newest_first() == kept
+    assert [str(one.message) for one in told if "same" in str(one.message)] == [
+        str(one.message) for one in told if warned
+    ]
+    assert bool(told) is warned
+
+
+def test_times_that_can_not_be_read_neither_stop_nor_bend_a_read() -> None:
+    shelf = Shelf(TRADES, [1_000 + number for number in range(30)], cap=7)
+    for place, odd in ((3, "x"), (11, None), (12, "9" * 30), (20, 9223372036854775807), (21, [])):
+        shelf.rows[place] = {**shelf.rows[place], "odd": odd}
+
+    def send(fetch: Fetch) -> Reply:
+        reply = shelf.send(fetch)
+        opened = msgspec.json.decode(reply.body)
+        for row in opened["data"]["items"]:
+            if "odd" in row:
+                row[shelf.time] = row["odd"]
+        return Reply(200, msgspec.json.encode(opened))
+
+    def ask(query: Query) -> Flow[Reply]:
+        reply: Reply = yield Fetch("GET", TRADES.path, query)
+        return reply
+
+    read = Read(TRADES, (("userAddr", "0x" + "1" * 40),))
+    Driver(send).run(read.run(ask, Progress.silent()))
+    assert len(read.newest_first()) == 30

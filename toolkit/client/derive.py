@@ -164,7 +164,9 @@ def with_yearly_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:
     if exact:
         yearly = pd.Series(
             [
-                rate * YEAR_SECONDS / Decimal(int(every)) if isinstance(rate, Decimal) and pd.notna(every) else pd.NA
+                rate * YEAR_SECONDS / Decimal(int(every))
+                if isinstance(rate, Decimal) and pd.notna(every) and every
+                else pd.NA
                 for rate, every in zip(rates["funding_rate"], seconds, strict=True)
             ],
             index=rates.index,

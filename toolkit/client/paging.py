@@ -5,22 +5,32 @@ the oldest row read so far is one. So each request asks for the first page up to
 included) and the rows that were seen already are dropped by their id. Where more rows than a page share one
 millisecond, further pages of that same window are read. Queries without a window are read by page number, which doubles
 rows when new ones arrive but never skips any, as rows are only added in front.
+
+A venue that answers the same rows to every page ends the read; where there may be more of them, a DataWarning says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..protocol.info import Endpoint
 from .drive import Flow, Reply
-from .frames import data_of
+from .frames import DataWarning, data_of
 from .progress import Progress
 from .reading import Query
 
 PAGE_SIZE = 500
 """Rows asked for at once; a venue that gives fewer is followed all the same."""
+
+_SAME_PAGES = 3
+"""A page that comes this often in a row, asked for by different numbers, is all that the venue tells."""
+_ROUND = 10
+"""A list that was cut off has a round number of rows."""
+_LATEST = 253_402_300_800_000
+"""The year 10000 in ms: no row is from then."""
 
 Ask = Callable[[Query], Flow[Reply]]
 
@@ -44,6 +54,8 @@ class Read:
     _page: int = 1
     _in_window: int = 0
     _newest: int | None = None
+    _last: list[tuple[str, ...]] = field(default_factory=list)
+    _repeats: int = 0
 
     def run(self, ask: Ask, progress: Progress) -> Flow[None]:
         """Read until nothing is left. An error leaves what was read in place; run again to go on."""
@@ -66,7 +78,16 @@ class Read:
         return "endTime" in self.endpoint.params and bool(self.endpoint.record.time)
 
     def _time(self, row: Mapping[str, Any]) -> int:
-        return int(row.get(self.endpoint.record.time) or 0)
+        """Return when a row happened in ms; 0 where that can't be read, so that it comes last."""
+        try:
+            time = int(row.get(self.endpoint.record.time) or 0)
+        except (TypeError, ValueError, OverflowError):
+            return 0
+        return time if 0 <= time < _LATEST else 0
+
+    def _times(self, rows: Iterable[Mapping[str, Any]]) -> list[int]:
+        """Return the times that can be read."""
+        return [time for time in map(self._time, rows) if time]
 
     def _step(self, ask: Ask, progress: Progress) -> Flow[None]:
         """Ask for one page, keep what is new of it and move the anchor."""
@@ -74,7 +95,7 @@ class Read:
         data = data_of(reply.body)
         rows = [row for row in self.endpoint.rows(data) if isinstance(row, Mapping)]
         if not self.pages and rows and self._windowed:
-            self._newest = max(map(self._time, rows))
+            self._newest = max(self._times(rows), default=None)
         self.pages.append(reply.body)
         fresh = self._keep(rows)
         self._in_window += len(rows)
@@ -82,12 +103,29 @@ class Read:
         if len(self.pages) == 1:
             progress.expect(total)
         progress.add(len(fresh))
-        self.done = not rows or (total is not None and self._in_window >= total)
-        oldest = min(map(self._time, fresh)) if fresh and self._windowed else None
+        self.done = not rows or (total is not None and self._in_window >= total) or self._goes_round(rows, total)
+        oldest = min(self._times(fresh), default=None) if self._windowed else None
         if oldest is not None and oldest != self._anchor:
             self._anchor, self._page, self._in_window = oldest, 1, 0
         else:
             self._page += 1
+
+    def _goes_round(self, rows: list[Mapping[str, Any]], total: int | None) -> bool:
+        """Tell whether the venue answers one page after the other with the same rows."""
+        keys = [identity(self.endpoint, row) for row in rows]
+        self._repeats = self._repeats + 1 if keys == self._last else 1
+        self._last = keys
+        if self._repeats < _SAME_PAGES:
+            return False
+        if len(rows) % _ROUND == 0 if total is None else total > len(self.rows):
+            said = "" if total is None else f" of {total}"
+            warnings.warn(
+                f"{self.endpoint.path}: the venue answers every page with the same {len(rows)} rows; "
+                f"{len(self.rows)}{said} rows were read, and there may be more",
+                DataWarning,
+                stacklevel=2,
+            )
+        return True
 
     def _keep(self, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         fresh = []
@@ -101,7 +139,7 @@ class Read:
     def _catch_up(self, ask: Ask) -> Flow[None]:
         """After an interruption: read what is newer than the newest row."""
         if self._windowed and self.end is None:
-            yield from self._read_again(ask, max(map(self._time, self.rows.values())))
+            yield from self._read_again(ask, max(self._times(self.rows.values()), default=self.start or 0))
 
     def _refresh(self, ask: Ask) -> Flow[None]:
         """Read rows that changed during the read: they moved to the front, maybe before they were seen."""
