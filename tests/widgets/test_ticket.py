@@ -468,6 +468,73 @@ def test_an_unknown_outcome_locks_until_the_venue_was_asked(session: Session, mo
     ticket.submit()
 
 
+def test_asking_settles_the_tickets_own_order_and_tells_nothing_of_others(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = session._driver._send
+
+    def lost(request: Any) -> Any:
+        raise TimedOut("no answer in 10 s")
+
+    def forgotten(payload: dict[str, Any]) -> None:
+        with pytest.raises(OutcomeUnknown):
+            session.exchange.send(payload)
+
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    ticket.submit()
+    monkeypatch.setattr(session._driver, "_send", lost)
+    with pytest.raises(OutcomeUnknown):
+        ticket.confirm()
+    forgotten({"type": "setLeverage", "symbolCode": 1, "leverage": "7"})
+    forgotten({"type": "setLeverage", "symbolCode": 1, "leverage": "99999"})
+    monkeypatch.setattr(session._driver, "_send", send)
+    assert session.venue is not None
+    session.venue.advance("5m")  # the ticket's request has expired; the others are asked for, at most
+    assert ticket.ask_venue() == "REJECTED"
+    assert ticket.receipt is not None
+    assert ticket.receipt.action == "placeOrder"
+    assert sorted(session.intents("UNKNOWN")["action"]) == ["setLeverage", "setLeverage"]
+    assert session.orders(open=True).empty
+
+
+def test_what_a_cell_has_settled_the_ticket_learns_by_asking(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    ticket.submit()
+    send = session._driver._send
+
+    def lost(request: Any) -> Any:
+        raise TimedOut("no answer in 10 s")
+
+    monkeypatch.setattr(session._driver, "_send", lost)
+    with pytest.raises(OutcomeUnknown):
+        ticket.confirm()
+    monkeypatch.setattr(session._driver, "_send", send)
+    assert session.venue is not None
+    session.venue.advance("5m")
+    session.resolve()
+    assert ticket.status == "UNKNOWN"
+    assert ticket.ask_venue() == "REJECTED"
+    ticket.submit()
+
+
+def test_an_interrupt_before_anything_was_written_down_does_not_lock_the_ticket(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+    ticket.submit()
+
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "send_prepared", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ticket.confirm()
+    assert ticket.status == "UNKNOWN"
+    assert ticket.ask_venue() == "NOT_SENT"
+    ticket.submit()
+
+
 def test_the_children_of_a_bracket_are_followed_too(session: Session) -> None:
     ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="0.02", take_profit="90000", stop_loss="40000")
     ticket.submit()

@@ -44,8 +44,15 @@ class Following:
     failure: str = ""
     failed: str = ""
     """REJECTED, UNKNOWN or NOT_SENT when sending raised."""
-    intent: str = ""
     events: deque[Mapping[str, Any]] = field(default_factory=deque)
+
+    @property
+    def intent(self) -> str:
+        """Name of its entry in `session.intents()`."""
+        from ..client.intents import intent_id
+
+        prepared = self.prepared
+        return intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
 
     def note(self, items: Sequence[Mapping[str, Any]]) -> None:
         """Take what the feed tells, if it is about this order."""

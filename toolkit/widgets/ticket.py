@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from ..errors import CheckFailed, ExchangeError, InputError, LimitReached, OutcomeUnknown, TransportError, WalletError
+from ..errors import (
+    CheckFailed,
+    ExchangeError,
+    InputError,
+    LimitReached,
+    OutcomeUnknown,
+    ToolkitError,
+    TransportError,
+    WalletError,
+)
 from . import static
 from .assess import assess
 from .base import Panel, module
@@ -209,10 +218,16 @@ class OrderTicket(Panel):
 
     def ask_venue(self) -> str:
         """Settle an order whose outcome is unknown by asking the venue, and return the status then."""
+        from ..client.receipts import receipt as receipt_of
+
         following = self.following
         if following is not None and following.status == UNKNOWN:
-            for receipt in self._session.resolve(following.intent or None):
-                following.receipt = receipt
+            self._session.resolve(following.intent)
+            try:
+                following.receipt = receipt = receipt_of(self._session.intent(following.intent))
+            except ToolkitError:  # interrupted before anything was written down
+                following.failed = NOT_SENT
+            else:
                 state = str(receipt.state)
                 following.failed = "" if state == "ACCEPTED" else state
                 following.failure = receipt.message
@@ -274,7 +289,6 @@ class OrderTicket(Panel):
             following.failure = error.message
         elif isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
             following.failed = UNKNOWN
-            following.intent = str(getattr(getattr(error, "intent", None), "id", "") or "")
         else:
             following.failed = NOT_SENT
 
