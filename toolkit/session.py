@@ -98,6 +98,7 @@ def connect(
     if wrong:
         del environment, wallet, account
         raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
+    _check_numbers(timeout, expiry_ms, rates)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     preset = env == LOCAL and (environment is LOCAL or isinstance(environment, str)) and not base_url and not ws_url
     in_process = _is_in_process(env, venue, preset and transport is None)
@@ -114,6 +115,14 @@ def connect(
             f"account {account} names a development account, and there are none on {env.name}; give an address",
             field="account",
             rule="an address",
+            value=account,
+        )
+    if wallet is not None and wallet.master and isinstance(account, str) and account.lower() != wallet.master.lower():
+        raise InputError(
+            f"account {account} is not the master of this wallet, {wallet.master}; to look at another account, "
+            "connect without its keys",
+            field="account",
+            rule="the wallet's own",
             value=account,
         )
     surroundings = Surroundings(_now(venue, clock), random.random)
@@ -162,9 +171,20 @@ def _wrong_place(environment: object, wallet: object, account: object) -> str:
     """Say which of these is no such thing at all, or "": people paste keys, and no traceback is to show one."""
     if wallet is not None and not isinstance(wallet, Wallet):
         return "wallet must be a Wallet, e.g. toolkit.Wallet(agent=…) or Wallet.from_env()"
-    if isinstance(account, str) and not is_address(account):
+    known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
+    if not known or (isinstance(account, str) and not is_address(account)):
         return "account must be an address (0x and 40 hex digits), or locally the number of a development account"
     return "environment must be the name of one, or an Environment" if holds_key(environment) else ""
+
+
+def _check_numbers(timeout: object, expiry_ms: object, rates: object) -> None:
+    """Raise InputError for what could only fail later, in the middle of an order."""
+    if not isinstance(timeout, int | float) or not timeout > 0:
+        raise InputError(f"timeout {timeout!r} must be seconds above 0", field="timeout", rule="positive")
+    if type(expiry_ms) is not int or expiry_ms < 1:
+        raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
+    if rates is not None and not isinstance(rates, Rate | Mapping):
+        raise InputError(f"rates {rates!r} must be a Rate, or Rates by action", field="rates", rule="Rate")
 
 
 def _is_in_process(env: Environment, venue: LocalVenue | None, preset: bool) -> bool:

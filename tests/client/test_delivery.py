@@ -260,6 +260,39 @@ def test_a_refusal_that_another_process_has_settled_is_told_here_too(tmp_path: P
     assert state_of(s) == ["REJECTED"]
 
 
+def test_what_another_process_gave_up_before_it_left_is_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolkit.protocol import signing
+
+    fake = FakeVenue()
+    other, s = (session(fake, ledger=tmp_path / "intents.db") for _ in range(2))
+    sign = signing.sign
+
+    def signed(*args: Any, **keywords: Any) -> Any:
+        other.resolve()
+        return sign(*args, **keywords)
+
+    monkeypatch.setattr(signing, "sign", signed)
+    with pytest.raises(errors.NotSent, match="given up"):
+        buy(s)
+    assert fake.placed == 0
+    assert state_of(s) == ["REJECTED"]
+
+
+def test_what_another_process_gave_up_at_the_last_moment_is_not_sent() -> None:
+    class Racing(MemoryLedger):
+        def update(self, id: str, now: int, **changes: Any) -> Any:
+            if changes.get("state") is State.SENT:
+                super().update(id, now, state=State.REJECTED, message="given up")
+            return super().update(id, now, **changes)
+
+    fake = FakeVenue()
+    with pytest.raises(errors.NotSent, match="given up"):
+        buy(session(fake, ledger=Racing()))
+    assert fake.placed == 0
+
+
 def test_resolve_judges_what_stands_in_the_ledger_when_its_turn_comes() -> None:
     fake = FakeVenue()
     ledger = MemoryLedger()

@@ -18,10 +18,11 @@ import pytest
 import toolkit
 from toolkit import errors, orders
 from toolkit.client.intents import State
+from toolkit.client.limits import Rate
 from toolkit.client.transport import Retry
 from toolkit.venue.local import LocalVenue
 
-from .fake import AGENT_KEY, MASTER, FakeVenue, session
+from .fake import AGENT_KEY, MASTER, MASTER_KEY, FakeVenue, session
 
 ROOT = Path(__file__).resolve().parents[2]
 HASTY = Retry(attempts=3, base=0.0, longest=0.0)
@@ -438,3 +439,45 @@ def test_an_order_that_shows_up_a_block_later_is_waited_for() -> None:
         assert receipt.state is State.ACCEPTED
         assert receipt.order_id
         assert first.intents("accepted").shape[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"account": True}, "account"),
+        ({"account": 1.5}, "account"),
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": "10"}, "timeout"),
+        ({"expiry_ms": -1}, "expiry_ms"),
+        ({"expiry_ms": "5"}, "expiry_ms"),
+        ({"rates": 5}, "rates"),
+    ],
+)
+def test_what_can_only_fail_later_is_refused_when_connecting(options: dict[str, Any], field: str) -> None:
+    with pytest.raises(errors.InputError) as caught:
+        toolkit.connect("testnet", **options)
+    assert caught.value.field == field
+
+
+def test_a_wallet_and_the_account_of_another_do_not_fit_together() -> None:
+    with pytest.raises(errors.InputError, match="not the master of this wallet"):
+        toolkit.connect("testnet", wallet=toolkit.Wallet(master=MASTER_KEY), account="0x" + "1" * 40)
+    same = toolkit.connect("testnet", wallet=toolkit.Wallet(master=MASTER_KEY), account=MASTER.lower())
+    assert str(same.account).lower() == MASTER.lower()
+
+
+def test_a_read_only_session_on_mainnet_is_told_of_the_key_before_it_is_asked_to_confirm() -> None:
+    with pytest.raises(toolkit.ToolkitError, match="signed by the agent key"):
+        session(FakeVenue(), environment="mainnet", wallet=toolkit.Wallet(account=MASTER)).exchange.cancel_all(1)
+
+
+@pytest.mark.parametrize("interval", [0, -60])
+def test_an_interval_without_length_is_refused(interval: Any) -> None:
+    with pytest.raises(errors.MalformedRequest, match="too short"):
+        session(FakeVenue()).klines("BTCUSDC", interval)
+
+
+def test_a_rate_must_let_something_through() -> None:
+    for per_second, burst in ((0, 1), (-1, 5), (1, 0)):
+        with pytest.raises(errors.InputError, match="per_second above 0"):
+            Rate(per_second, burst)

@@ -65,6 +65,13 @@ def seconds(interval: int | str | timedelta) -> int:
 
     Raises MalformedRequest for anything else. A bare number is seconds.
     """
+    made = _seconds(interval)
+    if made < 1:
+        raise MalformedRequest(f"interval {interval!r} is too short; use a second or more", field="interval")
+    return made
+
+
+def _seconds(interval: int | str | timedelta) -> int:
     if isinstance(interval, timedelta):
         return interval // timedelta(seconds=1)
     if isinstance(interval, str) and (found := _INTERVAL.fullmatch(interval.strip())):

@@ -142,6 +142,7 @@ class Delivery:
         Raises WalletError or MalformedRequest before anything is recorded, NotSent when nothing left, ExchangeError
         for the venue's refusal, and OutcomeUnknown when no answer came: then `resolve` settles it.
         """
+        self._key(declaration.type, "agent" if declaration.signed_by_agent else "master")
         self._confirm(payload)
         prepared = yield from self.prepare(declaration, payload, expiry_after=expiry_after, vault_address=vault_address)
         return (yield from self._send(prepared))
@@ -219,7 +220,9 @@ class Delivery:
                 vault_address=prepared.vault_address,
             )
             body = envelope.dump(request)
-            intent = self.ledger.update(intent.id, now, body=body)
+            intent = self._update(intent, now, body=body)
+            if intent.settled:
+                return self._told(intent)
             return (yield from self._deliver(intent, body))
         finally:
             self._flights.pop(intent.id, None)
@@ -358,8 +361,10 @@ class Delivery:
             raise
 
     def _told(self, intent: Intent) -> Receipt:
-        """Return the receipt of a settled intent, or raise its refusal."""
+        """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up)."""
         settled = receipt(intent)
+        if intent.state is State.REJECTED and intent.code is None:
+            raise NotSent(f"{intent.action}: {intent.message or 'nothing was sent'}")
         if intent.state is State.ACCEPTED and not intent.code:
             return settled
         error = exchange_error(intent.code or 40230, intent.message, data=dict(intent.data or {}), action=intent.action)
@@ -427,7 +432,7 @@ class Delivery:
     def _settle_open(self, intent: Intent, resend: bool | None) -> Flow[Intent]:
         now: int = yield Now()
         if intent.state is State.PREPARED:
-            words = "interrupted before it was sent"
+            words = "given up by resolve() before it was sent"
             intent = self._update(intent, now, expected=State.PREPARED, state=State.REJECTED, message=words)
         if intent.state is State.SENT:
             intent = self._update(intent, now, state=State.UNKNOWN, message="interrupted before an answer")

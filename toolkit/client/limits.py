@@ -6,6 +6,8 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..errors import InputError
+
 
 @dataclass(frozen=True, slots=True)
 class Rate:
@@ -13,6 +15,15 @@ class Rate:
 
     per_second: float
     burst: int
+
+    def __post_init__(self) -> None:
+        if not (self.per_second > 0 and self.burst >= 1):
+            raise InputError(
+                f"a rate needs per_second above 0 and burst of 1 or more, not {self.per_second} and {self.burst}",
+                field="rates",
+                rule="positive",
+                value=self.per_second,
+            )
 
 
 DEFAULT = Rate(per_second=20.0, burst=40)

@@ -88,7 +88,8 @@ class TableFlows:
         last = now if end is None else milliseconds(end, "end")
         first = last - (limit - 1) * every * 1000 if start is None else milliseconds(start, "start")
         if first > last:
-            raise InputError(f"start {start} is after end {end}", field="start", rule="order", value=start)
+            until = "now" if end is None else f"end {end}"
+            raise InputError(f"start {start} is after {until}", field="start", rule="order", value=start)
         product = yield from self._catalogue.find(symbol)
         wanted = candles.Wanted(product.symbol, every, first, min(last, now), now, exact)
         bar = Progress(f"{product.symbol} candles", progress)
