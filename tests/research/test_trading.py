@@ -275,3 +275,123 @@ def test_paper_needs_a_venue_of_this_process() -> None:
     session = toolkit.connect("testnet", account="0x" + "11" * 20)
     with pytest.raises(InputError, match="local venue in this process"):
         paper(Turning(), session=session)
+
+
+def test_what_was_filled_before_the_run_is_not_counted_again(session: Any) -> None:
+    session.buy(BTC, "0.01")
+    seen: list[float] = []
+    run: Any = live(lambda ctx, bar: seen.append(ctx.position(BTC)), session, [BTC], duration="2m", limits=Limits())
+    assert seen == [0.01, 0.01]
+    assert len(run.fills) == len(run.orders) == 0
+    ask({0: lambda ctx: ctx.target(BTC, "0.02")}, session, close_at_end=True)
+    following: Any = live(
+        lambda ctx, bar: seen.append(ctx.position(BTC)), session, [BTC], duration="1m", limits=Limits()
+    )
+    assert seen[2:] == [0.0]
+    assert len(following.fills) == len(following.orders) == 0
+
+
+def test_both_sides_of_a_hedge_are_counted(session: Any) -> None:
+    session.venue.control.set_position_mode(session.account, "HEDGE")
+    session.buy(BTC, "0.03")
+    session.sell(BTC, "0.01")
+    seen: list[float] = []
+    live(lambda ctx, bar: seen.append(ctx.position(BTC)), session, [BTC], duration="1m", limits=Limits())
+    assert seen == [pytest.approx(0.02)]
+
+
+@pytest.mark.parametrize("options", [{"warm_up": 4}, {"step": "3m"}], ids=["warm-up", "long steps"])
+def test_bars_that_come_together_do_not_show_each_other(session: Any, options: dict[str, Any]) -> None:
+    session.venue.advance("20m")
+    seen: list[tuple[int, bool]] = []
+
+    def look(ctx: Context, bar: Bar) -> None:
+        latest = [int(ctx.bars(name).time[-1]) for name in ctx.symbols]
+        seen.append((len(ctx.bars(bar.symbol)), latest == [bar.time] * 2 and ctx.price(bar.symbol) == bar.close))
+
+    paper(look, [BTC, "ETHUSDC"], session=session, duration="6m", **options)
+    assert seen == [(count, True) for count in range(1, 7 + options.get("warm_up", 0)) for _ in range(2)]
+
+
+def test_a_symbol_without_an_answer_keeps_no_bar_of_another_from_the_strategy(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healthy, asked = type(session).klines, itertools.count()
+
+    def flaky(self: Any, symbol: str, *args: Any, **kwargs: Any) -> Any:
+        if symbol == "ETHUSDC" and next(asked) == 1:
+            raise NotSent("the network is gone")
+        return healthy(self, symbol, *args, **kwargs)
+
+    monkeypatch.setattr(type(session), "klines", flaky)
+    seen: list[tuple[str, int]] = []
+    names = [BTC, "ETHUSDC"]
+    limits = Limits(max_stale=500)
+    live(lambda ctx, bar: seen.append((bar.symbol, bar.closed)), session, names, duration="4m", limits=limits)
+    times = sorted({closed for _, closed in seen})
+    assert seen == [(name, closed) for closed in times for name in names]
+    assert len(times) == 4
+
+
+def test_an_order_is_not_sent_twice_when_the_look_after_it_fails(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    healthy, down = type(session).fills, [False]
+
+    def flaky(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if down.pop():
+            down.append(False)
+            raise NotSent("the network is gone")
+        down.append(False)
+        return healthy(self, *args, **kwargs)
+
+    monkeypatch.setattr(type(session), "fills", flaky)
+    placed: list[Placed] = []
+
+    def once(ctx: Context, bar: Bar) -> None:
+        if not placed:
+            down[0] = True
+            placed.append(ctx.buy(BTC, "0.01"))
+
+    run: Any = live(once, session, [BTC], duration="3m", limits=Limits(max_stale=500))
+    assert run.fills["quantity"].tolist() == [0.01]
+    assert placed[0].state == "FILLED"
+    assert run.events["kind"].tolist() == ["TRANSPORT", "END", "OPEN"]
+
+
+def test_an_order_that_did_not_leave_is_refused_and_not_under_way(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(self: Any, order: Any) -> Any:
+        raise NotSent("the network is gone")
+
+    monkeypatch.setattr(type(session), "place", down)
+    seen: list[Any] = []
+    ask({0: lambda ctx: seen.extend([ctx.buy(BTC, "0.01"), ctx.underway(BTC)])}, session)
+    assert (seen[0].state, seen[0].reason, seen[1]) == ("REJECTED", "the network is gone", 0.0)
+
+
+def test_open_orders_count_against_the_largest_notional(session: Any) -> None:
+    placed: list[Placed] = []
+
+    def grid(ctx: Context, bar: Bar) -> None:
+        for part in ("0.9", "0.95", "0.99"):
+            price = ctx.product(BTC).round_price(round(bar.close * float(part), 1), "down")
+            placed.append(ctx.buy(BTC, "0.01", price))
+        placed.append(ctx.sell(BTC, "0.02", ctx.product(BTC).round_price(round(bar.close * 1.1, 1), "down")))
+        placed.append(ctx.buy(BTC, "0.01"))
+
+    last = session.klines(BTC, "1m")["close"].iloc[-1]
+    limits = Limits(max_notional=0.035 * last)
+    run: Any = live(grid, session, [BTC], duration="5m", limits=limits)
+    assert [bool(one) for one in placed] == [True] * 4
+    assert run.events["kind"].tolist() == ["LIMIT"]
+
+
+def test_without_a_price_the_largest_notional_can_not_be_held(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Eager(Strategy):
+        def on_start(self, ctx: Context) -> None:
+            ctx.buy(BTC, "0.01")
+
+    monkeypatch.setattr(type(session), "klines", lambda self, *args, **kwargs: pd.DataFrame(columns=["close"]))
+    run: Any = live(Eager(), session, [BTC], duration="5m", limits=Limits(max_notional=10**9))
+    assert run.events["text"].iloc[0] == "BTCUSDC has no price, so that BUY BTCUSDC can't be held against max_notional"
+    assert len(run.orders) == 0

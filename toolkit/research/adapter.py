@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..errors import ExchangeError, InputError
+from ..errors import ExchangeError, InputError, OutcomeUnknown, TransportError
 from ..orders import Order
 from ..products import Amount, Product
 from .strategy import Context, Fill, History, Payment, Placed
@@ -43,15 +43,20 @@ class SessionContext(Context):
             self._runner.session.cancel(names[0], symbol=placed.order.symbol, cl_ord_id=names[1])
         except ExchangeError as refused:
             placed.reason = str(refused)
-        self._runner._read_orders()
+        except (TransportError, OutcomeUnknown) as failure:
+            return self._runner.undecided(str(placed.order.symbol), failure)
+        self._runner.refresh()
 
     def cancel_all(self, symbol: str | None = None) -> None:
         """Cancel all open orders of a symbol of this run, or of all its symbols."""
         if self._runner.dry_run:
             return
         for name in self.symbols if symbol is None else (symbol,):
-            self._runner.session.cancel_all(name)
-        self._runner._read_orders()
+            try:
+                self._runner.session.cancel_all(name)
+            except (TransportError, OutcomeUnknown) as failure:
+                return self._runner.undecided(name, failure)
+        self._runner.refresh()
 
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
         """Set a leverage at the venue."""

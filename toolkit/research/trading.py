@@ -20,6 +20,7 @@ from ..errors import (
     InputError,
     LimitReached,
     OutcomeUnknown,
+    RateLimited,
     ToolkitError,
     TransportError,
 )
@@ -54,7 +55,8 @@ class Limits:
     """What stops a run before worse happens. Amounts in USDC; None = no limit.
 
     Attributes:
-        max_notional: largest sum of position notionals after an order, at the last price.
+        max_notional: largest sum of position notionals that an order could bring about, with the run's other open
+            orders filled too (those of one side of each symbol), at the last price. Without any price nothing is sent.
         max_loss: largest fall of equity below its value at the start.
         max_orders_per_minute: orders sent in any 60 s.
         max_stale: seconds without a new bar beyond the bar's own length, or without any answer of the venue.
@@ -193,7 +195,13 @@ class Runner:
         self._opened: dict[str, int] = {}
         self._seen_fills: set[str] = set()
         self._seen_funding: set[str] = set()
+        self._before: set[str] = set()
+        """Ids of fills, funding payments and ended orders of the run's first millisecond that came before it."""
         self._fresh: deque[Fill] = deque()
+        self._known: deque[tuple[int, int, Bar]] = deque()
+        """Bars that were read and not handed over yet: (closing time, number of the symbol, bar)."""
+        self._shown: dict[str, int] = {}
+        """When the last bar of each symbol that the strategy can see opened."""
         self._feed: deque[Trade | Quotes] = deque()
         self._lives: list[Any] = []
         self._curve: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
@@ -268,10 +276,7 @@ class Runner:
 
     def _begin(self) -> None:
         self._started = self._answered = self.ctx.now = self.now()
-        for row in rows_of(self.session.positions()):
-            if row.symbol in self.sizes:
-                steps = round(float(row.size) / float(self.products[str(row.symbol)].step_size))
-                self.sizes[str(row.symbol)] = steps if row.side == "LONG" else -steps
+        self._read_positions()
         self._read_wallet()
         self.first_equity = self.wallet[0]
         edge = self._started // self.interval * self.interval
@@ -288,6 +293,28 @@ class Runner:
             self.trading = True
             self.strategy.on_start(self.ctx)
         self._sample(self._started)
+
+    def _read_positions(self) -> None:
+        """Read the positions, and which fills, payments and ended orders of this millisecond were there before."""
+        begun = utc(self._started)
+        known, seen = None, self._ids(self.session.fills(start=begun, progress=False))
+        while known != seen:  # a fill between the two questions would be in the positions or not
+            known = seen
+            held = self.session.positions()
+            seen = self._ids(self.session.fills(start=begun, progress=False))
+        for row in rows_of(held):
+            if row.symbol in self.sizes:
+                steps = round(float(row.size) / float(self.products[str(row.symbol)].step_size))
+                self.sizes[str(row.symbol)] += steps if row.side == "LONG" else -steps
+        self._seen_fills |= seen
+        self._seen_funding |= self._ids(self.session.funding_payments(start=begun, progress=False))
+        orders = self.session.orders(start=begun, progress=False)
+        ended = orders["order_id"][orders["status"].isin(["FILLED", "CANCELED", "REJECTED"])]
+        self._before = self._seen_fills | self._seen_funding | {f"order {int(one)}" for one in ended}
+
+    @staticmethod
+    def _ids(table: pd.DataFrame) -> set[str]:
+        return set(table["id"].astype(str))
 
     def _wait(self, until: int | None) -> None:
         """Let time pass to the next look."""
@@ -312,41 +339,53 @@ class Runner:
                 self._funding_due = self._next_funding()
             self._bars(self.now() - (0 if self._manual else GRACE_MS))
             self._answered, self._warned = self.now(), ""
-        except TransportError as failure:
+        except (TransportError, RateLimited) as failure:
             self._note("TRANSPORT", "", str(failure))
         self._check_limits()
 
     # what is new
 
     def _bars(self, until: int) -> None:
-        """Hand over every bar that is complete at `until`, by time and symbol."""
+        """Hand over every bar that is complete at `until`, by time and symbol; each sees what had closed by then."""
         known: list[tuple[int, int, Bar]] = []
+        opened = dict(self._opened)
         for number, symbol in enumerate(self.symbols):
-            start = self._opened[symbol]
+            start = opened[symbol]
             end = until // self.interval * self.interval
             if end <= start:
                 continue
             length = pd.Timedelta(self.interval, unit="ms")
             table = self.session.klines(symbol, length, utc(start), utc(end), closed=True, fill=True, progress=False)
             for row in rows_of(table):
-                opened = stamp(row.Index)
-                if start <= opened < end and row.close == row.close:
+                time = stamp(row.Index)
+                if start <= time < end and row.close == row.close:
                     values = (float(value) for value in (row.open, row.high, row.low, row.close, row.volume))
-                    bar = Bar(symbol, opened, opened + self.interval, *values)
+                    bar = Bar(symbol, time, time + self.interval, *values)
                     known.append((bar.closed, number, bar))
-            if known and known[-1][2].symbol == symbol:
-                self._opened[symbol] = known[-1][0]
-        known.sort(key=lambda item: item[:2])
-        for _, _, bar in known:
-            self.ctx.history[bar.symbol].append(bar)
-            self.ctx.prices[bar.symbol] = bar.close
-        for closed, _, bar in known:
-            self.ctx.now = max(self.ctx.now, closed)
+                    opened[symbol] = bar.closed
+        self._opened = opened
+        self._known.extend(sorted(known, key=lambda item: item[:2]))
+        self._deliver_bars()
+
+    def _deliver_bars(self) -> None:
+        """Hand over the bars that were read; those that an error kept back come with the next look."""
+        shown = 0
+        while self._known:
+            closed = self._known[0][0]
+            if closed != shown:
+                shown = closed
+                for when, _, bar in self._known:
+                    if when == closed and bar.time > self._shown.get(bar.symbol, -1):
+                        self._shown[bar.symbol] = bar.time
+                        self.ctx.history[bar.symbol].append(bar)
+                        self.ctx.prices[bar.symbol] = bar.close
+            _, _, bar = self._known.popleft()
+            self.ctx.now = max(self.ctx.now, closed) if self.trading else closed
             self.strategy.on_bar(self.ctx, bar)
             if self.trading:
                 self._sample(closed)
             if self.ctx.stopped:
-                return
+                self._known.clear()
 
     def _read_orders(self) -> None:
         """Bring the orders that have not ended, the fills and the positions up to date."""
@@ -441,7 +480,10 @@ class Runner:
         if not self.trading:
             placed.state, placed.reason = "REJECTED", "the run is warming up or has ended; nothing is sent"
             return placed
-        self._check_order(order)
+        try:
+            self._check_order(order)
+        except TransportError as failure:
+            return self._refused(placed, f"not sent, its limits can't be held: {failure}")
         if self.dry_run:
             failures = order.failures(self.products[str(order.symbol)])
             placed.state = "REJECTED" if failures else "CANCELED"
@@ -456,15 +498,34 @@ class Runner:
             placed.order_id = receipt.order_id or 0
             placed.state = "NEW"
         except OutcomeUnknown as unknown:
+            placed.cl_ord_id = getattr(unknown.receipt, "cl_ord_id", None) or placed.cl_ord_id
             placed.state, placed.reason = "UNKNOWN", str(unknown)
             self._note("UNKNOWN", str(order.symbol), f"{order.describe()}: {unknown}")
-        except (InputError, ExchangeError) as refused:
-            placed.state, placed.reason = "REJECTED", str(refused)
-            self._note("REJECTED", str(order.symbol), f"{order.describe()}: {refused}")
-            self.strategy.on_reject(self.ctx, placed)
-            return placed
-        self._read_orders()
+        except (InputError, ExchangeError, TransportError) as refused:
+            return self._refused(placed, str(refused))
+        self.refresh()
         return placed
+
+    def _refused(self, placed: Placed, reason: str) -> Placed:
+        placed.state, placed.reason = "REJECTED", reason
+        self._note("REJECTED", str(placed.order.symbol), f"{placed.order.describe()}: {reason}")
+        self.strategy.on_reject(self.ctx, placed)
+        return placed
+
+    def refresh(self) -> None:
+        """Read what became of the orders; when there is no answer, the next look brings it.
+
+        So a strategy always hears what became of what it sent, and does not send it twice.
+        """
+        try:
+            self._read_orders()
+        except (TransportError, RateLimited) as failure:
+            self._note("TRANSPORT", "", str(failure))
+
+    def undecided(self, symbol: str, failure: ToolkitError) -> None:
+        """Note that a cancel had no answer."""
+        self._note("TRANSPORT", symbol, f"cancelling: {failure}")
+        self.refresh()
 
     def _check_order(self, order: Order) -> None:
         limits, now = self.limits, self.now()
@@ -482,21 +543,41 @@ class Runner:
             )
         if limits.max_notional is None or order.reduce_only:
             return
-        reach = 0.0
+        reach, others = 0.0, ""
         for name, steps in self.sizes.items():
-            size = steps * float(self.products[name].step_size) + self.ctx.underway(name)
-            if name == symbol:
-                size += float(order.quantity) * (1 if order.side.startswith("BUY") else -1)
+            held = steps * float(self.products[name].step_size)
+            buys, sells = self._open_quantities(name)
+            others = " with open orders filled" if buys or sells else others
             price = self.ctx.prices.get(name, float("nan"))
-            if price != price:
+            if name == symbol:
+                buys += float(order.quantity) if order.side.startswith("BUY") else 0.0
+                sells += float(order.quantity) if order.side.startswith("SELL") else 0.0
+            size = max(abs(held + buys), abs(held - sells))
+            if size and price != price:
                 price = float(order.price) if name == symbol and order.price else self._last_price(name)
-            reach += abs(size) * price
+                if price != price:
+                    raise LimitReached(
+                        f"{name} has no price, so that {order.side} {symbol} can't be held against max_notional",
+                        limit="max_notional",
+                    )
+            reach += size * price if size else 0.0
         if reach > limits.max_notional:
             raise LimitReached(
-                f"{order.side} {symbol} would bring positions to {reach:,.2f} USDC; "
+                f"{order.side} {symbol} would bring positions to {reach:,.2f} USDC{others}; "
                 f"the limit is {limits.max_notional:,.2f}",
                 limit="max_notional",
             )
+
+    def _open_quantities(self, symbol: str) -> tuple[float, float]:
+        """Return what this run's open orders may still buy and sell, but for those that only reduce."""
+        buys = sells = 0.0
+        for placed in self.placed:
+            order = placed.order
+            if order.symbol == symbol and not placed.done and not order.reduce_only:
+                left = float(order.quantity) - placed.filled
+                buys += left if order.side.startswith("BUY") else 0.0
+                sells += left if order.side.startswith("SELL") else 0.0
+        return buys, sells
 
     def _last_price(self, symbol: str) -> float:
         end = self.now()
@@ -589,9 +670,10 @@ class Runner:
         sizes = pd.DataFrame([held for _, _, _, held, _ in rows], index=index, columns=list(self.symbols))
         steps = [float(product.step_size) for product in self.products.values()]
         marks = pd.DataFrame([prices for *_, prices in rows], index=index, columns=list(self.symbols))
-        fills = self.session.fills(start=begun, progress=False)
+        fills = self._own(self.session.fills(start=begun, progress=False))
         orders = self.session.orders(start=begun, progress=False)
-        paid = self.session.funding_payments(start=begun, progress=False)
+        orders = orders[~("order " + orders["order_id"].astype(str)).isin(self._before)]
+        paid = self._own(self.session.funding_payments(start=begun, progress=False))
         reasons = {placed.order_id: placed.reason for placed in self.placed}
         return Results(
             self.strategy.name,
@@ -606,3 +688,7 @@ class Runner:
             params=self.strategy.params,
             settings={"mode": self.mode, "environment": self.session.environment.name, "dry_run": self.dry_run},
         )
+
+    def _own(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows that did not come before the run."""
+        return table[~table["id"].astype(str).isin(self._before)]
