@@ -400,3 +400,40 @@ def test_several_symbols_share_one_margin() -> None:
     assert list(result.positions.columns) == [BTC, "ETHUSDC"]
     assert "LIQUIDATION" in result.fills["type"].tolist()
     assert result.attribution.loc["TOTAL", "net"] == pytest.approx(result.equity["equity"].iloc[-1] - 700)
+
+
+def test_no_order_trades_at_a_price_from_before_it_was_sent() -> None:
+    """In a gap, and inside a longer bar, an order waits for the next price of its symbol."""
+    clock = bars(*flat(100.0, 60), every="min")
+    gap = bars(*[(200.0 + n, 200.0 + n, 200.0 + n, 200.0 + n) for n in range(60)], every="min")
+    gap = gap.drop(gap.index[20:30])
+    longer = bars(*flat(300.0), (300.0, 310.0, 290.0, 305.0))
+    longer = longer.set_axis(pd.date_range(clock.index[0], periods=2, freq="30min"))
+    sent = {10: "GAP", 25: "GAP", 35: "LONG"}
+
+    def act(ctx: Context, bar: Bar) -> None:
+        number = len(ctx.bars("CLOCK"))
+        if bar.symbol == "CLOCK" and number in sent:
+            ctx.buy(sent[number], "1")
+
+    data = {"CLOCK": clock, "GAP": gap, "LONG": longer}
+    run = backtest(act, data, funding=None, path=ExtremeOrder("low"))
+    begun = clock.index[0]
+    times = ((run.fills["time"] - begun) / pd.Timedelta("1min")).tolist()
+    assert run.fills[["symbol", "price"]].to_numpy().tolist() == [["GAP", 210.0], ["GAP", 230.0], ["LONG", 290.0]]
+    assert times[:2] == [10, 30]
+    assert run.fills["time"].is_monotonic_increasing
+
+
+def test_a_cancel_needs_no_price() -> None:
+    whole = bars(*flat(100.0, 3), (90.0, 90.0, 90.0, 90.0), (90.0, 90.0, 90.0, 90.0))
+    script = Scripted({0: lambda ctx: ctx.buy("A", "1", "95"), 1: lambda ctx: ctx.cancel_all()})
+    run = backtest(script, {"A": whole.drop(whole.index[2])}, funding=None)
+    assert run.orders["status"].tolist() == ["CANCELED"]
+
+
+def test_funding_in_a_gap_is_valued_at_the_last_close() -> None:
+    rows = [*flat(100.0, 2), *flat(110.0, 3), *flat(120.0, 3)]
+    whole = bars(*rows, start="2026-01-01 00:00")
+    run = backtest(Scripted({0: lambda ctx: ctx.buy("A", "1")}), {"A": whole.drop(whole.index[3:6])}, funding=0.001)
+    assert run.funding[["price", "payment"]].to_numpy().tolist() == [[110.0, -0.11]]

@@ -105,13 +105,20 @@ def assert_same(pair: list[Any]) -> Results:
     touch=st.booleans(),
     first=st.sampled_from(["near", "far", "low", "high"]),
     delay=st.sampled_from([0, 900_000, 9_000_000]),
+    holes=st.sampled_from(["none", "gaps", "longer"]),
 )
 def test_the_quick_walk_ends_in_the_same_state(
-    seed: int, symbols: int, capital: int, share: float | None, touch: bool, first: str, delay: int
+    seed: int, symbols: int, capital: int, share: float | None, touch: bool, first: str, delay: int, holes: str
 ) -> None:
     data = {"BTCUSDC": walk(seed, 120, wild=0.015)}
     if symbols == 2:
         data["ETHUSDC"] = walk(seed + 1, 120, wild=0.02, start=3_000.0)
+    if holes == "longer" and symbols == 2:
+        data["ETHUSDC"] = walk(seed + 1, 30, "4h", wild=0.02, start=3_000.0)
+    if holes == "gaps":
+        data = {
+            name: bars[np.random.default_rng(seed + n).random(120) < 0.7] for n, (name, bars) in enumerate(data.items())
+        }
     options: dict[str, Any] = {
         "capital": capital,
         "leverage": 20,

@@ -74,8 +74,8 @@ class Desk:
         self.account: Account = core.account(ADDRESS)
         self.now = core.state.time
         self.ctx: Context
-        self.queue: list[tuple[int, int, Line, str, Any]] = []
-        """Orders and cancels under way: (arrival, number, line, what, payload)."""
+        self.queue: list[tuple[int, int, int, Line, str, Any]] = []
+        """Orders and cancels under way: (arrival, number, when it was sent, line, what, payload)."""
         self.sent = 0
         self.placed: dict[int, Placed] = {}
         self.every_point = False
@@ -164,8 +164,8 @@ class Desk:
     def push(self, line: Line, what: str, payload: Any) -> None:
         """Put something on its way; it arrives after the latency."""
         self.sent += 1
-        arrival = max(self.now, self.core.state.time) + self.latency.delay(self.random)
-        heappush(self.queue, (arrival, self.sent, line, what, payload))
+        now = max(self.now, self.core.state.time)
+        heappush(self.queue, (now + self.latency.delay(self.random), self.sent, now, line, what, payload))
 
     def line(self, symbol: str) -> Line:
         """Return the line of a symbol or code. Raises UnknownProduct."""
@@ -184,19 +184,33 @@ class Desk:
     # what happens to it
 
     def next_arrival(self, until: int) -> int:
-        """Return when the next thing under way arrives; `until` if nothing does before. Waiting ones step aside."""
+        """Return when the next thing under way arrives; `until` if nothing does before. Waiting ones step aside.
+
+        An order waits while its symbol has no price from after it was sent: nobody trades at a past price. A cancel
+        needs no price; it waits only behind orders.
+        """
         queue = self.queue
         while queue and queue[0][0] < until:
-            arrival, number, line, what, payload = queue[0]
-            if line.opened:
+            arrival, number, sent, line, what, payload = queue[0]
+            if line.priced >= sent or (what != "place" and not line.waiting):
                 return arrival
             heappop(queue)
-            line.waiting.append((number, (what, payload)))
+            line.waiting.append((arrival, number, sent, (what, payload)))
         return until
+
+    def release(self, line: Line, time: int) -> None:
+        """Let what waited for the price of `time` go on."""
+        still = []
+        for arrival, number, sent, (what, payload) in line.waiting:
+            if sent <= time:
+                heappush(self.queue, (max(arrival, time), number, sent, line, what, payload))
+            else:
+                still.append((arrival, number, sent, (what, payload)))
+        line.waiting = still
 
     def arrive(self) -> None:
         """Let the next thing under way arrive at its time."""
-        arrival, _, line, what, payload = heappop(self.queue)
+        arrival, _, _, line, what, payload = heappop(self.queue)
         self.reach(arrival)
         self.stale = True
         if what == "place":
@@ -309,7 +323,11 @@ class Desk:
         self.drain()
 
     def reach(self, time: int) -> None:
-        """Bring the core's time to `time`; what it has due by itself happens, with somebody to trade with."""
+        """Bring the core's time to `time`; what it has due by itself happens, with somebody to trade with.
+
+        Time never runs back: what a long bar tells late happens now.
+        """
+        time = max(time, self.now)
         if self.due <= time:
             with self._quotes():
                 self.core._advance(time)
@@ -320,11 +338,11 @@ class Desk:
 
     def move(self, line: Line, target: int, time: int) -> None:
         """Move a price to `target` by `time`, stopping wherever something of ours happens on the way."""
+        line.priced = time
+        if line.waiting:
+            self.release(line, time)
         if not line.opened:
             line.opened = True
-            for number, (what, payload) in line.waiting:
-                heappush(self.queue, (time, number, line, what, payload))
-            line.waiting.clear()
         else:
             if self.stale:
                 self.rewake()
@@ -542,18 +560,16 @@ class Desk:
             self.ledger.append((closed, cash, held))
 
     def freshen(self) -> None:
-        """Bring the lines' prices to the closes that quiet bars brought."""
+        """Bring the lines' prices, and the core's, to the closes that quiet bars brought."""
         for line in self.lines.values():
             if line.fresh is not None:
                 line.price = line.ticks(line.fresh.close)
                 line.fresh = None
+                self._mark(line)
 
     def mark_all(self) -> None:
         """Bring the core's prices to the present ones (quiet bars don't)."""
         self.freshen()
-        for line in self.lines.values():
-            if line.price:
-                self._mark(line)
 
     def settle_time(self) -> None:
         """Bring the core to the end of the run."""

@@ -28,6 +28,7 @@ class Line:
         "market",
         "opened",
         "price",
+        "priced",
         "product",
         "shape",
         "step",
@@ -62,8 +63,10 @@ class Line:
         self.shape = Shape(0, 0, 0, 0, 0, 0, 0)
         self.opened = False
         """Whether the present bar has had its first price."""
-        self.waiting: list[tuple[int, Any]] = []
-        """Arrivals that wait for the next price (the symbol had none since they came)."""
+        self.priced = -1
+        """When `price` was looked at last on a bar's way, Unix ms."""
+        self.waiting: list[tuple[int, int, int, tuple[str, Any]]] = []
+        """Arrivals that wait for a price that is not older than they are: (arrival, number, sent, (what, payload))."""
         self.underway = 0
         """Signed steps of market orders that have not arrived."""
 

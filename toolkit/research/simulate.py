@@ -83,7 +83,8 @@ def backtest(
         every_point: look at every point of every bar, also where nothing can happen; slower, with the same results.
 
     Timing: a bar is handed over when it closes. An order sent then arrives `latency` later, at the earliest with the
-    next bar's open, and trades at the price of that moment. Prices inside a bar move along `path`; resting orders,
+    next bar's open, and trades at the price of that moment, never at one from before it was sent: in a gap of its
+    symbol it waits for the next price. Prices inside a bar move along `path`; resting orders,
     triggers and liquidations happen at their prices on the way. Open positions stay open at the end, at the last
     close; orders still under way then are dropped.
 
@@ -223,7 +224,7 @@ def _drive_one(
     due = _next_due(desk, settlements)
     for bar in bars:
         closed = bar.closed
-        if queue or due < closed or bar.low <= line.floor or bar.high >= line.ceiling or desk.coupled:
+        if queue or line.waiting or due < closed or bar.low <= line.floor or bar.high >= line.ceiling or desk.coupled:
             _walk(desk, ((line, bar),), closed, settlements, models.path)
             desk.keep(closed)
             due = _next_due(desk, settlements)
@@ -253,7 +254,7 @@ def _drive_many(
     for closed, members in instants:
         awake = bool(queue) or due < closed
         for line, bar in members:
-            awake = awake or bar.low <= line.floor or bar.high >= line.ceiling
+            awake = awake or bool(line.waiting) or bar.low <= line.floor or bar.high >= line.ceiling
         if awake or (desk.coupled and not desk.safe(members)):
             _walk(desk, members, closed, settlements, models.path)
             desk.keep(closed)
