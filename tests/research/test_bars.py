@@ -11,6 +11,7 @@ import pytest
 
 from toolkit.errors import InputError
 from toolkit.research.bars import read_bars, tick_of
+from toolkit.research.listing import listings
 
 INDEX = pd.date_range("2026-01-01", periods=4, freq="h", tz="UTC")
 FRAME = pd.DataFrame(
@@ -83,3 +84,14 @@ def test_the_tick_is_the_finest_decimal_that_occurs() -> None:
         pd.DataFrame({"A": [1.25, 3.5, 2.0], "B": [5.0, 50, 6], "C": [1.10001, 1.2, 1.3]}, index=INDEX[:3])
     )
     assert [tick_of(bars[name]) for name in "ABC"] == [Decimal("0.01"), Decimal("1"), Decimal("0.00001")]
+
+
+def test_computed_prices_get_a_tick_that_leaves_fine_quantities() -> None:
+    rng = np.random.default_rng(1)
+    for price, tick in ((60_000.0, "0.1"), (100.0, "0.001"), (1.0, "0.00001"), (2e-6, "1E-8")):
+        computed = price * (1 + rng.random(50) / 10)
+        frame = pd.DataFrame({"close": computed}, index=pd.date_range("2026-01-01", periods=50, freq="min"))
+        assert tick_of(read_bars(frame)["ASSET"]) == Decimal(tick)
+        assert float(listings(read_bars(frame), None)[0][0]["stepSize"]) * price <= 100
+    tiny = pd.DataFrame({"close": [7e-7, 7.1e-7]}, index=pd.date_range("2026-01-01", periods=2, freq="min"))
+    assert tick_of(read_bars(tiny)["ASSET"]) == Decimal("1E-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -69,13 +70,19 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
 
 
 def tick_of(bars: Bars, most: int = 8) -> Decimal:
-    """Return the finest power of ten that all prices of `bars` are multiples of (at most `most` decimals)."""
+    """Return the finest power of ten that all prices of `bars` are multiples of (at most `most` decimals).
+
+    Prices on no grid (computed ones), or on one so fine that quantities would have to be coarse for money to stay
+    exact, get a tick of about a millionth of the highest price; they are rounded to it.
+    """
     prices = np.concatenate([bars.open, bars.high, bars.low, bars.close])
-    for places in range(most):
-        scaled = prices * 10**places
-        if np.allclose(scaled, np.round(scaled), rtol=0, atol=1e-6):
+    highest = float(prices.max())
+    size = math.floor(math.log10(highest))
+    for places in range(min(most, max(3, 7 - size)) + 1):
+        scaled = prices * 10.0**places
+        if np.allclose(scaled, np.round(scaled), rtol=1e-11, atol=1e-6 * min(1.0, highest * 10.0**places)):
             return Decimal(1).scaleb(-places)
-    return Decimal(1).scaleb(-most)
+    return Decimal(1).scaleb(-min(most, max(0, 5 - size)))
 
 
 def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
