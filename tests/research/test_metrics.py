@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pandas as pd
@@ -133,3 +134,28 @@ def test_an_empty_run_is_measured_too() -> None:
     table = metrics.summary(empty, frame([], FILLS), frame([], FUNDING), empty)
     assert table["fills"] == 0
     assert math.isnan(table["total_return"])
+
+
+def test_growth_without_variation_has_no_ratio_and_no_drawdown() -> None:
+    index = pd.date_range("2026-01-01", periods=60, freq="D", tz="UTC")
+    steady = pd.Series(1000 * 1.01 ** np.arange(60), index)
+    assert np.isnan(metrics.sharpe(steady))
+    assert metrics.longest_drawdown(steady) == pd.Timedelta(0)
+    assert metrics.longest_drawdown(pd.Series(1000.0, index)) == pd.Timedelta(0)
+    assert metrics.longest_drawdown(pd.Series([3.0, 2, 3, 4, 2], index[:5])) == pd.Timedelta("2D")
+    assert metrics.longest_drawdown(pd.Series([3.0, 4, 2], index[:3])) == pd.Timedelta("1D")
+
+
+@given(seed=st.integers(0, 1000), largest=st.sampled_from([10, 10**6, 10**10]))
+def test_round_trips_end_whenever_the_position_is_flat(seed: int, largest: int) -> None:
+    """Quantities of up to ten million, in steps of 0.001: rounding leaves no trip open and opens none."""
+    dice = random.Random(seed)
+    held, flats, rows = 0, 0, []
+    for number in range(100):
+        steps = dice.randint(1, largest) * dice.choice([1, -1])
+        steps = -held if held and dice.random() < 0.4 else steps
+        flats += held * (held + steps) <= 0 and held != 0
+        held += steps
+        side, quantity = "BUY" if steps > 0 else "SELL", abs(steps) / 1000
+        rows.append((number, "A", side, 1.0, quantity, quantity, 0.0, 0.0, "TAKER", "MARKET", number))
+    assert len(metrics.round_trips(frame(rows, FILLS))) == flats

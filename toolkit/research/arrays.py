@@ -312,6 +312,6 @@ def average_cost(size: float, entry: float, signed: float, price: float) -> tupl
     closing = min(abs(signed), abs(size))
     pnl = closing * (price - entry) * (1.0 if size > 0 else -1.0)
     left = size + signed
-    if abs(left) < 1e-12:
+    if abs(left) < 1e-12 + 1e-14 * (abs(size) + abs(signed)):
         return pnl, 0.0, 0.0
     return pnl, left, (entry if abs(signed) < abs(size) else price)

@@ -18,6 +18,9 @@ YEAR = pd.Timedelta(days=365)
 
 NAN = float("nan")
 
+ULP = 4e-16
+"""By what part of itself a sum of floats may be off."""
+
 
 def total_return(equity: pd.Series[float]) -> float:
     """Return E_end / E_start − 1."""
@@ -79,8 +82,8 @@ def sharpe(equity: pd.Series[float], period: str | pd.Timedelta | None = None, r
     returns = sampled_returns(equity, period)
     per_year = _per_year(equity, period)
     deviation = returns.std(ddof=1) if len(returns) > 1 else 0.0
-    if not deviation > 0:
-        return NAN
+    if not deviation > 1e-12 * abs(returns.mean()):
+        return NAN  # no variation but that of rounding
     return float((returns.mean() - risk_free / per_year) / deviation * math.sqrt(per_year))
 
 
@@ -106,12 +109,14 @@ def max_drawdown(equity: pd.Series[float]) -> float:
 
 
 def longest_drawdown(equity: pd.Series[float]) -> pd.Timedelta:
-    """Return the longest time between a high and the moment it was reached again (or the end)."""
+    """Return the longest time between a high and the moment it was reached again (or the end); 0 without a fall."""
     if len(equity) == 0:
         return pd.Timedelta(0)
     index, at_high = equity.index, (equity >= equity.cummax()).to_numpy()
-    highs = np.append(np.flatnonzero(at_high), len(equity) - 1)
-    return pd.Timedelta(max(index[b] - index[a] for a, b in itertools.pairwise(highs)))
+    highs = np.flatnonzero(at_high).tolist()
+    falls = [(a, b) for a, b in itertools.pairwise(highs) if b > a + 1]
+    falls += [(highs[-1], len(equity) - 1)] if len(highs) and not at_high[-1] else []
+    return pd.Timedelta(max((index[b] - index[a] for a, b in falls), default=pd.Timedelta(0)))
 
 
 def calmar(equity: pd.Series[float]) -> float:
@@ -181,7 +186,7 @@ def _book_fill(
     price: float,
     fee: float,
 ) -> None:
-    left, per_unit = signed, fee / abs(signed) if signed else 0.0
+    left, per_unit, hair = signed, fee / abs(signed) if signed else 0.0, 1e-12 + ULP * abs(signed)
     trip = trips.get(symbol)
     if trip is not None and trip["position"] * signed < 0:
         closing = min(abs(signed), abs(trip["position"]))
@@ -191,10 +196,13 @@ def _book_fill(
         trip["fees"] += closing * per_unit
         trip["position"] -= direction * closing
         left = signed + direction * closing
-        if abs(trip["position"]) < 1e-12:
+        hair = trip["hair"] = trip["hair"] + ULP * abs(signed)
+        if abs(trip["position"]) < hair:
             done.append(_finished(trips.pop(symbol), time))
             trip = None
-    if abs(left) < 1e-12:
+        if abs(left) < hair:
+            return
+    if not left:
         return
     if trip is None:
         trip = trips[symbol] = {
@@ -207,8 +215,10 @@ def _book_fill(
             "exit_value": 0.0,
             "out": 0.0,
             "fees": 0.0,
+            "hair": hair,  # what rounding may leave of a position
         }
     trip["position"] += left
+    trip["hair"] += ULP * abs(trip["position"])
     trip["quantity"] += abs(left)
     trip["entry_value"] += abs(left) * price
     trip["fees"] += abs(left) * per_unit
