@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,4 +34,16 @@ def deadly(a: int) -> int:
     """Take the whole worker process down for one value."""
     if a == 1:
         os._exit(3)
+    return a
+
+
+def total(a: int, rates: Any, more: Any) -> float:
+    """Return a sum over an option."""
+    return float(rates.sum()) + a
+
+
+def leaving(a: int) -> int:
+    """Exit for one value, as scripts do."""
+    if a == 1:
+        sys.exit(3)
     return a

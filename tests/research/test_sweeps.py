@@ -19,7 +19,7 @@ from toolkit.research.simulate import backtest
 from toolkit.research.sweeps import fingerprint, sweep
 
 from .markets import Wandering, walk
-from .tasks import counted, deadly, fragile, measure
+from .tasks import counted, deadly, fragile, leaving, measure, total
 
 GRID = {"a": [1, 2, 3], "b": [0.1, 0.2]}
 
@@ -219,3 +219,20 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, env=places)
     assert 'put the call under if __name__ == "__main__":' in done.stderr
     assert done.stdout.split() == ["['failed']"]
+
+
+def test_options_are_told_apart_by_their_values(tmp_path: Path) -> None:
+    """The text of a long Series leaves out its middle; the results of another one must not come back."""
+    path, rates = tmp_path / "points.jsonl", pd.Series(range(1000), dtype="float64")
+    other = rates.replace(500.0, -1.0)
+    for given, expected in ((rates, 499_500.0), (other, 498_999.0), (rates.copy(), 499_500.0)):
+        table = sweep(total, {"a": [0]}, workers=0, results=path, progress=False, rates=given, more=[given.to_numpy()])
+        assert table["value"].tolist() == [expected]
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_a_task_that_exits_fails_alone() -> None:
+    for workers in (0, 2):
+        table = sweep(leaving, {"a": [0, 1, 2]}, workers=workers, progress=False)
+        assert table["status"].tolist() == ["ok", "failed", "ok"]
+        assert table["error"].iloc[1] == "SystemExit: 3"

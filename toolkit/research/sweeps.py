@@ -124,7 +124,24 @@ def fingerprint(data: Any) -> str:
 
 
 def _text(values: Mapping[str, Any]) -> str:
-    return json.dumps({str(name): repr(value) for name, value in values.items()}, sort_keys=True)
+    return json.dumps({str(name): _word(value) for name, value in values.items()}, sort_keys=True)
+
+
+def _word(value: Any) -> str:
+    """Return a text that differs when values do: that of plain ones, a fingerprint of all others.
+
+    The texts of arrays and frames leave out their middle, and those of objects may name a place in memory.
+    """
+    if value is None or isinstance(value, str | int | float | bool):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return _text(value)
+    shown = repr(value)
+    if isinstance(value, list | tuple):
+        words = list(map(_word, value))
+        return shown if words == list(map(repr, value)) else f"{type(value).__name__}({', '.join(words)})"
+    plain = not hasattr(value, "__array__") and " at 0x" not in shown
+    return shown if plain else f"{type(value).__name__} {fingerprint(value)}"
 
 
 def _execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
@@ -132,7 +149,7 @@ def _execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
     start = time.perf_counter()
     try:
         values, error, trace = _values(_call(*work, point)), "", ""
-    except Exception as failure:
+    except (Exception, SystemExit) as failure:
         values, error = {}, f"{type(failure).__name__}: {failure}"
         trace = traceback.format_exc()
     return _record(point, values, error, trace, time.perf_counter() - start)
