@@ -156,9 +156,11 @@ def test_faults_of_the_feed_pass_to_the_hub(venue: LocalVenue) -> None:
         assert connection.drain() == []
     frozen = connection.drain()
     assert frozen
-    venue.faults.add("feed-drop", channel="blockHeight")
+    dropped = venue.faults.add("feed-drop", channel="blockHeight")
+    assert repr(venue.faults) == "<Faults: 1 armed>"
     venue.advance("1s")
     assert connection.drain() == []
+    assert (dropped.struck, dropped.done, repr(venue.faults)) == (1, True, "<Faults: 0 armed>")
     venue.faults.add("feed-cut", channel="blockHeight")
     venue.advance("1s")
     assert connection.closed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from typing import Any
@@ -217,6 +218,16 @@ def test_in_process_and_over_loopback_the_bytes_are_the_same(venue: LocalVenue) 
 async def _ask(venue: LocalVenue) -> httpx.Response:
     async with httpx.AsyncClient(transport=venue.transport(), base_url="http://venue") as client:
         return await client.get("/nowhere")
+
+
+def test_a_target_that_is_no_path_is_answered_in_the_envelope_too(venue: LocalVenue) -> None:
+    request = b"GET http://elsewhere/info/referral/tiers HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    with venue.serve() as served, socket.create_connection(("127.0.0.1", served.port), timeout=10) as wire:
+        wire.sendall(request)
+        answer = b"".join(iter(lambda: wire.recv(4096), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 404 ")
+    assert json.loads(body)["code"] == 404
 
 
 def test_the_transport_serves_asynchronous_clients_too(venue: LocalVenue) -> None:

@@ -81,14 +81,22 @@ class Fault:
     delay: int = 1_000
     status: int = 503
     code: int = 40231
-    struck: int = 0
     _faults: Faults | None = None
     _chance: random.Random = field(default_factory=random.Random)
+    _struck: int = 0
+    _made: FeedFault | None = None
+
+    @property
+    def struck(self) -> int:
+        """How many it has struck."""
+        return self._struck if self._made is None else self._made.struck
 
     @property
     def done(self) -> bool:
         """True when it has struck as often as it should."""
-        return self.count is not None and self.struck >= self.count
+        if self._made is not None:
+            return self._made.done
+        return self.count is not None and self._struck >= self.count
 
     @property
     def waits(self) -> bool:
@@ -104,7 +112,7 @@ class Fault:
             return False
         if self.chance < 1 and self._chance.random() >= self.chance:
             return False
-        self.struck += 1
+        self._struck += 1
         return True
 
     def __repr__(self) -> str:
@@ -125,9 +133,7 @@ class Fault:
         self.remove()
 
 
-_SETTINGS = {
-    one.name: one.default for one in fields(Fault) if one.name[0] != "_" and one.name not in ("kind", "struck")
-}
+_SETTINGS = {one.name: one.default for one in fields(Fault) if one.name[0] != "_" and one.name != "kind"}
 
 
 class Faults:
@@ -181,7 +187,6 @@ class Faults:
             milliseconds(delay),
             status,
             code,
-            0,
             self,
             random.Random(seed),
         )
@@ -190,6 +195,7 @@ class Faults:
                 made = self._venue.feed.faults.add(
                     cast(FeedKind, kind.removeprefix("feed-")), channel=channel, peer=peer, after=after, count=count
                 )
+                fault._made = made
                 self._feed.append((fault, made))
             else:
                 self._armed.append(fault)
@@ -231,7 +237,7 @@ class Faults:
             self._feed.clear()
 
     def __repr__(self) -> str:
-        return f"<Faults: {len(self._armed) + len(self._feed)} armed>"
+        return f"<Faults: {len(self._armed) + sum(not fault.done for fault, _ in self._feed)} armed>"
 
     # for the gateway
 

@@ -62,7 +62,10 @@ def application(venue: LocalVenue) -> Starlette:
     async def feed(websocket: WebSocket) -> None:
         await _bridge(venue, websocket)
 
-    return Starlette(routes=[WebSocketRoute(FEED_PATH, feed), Mount("/", app=_Http(venue))])
+    http = _Http(venue)
+    made = Starlette(routes=[WebSocketRoute(FEED_PATH, feed), Mount("/", app=http)])
+    made.router.default = http  # a target that is no path, such as a proxy's http://host/path
+    return made
 
 
 class _Http:
