@@ -366,7 +366,7 @@ def _read_slippage(spec: Spec, product: Product, text: object) -> int:
         limit = least if low else most
         _fail(spec, "maxSlippagePct", "slippagePct", str(text), limit, f"slippagePct {text} is {rule}", (limit,))
         return 0
-    scaled = number * SLIPPAGE_UNIT
+    scaled = _EXACT.multiply(number, Decimal(SLIPPAGE_UNIT))
     if scaled != int(scaled):
         nearest = tuple(_plain(Decimal(int(scaled) + more) / SLIPPAGE_UNIT) for more in (0, 1))
         message = f"slippagePct {text} has more than 8 decimals"

@@ -190,6 +190,10 @@ ORDER = {
             ("slippage decimals", "slippagePct", "0.010000001", "0.00000001", ("0.01", "0.01000001")),
         ),
         (
+            {"slippagePct": "0.01" + "0" * 35 + "1"},
+            ("slippage decimals", "slippagePct", "0.01" + "0" * 35 + "1", "0.00000001", ("0.01", "0.01000001")),
+        ),
+        (
             {"ordType": "MARKET", "ordPx": "0"},
             ("market timeInForce", "timeInForce", "GTC", "IOC, FOK", ("IOC", "FOK")),
         ),

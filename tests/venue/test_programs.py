@@ -176,7 +176,8 @@ def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None
     assert "Acme" in refused(builder.do(venue, register), builders.REGISTERED)
     text = refused(trader.do(venue, {**permit, "maxFeeRate": "0.0011"}), builders.RATE_ABOVE_CAP)
     assert "maxFeeRate 0.0011 is above the environment's cap 0.001" in text
-    refused(trader.do(venue, {**permit, "maxFeeRate": "0.000000001"}), builders.RATE_TOO_FINE)
+    for fine in ("0.000000001", "0.001" + "0" * 34 + "1"):
+        refused(trader.do(venue, {**permit, "maxFeeRate": fine}), builders.RATE_TOO_FINE)
     refused(trader.do(venue, {**permit, "agentAddress": desk.agents[0].address}), builders.TRADERS_AGENT)
     refused(trader.do(venue, {**permit, "agentAddress": builder.address}), builders.OWN_AGENT)
     refused(builder.do(venue, permit), builders.OWN_BUILDER)

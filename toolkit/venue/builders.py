@@ -7,7 +7,7 @@ charged on fills, to the trader, on top of the trading fee (`fees.charge`).
 
 from __future__ import annotations
 
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from ..protocol.hexbytes import to_checksummed
@@ -28,10 +28,10 @@ AGENT_BOUND, OWN_AGENT, NO_GRANT, OTHER_BUILDER, RATE_ABOVE_GRANT, OWN_BUILDER =
 
 def parts(rate: str, name: str) -> int:
     """Return decimal text of a fee rate in parts of RATE. Raises Refused for more than 8 decimals."""
-    exact = Decimal(rate) * RATE
-    if exact != int(exact):
+    exact = Fraction(rate) * RATE
+    if exact.denominator != 1:
         raise Refused(RATE_TOO_FINE, f"{name} {rate} is finer than 0.00000001")
-    return int(exact)
+    return exact.numerator
 
 
 def rate_text(rate: int) -> str:
