@@ -374,6 +374,16 @@ def test_only_the_owners_agents_act_for_a_vault_and_ownership_can_be_handed_on(d
     assert desk.agents[1].do(desk.venue, trade, vault=vault)["code"] == 0
 
 
+def test_nobody_acts_for_a_banned_vault(desk: Desk) -> None:
+    vault, trade = desk.vault(), {"type": "cancelAll", "symbolCode": 1}
+    desk.venue.control.ban(vault)
+    answer = desk.agents[0].do(desk.venue, trade, vault=vault)
+    assert (answer["code"], answer["message"]) == (40281, f"address {vault.lower()} is banned")
+    assert desk.agents[0].do(desk.venue, trade)["code"] == 0
+    desk.venue.control.unban(vault)
+    assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
+
+
 def test_a_vault_begins_with_100_usdc_and_an_account_has_at_most_five(desk: Desk) -> None:
     action = {"type": "vaultCreate", "name": "V", "description": "", "amount": "99.99", "currencyCode": 1}
     refused(desk.agents[0].do(desk.venue, action), vaults.TOO_LITTLE)

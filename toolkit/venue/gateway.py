@@ -54,7 +54,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Incoming:
-    """One request on its way through the gateway; `action` and `signer` are known from `admitted` on."""
+    """One request on its way through the gateway; `action`, `signer` and `vault` are known from `admitted` on."""
 
     method: str
     path: str
@@ -63,6 +63,8 @@ class Incoming:
     peer: str
     action: str = ""
     signer: str = ""
+    vault: str = ""
+    """What vaultAddress names, in lower case."""
     spared: bool = False
     """No scripted fault strikes it: it is the second copy of a request, or one that a fault made late."""
     notes: dict[str, Any] = field(default_factory=dict)
@@ -162,7 +164,7 @@ class Gateway:
         return self.hooks.committed(incoming, self._route(incoming)) if answer is None else answer
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
-        self.guard.admit(core, incoming.peer, incoming.action, incoming.signer.lower())
+        self.guard.admit(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
         if self.faults.active and not incoming.spared:
             self.faults.admitted(core, incoming)
         self.hooks.admitted(incoming, core.state.time)
@@ -192,12 +194,13 @@ class Gateway:
         incoming.action = request.type
         verified = signing.verify(request, self.chain)
         incoming.signer = verified.signer
+        incoming.vault = (request.vault_address or "").lower()
         outcome = self.venue.submit(
             request.action,
             verified.signer,
             request.nonce,
             request.expiry_after,
-            request.vault_address.lower() if request.vault_address else None,
+            incoming.vault or None,
             verified.digest,
             admit=lambda core: self._admit(incoming, core),
         )

@@ -20,13 +20,14 @@ class Guard:
     def __init__(self) -> None:
         self._asked: dict[tuple[str, str], deque[int]] = {}
 
-    def admit(self, core: Core, peer: str, action: str, signer: str) -> None:
-        """Raise WireError 40006, 40281, 40280 or 40220 for what may not pass. `action` is "" for a query."""
+    def admit(self, core: Core, peer: str, action: str, signer: str, vault: str = "") -> None:
+        """Raise WireError 40006, 40281, 40280 or 40220 for what may not pass. `action` is "" for a query, `vault` what
+        vaultAddress names."""
         lab = core.state.laboratory
         if lab.closed and ("" in lab.closed or peer in lab.closed):
             raise WireError(CLOSED, "location is not supported")
         if lab.banned and signer:
-            for each in (signer, *permissions.acts_for(core, action, signer)):
+            for each in (signer, *permissions.acts_for(core, action, signer), vault):
                 if each in lab.banned:
                     raise WireError(BANNED, f"address {each} is banned")
         if action in lab.disabled:
