@@ -288,6 +288,8 @@ def test_what_is_no_message_ends_the_connection(text: str | bytes) -> None:
         {"type": "incremental", "sequence": 8, "book": {"bids": [["x", "1"]], "asks": []}},
         {"type": "incremental", "sequence": 8, "book": {"bids": [["11", "1"]], "asks": []}},
         {"type": "incremental", "sequence": 8, "book": None},
+        {"type": "incremental", "sequence": 8, "book": {"bids": [["9", "abc"]], "asks": []}},
+        {"type": "snapshot", "sequence": 8, "book": {"bids": [["9", "-1"]], "asks": []}},
     ],
 )
 def test_a_damaged_message_leads_to_a_fresh_snapshot(data: dict[str, Any]) -> None:
@@ -296,6 +298,45 @@ def test_a_damaged_message_leads_to_a_fresh_snapshot(data: dict[str, Any]) -> No
     assert topic.state == "resyncing"
     peer.book("snapshot", 8, [["10", "1"]], [])
     assert topic.state == "live"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "data"),
+    [
+        ("trades", {"symbol": "BTCUSDC"}, {"trades": [7]}),
+        ("trades", {"symbol": "BTCUSDC"}, {"trades": [{}, None]}),
+        ("allTickers", {}, {"tickers": ["x"]}),
+        ("candle", {"symbol": "BTCUSDC", "interval": "60"}, {"recent": [[1]], "symbolName": "BTCUSDC"}),
+        ("userFilled", {"userAddress": "0x" + "1" * 40}, {"userFills": [True]}),
+    ],
+)
+def test_items_that_are_no_records_lead_to_a_fresh_snapshot(
+    kind: str, fields: dict[str, Any], data: dict[str, Any]
+) -> None:
+    peer = Peer()
+    topic = peer.want(kind, **fields)
+    peer.open()
+    peer.client.received(
+        json.dumps({"channel": kind, "data": {"type": "snapshot", "sequence": 8, **fields, **data}}), peer.now
+    )
+    assert topic.state == "resyncing"
+    assert not [event for event in peer.client.events() if event.kind != "state"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"channel": ["orderBook"], "data": {}},
+        {"channel": {"a": 1}, "data": {}},
+        {"method": "subscribe", "success": False, "subject": "orderBook.BTCUSDC.20", "retryAfterMs": "x"},
+    ],
+)
+def test_messages_of_no_known_shape_end_the_connection_and_raise_nothing(message: dict[str, Any]) -> None:
+    peer, topic = live_book()
+    if "subject" in message:
+        message = {**message, "subject": topic.subject}
+    peer.client.received(json.dumps(message), peer.now)
+    assert "no message" in peer.client.must_close
 
 
 def test_messages_find_their_subscription() -> None:

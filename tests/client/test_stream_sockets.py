@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import itertools
@@ -337,6 +338,45 @@ def test_a_venue_in_this_process_with_a_running_clock_needs_no_socket() -> None:
             await_true(lambda: is_right(book, venue))
         assert not threads()
         assert not venue.feed.open_connections
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()])
+def test_whatever_a_callback_raises_on_the_feeds_thread_is_kept_and_the_feed_goes_on(error: BaseException) -> None:
+    with LocalVenue(accounts=1) as venue:
+        session = SimpleNamespace(venue=venue, environment=None, account=None)
+        with Stream(session, settings=QUICK) as stream:
+            book = stream.order_book("BTCUSDC").wait()
+            told: list[int] = []
+
+            def failing(update: Any) -> None:
+                told.append(update.sequence)
+                if len(told) == 1:
+                    raise error
+
+            book.on_update(failing)
+            await_true(lambda: (venue.advance("1s"), len(told) >= 3)[1])
+            assert book.errors == [error]
+            assert book.state == "live"
+        assert not threads()
+
+
+def test_an_error_nobody_foresaw_costs_a_connection_and_not_the_feed(
+    served: Served, venue: LocalVenue, alice: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stream_to(served.environment.feed_url) as stream:
+        book = stream.order_book("BTCUSDC").wait()
+        received, failures = stream._open().protocol.received, [RuntimeError("unforeseen")]
+
+        def failing(text: Any, now: int) -> None:
+            if failures:
+                raise failures.pop()
+            received(text, now)
+
+        monkeypatch.setattr(stream._open().protocol, "received", failing)
+        alice.place("BUY", "60000", "0.001")
+        await_true(lambda: stream.reconnects == 1 and is_right(book, venue))
+        alice.place("BUY", "60001", "0.001")
+        await_true(lambda: is_right(book, venue))
 
 
 def test_a_program_that_forgets_to_close_still_ends(served: Served) -> None:

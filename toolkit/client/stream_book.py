@@ -20,12 +20,12 @@ _MEMORY = 65_536
 
 
 class _Keys(dict[str, int]):
-    """Price text → whole number of 1e-18; remembers what it has seen, as prices come back all the time."""
+    """Text of a price or quantity → whole number of 1e-18; remembers what it has seen, as texts come back."""
 
     def __missing__(self, text: str) -> int:
         whole, _, fraction = text.partition(".")
         if not (whole + fraction).isdecimal() or len(fraction) > _DIGITS:
-            raise FeedError(f"order book price {text!r} is not a plain decimal number")
+            raise FeedError(f"{text!r} in an order book is not a plain decimal number")
         if len(self) >= _MEMORY:
             self.clear()
         key: int = int(whole or "0") * _SCALE + int(fraction.ljust(_DIGITS, "0"))
@@ -47,7 +47,7 @@ class BookSide:
     def replace(self, levels: Iterable[Sequence[str]]) -> None:
         """Take these levels instead of all others."""
         sign, price = self._sign, self._price
-        self._levels = {sign * price[px]: (px, qty) for px, qty in levels if not _is_zero(qty)}
+        self._levels = {sign * price[px]: (px, qty) for px, qty in levels if not _is_zero(qty) and price[qty]}
         self.keys = sorted(self._levels)
 
     def apply(self, changes: Iterable[Sequence[str]]) -> None:
@@ -58,7 +58,7 @@ class BookSide:
             if qty == "0" or _is_zero(qty):
                 if levels.pop(key, None) is not None:
                     del keys[bisect_left(keys, key)]
-            else:
+            elif price[qty]:
                 if key not in levels:
                     insort(keys, key)
                 levels[key] = (px, qty)
@@ -101,7 +101,7 @@ class LocalBook:
     def apply(self, bids: Iterable[Sequence[str]], asks: Iterable[Sequence[str]]) -> None:
         """Apply one increment: changed levels of both sides, quantity "0" removes a level.
 
-        Raises FeedError for a price that is no decimal number, and when the book is crossed afterwards.
+        Raises FeedError for a price or quantity that is no decimal number, and when the book is crossed afterwards.
         """
         self.bids.apply(bids)
         self.asks.apply(asks)

@@ -207,4 +207,6 @@ class LiveAccount(LiveTable):
 
 
 def _flat(setting: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"symbol": setting.get("symbol"), **one} for one in setting.get("leverage", ())]
+    held = setting.get("leverage")
+    parts = held if isinstance(held, list) else []
+    return [{"symbol": setting.get("symbol"), **one} for one in parts if isinstance(one, dict)]

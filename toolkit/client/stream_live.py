@@ -69,7 +69,7 @@ class Live:
     ) -> None:
         self._client = client
         self._record = record or RECORDS[channel.type]
-        self._errors: deque[Exception] = deque(maxlen=_ERRORS)
+        self._errors: deque[BaseException] = deque(maxlen=_ERRORS)
         self._callbacks: list[Callable[[Update], object]] = []
         self._state_callbacks: list[Callable[[Any], object]] = []
         self._backlogs: list[weakref.ref[deque[Any]]] = []
@@ -141,7 +141,7 @@ class Live:
         return self._updates
 
     @property
-    def errors(self) -> list[Exception]:
+    def errors(self) -> list[BaseException]:
         """What callbacks raised, the last 100."""
         return list(self._errors)
 
@@ -424,6 +424,10 @@ class Live:
             try:
                 callback(told)
             except Exception as error:
+                self._errors.append(error)
+            except BaseException as error:
+                if self._client.shell.manual or not self._client.shell.here():
+                    raise  # in the caller's own thread an interrupt is his
                 self._errors.append(error)
 
         return run

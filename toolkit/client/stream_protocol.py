@@ -207,8 +207,17 @@ class FeedProtocol:
             if not isinstance(message, dict):
                 raise FeedError("a message that is no object")
         except (ValueError, RecursionError, FeedError):
-            self.must_close, self.attention = "the venue sent something that is no message", True
+            self._damaged()
             return
+        try:
+            self._message(message, now)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            self._damaged()
+
+    def _damaged(self) -> None:
+        self.must_close, self.attention = "the venue sent something that is no message", True
+
+    def _message(self, message: dict[str, Any], now: int) -> None:
         data = message.get("data")
         if isinstance(data, dict) and message.get("channel") in wire.CHANNELS:
             topic = self._topic_of(wire.CHANNELS[message["channel"]], data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from ..protocol.info_enums import ENUMS
@@ -28,16 +28,22 @@ def row(record: Record, raw: dict[str, Any]) -> Row:
 
 
 def _value(field: Field, value: Any) -> Any:
+    """Return a value as its field means it; None for one that can't be read so."""
     if value is None:
         return None
+    try:
+        return _read(field, value)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def _read(field: Field, value: Any) -> Any:
     if field.enum:
         return ENUMS[field.enum].text(value)
     kind = field.kind
     if kind in ("price", "quantity", "money", "ratio"):
-        try:
-            return Decimal(str(value))
-        except InvalidOperation:
-            return None
+        amount = Decimal(str(value))
+        return amount if amount.is_finite() else None
     if kind in ("ms", "s"):
         return moment(value, 1000 if kind == "s" else 1)
     if kind in ("integer", "id"):

@@ -225,10 +225,10 @@ class ThreadShell:
             self._loop, self._woken = loop, asyncio.Event()
         try:
             while not self._finished():
-                await self._connect_when_due()
-        except Exception as error:
-            self._lost(f"the feed's thread failed: {error!r}")
-            raise
+                try:
+                    await self._connect_when_due()
+                except Exception as error:  # whatever it was: connected again, after the usual pause
+                    self._lost(f"the feed's thread failed: {error!r}")
         finally:
             with self._client.condition:
                 if self._loop is loop:

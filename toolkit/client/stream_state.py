@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from ..errors import FeedError
 from ..protocol.feed import AOP_KEYS, CLOSED_ORDER_STATES, Channel
 from .stream_book import LocalBook
 
@@ -44,7 +45,16 @@ class State(ABC):
         """Return all items, oldest or first key first."""
 
     def _items(self, data: Mapping[str, Any]) -> list[Record]:
-        """Return the items of a message: a list under the channel's key, or one record in the data itself."""
+        """Return the items of a message: a list under the channel's key, or one record in the data itself.
+
+        Raises FeedError for one that is no record.
+        """
+        items = self._found(data)
+        if not all(isinstance(item, dict) for item in items):
+            raise FeedError("an item that is no record")
+        return items
+
+    def _found(self, data: Mapping[str, Any]) -> list[Record]:
         held = data[self.channel.key] if self.channel.key else None
         if isinstance(held, list):
             return held
