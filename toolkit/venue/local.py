@@ -24,6 +24,7 @@ from .control import Controls
 from .core import Advance, Command, Control, Core, Outcome, Submit
 from .gateway import Answer, Gateway, Hooks, Query
 from .genesis import Genesis
+from .interrupts import Whole
 from .journal import SLICE, Journal, Sync, apply, open_or_create
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
 
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. With a real clock
         the clock is set forward. Raises InputError for a moment that is over, or neither or both arguments.
+
+        An interrupt (a stopped cell) leaves the venue at a whole moment on the way.
         """
         if (span is None) == (until is None):
             raise InputError('give a span, such as advance("4h"), or until=…, one of them', field="span")
@@ -139,8 +142,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
             if target < now:
                 raise InputError(f"until {target} is over; it is {now} (Unix ms)", field="until", value=until)
-            self._write(Advance(target))
-            self._advance_to(target)
+            self._announced_advance(target)
             self.clock.set(target)
         self.gateway.let_in_late(target)
         self._deliver()
@@ -172,8 +174,23 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     def _advance_to(self, target: int) -> None:
         core = self.core
         while core.state.time < target:
-            core.apply(Advance(min(target, core.state.time + SLICE)))
-            self._publish()
+            with Whole():
+                core.apply(Advance(min(target, core.state.time + SLICE)))
+                self._publish()
+
+    def _announced_advance(self, target: int) -> None:
+        """Advance as it is written down; what an interrupt left of it is written down as well."""
+        written = False
+        try:
+            with Whole():
+                self._write(Advance(target))
+                written = True
+            self._advance_to(target)
+        except BaseException:
+            if written and self.journal is not None:
+                with Whole():
+                    self.journal.restored(self.core.dump())
+            raise
 
     def _publish(self) -> None:
         events = self.core.events
@@ -231,11 +248,12 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         return outcome.data or {}
 
     def _apply(self, command: Command) -> Outcome:
-        self._write(command)
-        try:
-            return self.core.apply(command)
-        finally:
-            self._publish()
+        with Whole():
+            self._write(command)
+            try:
+                return self.core.apply(command)
+            finally:
+                self._publish()
 
     def _write(self, command: Command) -> None:
         """Write a command down before it is applied; it must not be when this raises."""
@@ -383,13 +401,14 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
 
     def _restore(self, data: bytes) -> None:
         core = Core.load(data)
-        if self.journal is not None:
-            self.journal.restored(data)
-        core.hear(self._hub is not None)
-        self.core = core
-        self.clock.set(self.core.state.time)
-        if self._hub is not None:
-            self._hub.resync()
+        with Whole():
+            if self.journal is not None:
+                self.journal.restored(data)
+            core.hear(self._hub is not None)
+            self.core = core
+            self.clock.set(self.core.state.time)
+            if self._hub is not None:
+                self._hub.resync()
 
     def __repr__(self) -> str:
         kind = "real" if self.clock.runs else "manual"
