@@ -9,6 +9,7 @@ import pytest
 from toolkit.errors import InputError
 from toolkit.venue import development
 from toolkit.venue.clocks import MANUAL_START, ManualClock, RealClock, clock_named, milliseconds, moment
+from toolkit.venue.local import LocalVenue
 
 
 @pytest.mark.parametrize(
@@ -83,3 +84,19 @@ def test_development_accounts_are_those_of_the_mnemonic_and_their_keys_stay_out_
         assert (mine.address, mine.key) == (reference.address, bytes(reference.key))
         assert mine.key.hex() not in repr(mine)
     assert [len(development.masters()), len(development.agents())] == [10, 10]
+
+
+@pytest.mark.parametrize("start", [0, -5, "1970-01-01", 253_402_300_800_000])
+def test_a_venue_begins_at_a_moment_that_its_records_can_hold(start: int | str) -> None:
+    with pytest.raises(InputError, match=r"^start -?[0-9]+ ms is not between"):
+        LocalVenue(clock="manual", start=start, accounts=0)
+
+
+def test_a_venue_may_begin_with_the_year_1970() -> None:
+    with LocalVenue(clock="manual", start=1, market=False, accounts=1) as venue:
+        [address] = [each for each, account in venue.core.state.accounts.items() if account.kind == "user"]
+        agent = {"agentAddress": "0x" + "ab" * 20, "agentName": "x", "validitySeconds": 0, "dexChain": "Testnet"}
+        for each in (agent["agentAddress"], "0x" + "0" * 40):
+            answer = venue.control.act(address, {"type": "approveAgent", **agent, "agentAddress": each})
+            assert answer["code"] == 0
+        assert not venue.core.state.permissions.approvals[0].active(venue.now_ms()), "revoked at once"

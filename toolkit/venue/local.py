@@ -18,6 +18,7 @@ import msgspec
 
 from ..environments import LOCAL, Environment
 from ..errors import InputError, VenueError
+from ..protocol.info_params import MAX_TIME
 from . import development
 from .clocks import Clock, clock_named, milliseconds, moment
 from .control import Controls
@@ -83,6 +84,13 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         self.clock = clock_named(clock, begin, speed)
         settings = {"permissions": True, "market": market, "settleDelay": milliseconds(settle_delay)}
         genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
+        if not 1 <= genesis.time <= MAX_TIME:  # 0 stands for "never" in many records
+            raise InputError(
+                f"start {genesis.time} ms is not between 1 ms after 1970 began and the end of the year 9999",
+                field="start",
+                rule="1970 to 9999",
+                value=genesis.time,
+            )
         genesis = msgspec.structs.replace(genesis, settings={**settings, **genesis.settings})
         self.lock = threading.RLock()
         """Held while a command is applied or the state is read; take it to read several things at one instant."""
