@@ -437,3 +437,28 @@ def test_funding_in_a_gap_is_valued_at_the_last_close() -> None:
     whole = bars(*rows, start="2026-01-01 00:00")
     run = backtest(Scripted({0: lambda ctx: ctx.buy("A", "1")}), {"A": whole.drop(whole.index[3:6])}, funding=0.001)
     assert run.funding[["price", "payment"]].to_numpy().tolist() == [[110.0, -0.11]]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"latency": -60_000}, "latency is -60000; it must not be negative"),
+        ({"slippage": -0.001}, "slippage is -0.001; it must not be negative"),
+        ({"funding": "often"}, "funding 'often' is no rate"),
+        ({"funding": pd.Series([float("nan")], [pd.Timestamp("2026-01-01 02:00")])}, "funding nan is no rate"),
+    ],
+)
+def test_settings_that_can_not_be_are_refused(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        run({}, bars(*flat(60_000, 3)), **options)
+
+
+def test_models_refuse_what_can_not_be() -> None:
+    for make in (lambda: ExtremeOrder("middle"), lambda: RandomLatency(5, 1), lambda: BarLiquidity(spread=-0.1)):
+        with pytest.raises(InputError):
+            make()
+
+
+def test_a_target_that_is_no_number_is_told_in_words() -> None:
+    with pytest.raises(InputError, match="a target of nan is no quantity"):
+        run({0: lambda ctx: ctx.target(BTC, float("nan"))}, bars(*flat(60_000, 3)))

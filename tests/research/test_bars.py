@@ -95,3 +95,31 @@ def test_computed_prices_get_a_tick_that_leaves_fine_quantities() -> None:
         assert float(listings(read_bars(frame), None)[0][0]["stepSize"]) * price <= 100
     tiny = pd.DataFrame({"close": [7e-7, 7.1e-7]}, index=pd.date_range("2026-01-01", periods=2, freq="min"))
     assert tick_of(read_bars(tiny)["ASSET"]) == Decimal("1E-8")
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
+def test_epochs_are_told_apart_by_size(unit: str, scale: int) -> None:
+    seconds = 1_767_225_600 + np.arange(4) * 3600
+    for times in (seconds * scale, (seconds * scale).astype("float64")):
+        made = read_bars(FRAME.reset_index(drop=True).assign(time=times))["ASSET"]
+        assert made.opened.tolist() == (seconds * 1000).tolist()
+    halves = read_bars(FRAME.reset_index(drop=True).assign(time=seconds[0] + np.arange(4) / 2))["ASSET"]
+    assert np.diff(halves.opened).tolist() == [500] * 3
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "text"),
+    [
+        (FRAME.set_axis([*INDEX[:3], pd.NaT], axis=0), {}, "a time is missing"),
+        (FRAME.reset_index(drop=True).assign(time=[1.0, 2.0, np.nan, 4.0]), {}, "a time is missing"),
+        (FRAME.assign(Close=1.0), {}, "the column 'close' comes twice"),
+        (pd.concat({"BTC": FRAME}, axis=1), {}, "several levels"),
+        (FRAME.astype(object).replace(5.0, "many"), {}, "close holds something else than numbers"),
+        (FRAME.assign(volume=np.inf), {}, "volume at .* must be a number that is not negative"),
+        (FRAME.assign(volume=-1.0), {}, "volume at .* must be a number that is not negative"),
+        (FRAME, {"interval": "4h"}, "apart can't be 0 days 04:00:00 long"),
+    ],
+)
+def test_what_can_not_be_bars_is_said_in_words(data: Any, options: Any, text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        read_bars(data, **options)

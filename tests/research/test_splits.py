@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -64,3 +65,11 @@ def test_what_does_not_fit_is_refused() -> None:
         walk_forward(INDEX, train=10, test=0)
     with pytest.raises(InputError, match="DatetimeIndex"):
         walk_forward(pd.DataFrame({"x": [1, 2]}), train=1, test=1)
+
+
+def test_sizes_may_come_from_numpy_and_must_be_whole() -> None:
+    index = pd.date_range("2026-01-01", periods=20, freq="h", tz="UTC")
+    assert walk_forward(index, train=np.int64(10), test=np.int64(5)) == walk_forward(index, train=10, test=5)
+    for size in (10.0, "ten"):
+        with pytest.raises(InputError, match=r"give rows .* or a length of time"):
+            walk_forward(index, train=size, test=5)

@@ -50,13 +50,13 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
     """Return `data` as Bars by symbol.
 
     `data` is one of: an OHLCV frame (columns open, high, low, close and perhaps volume in any case; times as index or
-    in a column time or timestamp; epoch seconds and milliseconds are told apart by size); the same in long form with
+    in a column time or timestamp; epoch s, ms, µs and ns are told apart by size); the same in long form with
     a column symbol; a mapping symbol → frame; a wide frame of closes with one column a symbol (each open is then the
     close before); a Recording (its bars of `interval`, default a minute). Naive times are taken as UTC. `symbol` names
     a frame that has no name of its own; `interval` is the length of a bar (default: the commonest spacing).
 
-    Raises InputError for times that repeat or run backwards, and for prices that are missing, not positive, or outside
-    their own high and low.
+    Raises InputError for times that are missing, repeat or run backwards, for prices that are missing, not positive, or
+    outside their own high and low, and for an `interval` longer than the bars' spacing.
     """
     if isinstance(data, Recording):
         interval = interval or "1m"
@@ -96,7 +96,18 @@ def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
         raise InputError(
             f"data is {type(data).__name__}; pass an OHLCV frame or a mapping symbol → frame", field="data", rule="type"
         )
-    lowered = {str(name).lower() for name in data.columns}
+    names = [str(name).lower() for name in data.columns]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if data.columns.nlevels > 1 or repeated is not None:
+        what = (
+            f"the column {repeated!r} comes twice" if data.columns.nlevels == 1 else "its columns have several levels"
+        )
+        raise InputError(
+            f"{what}; pass a frame with one column each of open, high, low, close, or a mapping symbol → frame",
+            field="data",
+            rule="columns",
+        )
+    lowered = set(names)
     if "symbol" in lowered:
         column = next(name for name in data.columns if str(name).lower() == "symbol")
         return {str(name): part.drop(columns=column) for name, part in data.groupby(column, sort=False, observed=True)}
@@ -112,19 +123,31 @@ def _frame_of(bars: Bars) -> pd.DataFrame:
 
 def _one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | None) -> Bars:
     lowered = data.set_axis([str(name).lower() for name in data.columns], axis=1)
+    if "close" not in lowered or lowered.columns.has_duplicates:
+        raise InputError(f"{symbol}: a frame of bars has one column 'close'", field="data", rule="columns")
     opened = _times(symbol, lowered)
     if len(opened) == 0:
         raise InputError(f"{symbol}: there are no bars in the data", field="data", rule="not empty")
-    close = lowered["close"].to_numpy(dtype="float64")
+    close = _numbers(symbol, lowered, "close")
     columns = {"close": close}
     if {"open", "high", "low"} <= set(lowered.columns):
-        columns |= {name: lowered[name].to_numpy(dtype="float64") for name in ("open", "high", "low")}
+        columns |= {name: _numbers(symbol, lowered, name) for name in ("open", "high", "low")}
     else:
         before = np.concatenate([close[:1], close[:-1]])
         columns |= {"open": before, "high": np.maximum(before, close), "low": np.minimum(before, close)}
-    volume = lowered["volume"].to_numpy(dtype="float64") if "volume" in lowered else np.zeros(len(close))
+    volume = np.zeros(len(close))
+    if "volume" in lowered:
+        volume = np.where(np.isnan(given := _numbers(symbol, lowered, "volume")), 0.0, given)
     _check_prices(symbol, opened, columns)
-    return Bars(symbol, _interval(symbol, opened, interval), opened, **columns, volume=np.nan_to_num(volume))
+    _refuse(symbol, opened, ~((volume >= 0) & (volume < np.inf)), "volume", volume, "a number that is not negative")
+    return Bars(symbol, _interval(symbol, opened, interval), opened, **columns, volume=volume)
+
+
+def _numbers(symbol: str, data: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    try:
+        return data[name].to_numpy(dtype="float64", na_value=np.nan)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{symbol}: {name} holds something else than numbers: {error}", field=f"data.{name}") from None
 
 
 def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
@@ -137,10 +160,11 @@ def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
                 field="data",
                 rule="times",
             )
-        numbers = np.asarray(times, dtype="int64")
-        opened = numbers * 1000 if len(numbers) and numbers.max() < 10**11 else numbers
+        opened = _epochs(symbol, times)
     else:
-        opened = pd.DatetimeIndex(pd.to_datetime(times, utc=True)).as_unit("ms").asi8
+        stamps = pd.DatetimeIndex(pd.to_datetime(times, utc=True))
+        _refuse_missing(symbol, stamps.hasnans)
+        opened = stamps.as_unit("ms").asi8
     wrong = np.flatnonzero(np.diff(opened) <= 0)
     if len(wrong):
         at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
@@ -151,6 +175,27 @@ def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
             value=str(at),
         )
     return np.ascontiguousarray(opened, dtype="int64")
+
+
+def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:
+    """Return numbers of s, ms, µs or ns since 1970 as ms; after 1973 and before 5138 their sizes don't overlap."""
+    if times.dtype.kind not in "iu":
+        times = pd.array(times, dtype="Float64")
+        _refuse_missing(symbol, bool(pd.isna(times).any()))
+        times = times.to_numpy(dtype="float64")
+    numbers: NDArray[Any] = np.asarray(times)
+    largest = int(numbers.max()) if len(numbers) else 0
+    if largest < 10**11:
+        made: NDArray[np.int64] = np.rint(numbers * 1000).astype(np.int64)
+        return made
+    scale = 1 if largest < 10**14 else 1_000 if largest < 10**17 else 1_000_000
+    made = np.floor_divide(numbers, scale).astype(np.int64)
+    return made
+
+
+def _refuse_missing(symbol: str, missing: bool) -> None:
+    if missing:
+        raise InputError(f"{symbol}: a time is missing; drop its row", field="data", rule="times")
 
 
 def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, NDArray[np.float64]]) -> None:
@@ -180,9 +225,19 @@ def _refuse(
 
 
 def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedelta | None) -> int:
-    if interval is not None:
-        return int(pd.Timedelta(interval) / pd.Timedelta(milliseconds=1))
-    if len(opened) < 2:
+    if len(opened) < 2 and interval is None:
         raise InputError(f"{symbol}: one bar does not tell its length; pass interval=", field="interval", rule="needed")
     gaps, counts = np.unique(np.diff(opened), return_counts=True)
-    return int(gaps[np.argmax(counts)])
+    usual = int(gaps[np.argmax(counts)]) if len(gaps) else 0
+    if interval is None:
+        return usual
+    length = int(pd.Timedelta(interval) / pd.Timedelta(milliseconds=1))
+    if length <= 0 or (usual and length > usual):
+        apart = pd.Timedelta(usual, unit="ms")
+        raise InputError(
+            f"{symbol}: bars {apart} apart can't be {pd.Timedelta(interval)} long; resample them first",
+            field="interval",
+            rule="at most the spacing",
+            value=str(interval),
+        )
+    return length

@@ -8,7 +8,7 @@ from ..orders import Order
 from ..products import MICRO, Amount, Product
 from ..venue import risk
 from .desk import Desk
-from .strategy import Context, History, Placed
+from .strategy import Context, History, Placed, whole_steps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ class DeskContext(Context):
         desk = self._desk
         line = desk.line(symbol)
         position = desk.account.positions[line.code]
-        missing = round(float(quantity) / line.step) - position.long.size + position.short.size - line.underway
+        missing = whole_steps(quantity, line.step) - position.long.size + position.short.size - line.underway
         if not missing:
             return None
         side: Literal["BUY", "SELL"] = "BUY" if missing > 0 else "SELL"

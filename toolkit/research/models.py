@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+from ..errors import InputError
 from ..venue.replay import Shape
+
+
+def _not_negative(name: str, value: float) -> None:
+    if not value >= 0:
+        raise InputError(f"{name} is {value}; it must not be negative", field=name, rule="not negative", value=value)
 
 
 class Path(Protocol):
@@ -58,6 +64,10 @@ class ExtremeOrder:
 
     first: str = "near"
 
+    def __post_init__(self) -> None:
+        if self.first not in (known := ("near", "far", "low", "high")):
+            raise InputError(f"first is {self.first!r}; it is one of {', '.join(known)}", field="first", nearest=known)
+
     def points(self, bar: Shape) -> tuple[tuple[int, int], ...]:
         """Return the four points."""
         rising = bar.close >= bar.open
@@ -82,6 +92,10 @@ class BarLiquidity:
     share: float | None = None
     touch: bool = False
 
+    def __post_init__(self) -> None:
+        _not_negative("spread", self.spread)
+        _not_negative("share", self.share or 0.0)
+
     def half_spread(self, price: int) -> int:
         """Return half the spread, rounded up to whole ticks."""
         exact = price * self.spread / 2
@@ -101,6 +115,9 @@ class RatioSlippage:
     """Slippage as a ratio of the price, rounded up to whole ticks: 0.0005 is 5 basis points, whatever the size."""
 
     ratio: float = 0.0
+
+    def __post_init__(self) -> None:
+        _not_negative("slippage", self.ratio)
 
     def ticks(self, price: int, steps: int, bar: Shape) -> int:
         """Return price × ratio."""
@@ -128,6 +145,9 @@ class FixedLatency:
 
     ms: int = 0
 
+    def __post_init__(self) -> None:
+        _not_negative("latency", self.ms)
+
     def delay(self, random: Random) -> int:
         """Return ms."""
         return self.ms
@@ -139,6 +159,13 @@ class RandomLatency:
 
     low: int = 20
     high: int = 200
+
+    def __post_init__(self) -> None:
+        _not_negative("latency", self.low)
+        if self.high < self.low:
+            raise InputError(
+                f"latency from {self.low} to {self.high} ms runs backwards", field="latency", value=self.high
+            )
 
     def delay(self, random: Random) -> int:
         """Return the next delay."""

@@ -110,6 +110,7 @@ class Recording:
         """Return OHLCV bars, ready to be replayed: the recorded candles in their last form, or made of the trades.
 
         Columns: time (start of the bar), symbol, open, high, low, close, volume. Minutes without trades have none.
+        The last bar holds what had happened when the recording ended; `end` leaves it out.
         """
         import pandas as pd
 

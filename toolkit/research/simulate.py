@@ -15,6 +15,7 @@ from itertools import repeat
 from random import Random
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from ..errors import InputError
@@ -94,8 +95,10 @@ def backtest(
     models = Models(
         path or ExtremeOrder(),
         liquidity or BarLiquidity(),
-        RatioSlippage(slippage) if isinstance(slippage, int | float) else slippage or RatioSlippage(),
-        FixedLatency(latency) if isinstance(latency, int) else latency or FixedLatency(),
+        RatioSlippage(float(slippage))
+        if isinstance(slippage, int | float | np.number)
+        else slippage or RatioSlippage(),
+        FixedLatency(round(latency)) if isinstance(latency, int | float | np.number) else latency or FixedLatency(),
     )
     running = as_strategy(strategy)
     start = min(int(series.opened[0]) for series in bars.values())
@@ -139,11 +142,11 @@ def _settlements(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[tup
         first, last = int(series.opened[0]), int(series.closed[-1])
         if isinstance(given, pd.Series):
             times = pd.DatetimeIndex(pd.to_datetime(given.index, utc=True)).as_unit("ms").asi8.tolist()
-            rates = [round(float(rate) * RATE) for rate in given]
+            rates = [_rate(symbol, rate) for rate in given]
         else:
             every = product.funding_interval * 1000
             times = list(range(-(-first // every) * every, last, every))
-            rates = [rate_of(core, code, 0) if given == "interest" else round(float(given) * RATE)] * len(times)
+            rates = [rate_of(core, code, 0) if given == "interest" else _rate(symbol, given)] * len(times)
         config = core.state.config
         for time, rate in zip(times, rates, strict=True):
             if not first <= time < last:
@@ -155,6 +158,17 @@ def _settlements(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[tup
             reach = config.funding_clamp * (FINE // RATE)
             found.append((time, code, drawn + (reach if aim > 0 else -reach) if aim else 0))
     return sorted(found)
+
+
+def _rate(symbol: str, given: Any) -> int:
+    try:
+        return round(float(given) * RATE)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(
+            f'{symbol}: funding {given!r} is no rate; give "interest", a number, a Series of numbers, or None',
+            field="funding",
+            value=str(given),
+        ) from None
 
 
 def _series(series: Bars) -> Iterator[Bar]:

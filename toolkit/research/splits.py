@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import pandas as pd
@@ -63,6 +64,8 @@ def walk_forward(
     Raises InputError when not one split fits.
     """
     index = _index(data)
+    train, test, gap = _size(train, "train"), _size(test, "test"), _size(gap, "gap")
+    stride = test if step is None else _size(step, "step")
     move = _advance(index)
     end = len(index)
     splits: list[Split] = []
@@ -74,7 +77,7 @@ def walk_forward(
         if train_end is None or test_start is None or test_end is None or test_start >= end:
             break
         splits.append(_split(index, len(splits), 0 if anchored else begin, train_end, test_start, test_end))
-        following = move(begin, test if step is None else step, "step")
+        following = move(begin, stride, "step")
         if following is None or following >= end:
             break
         begin = following
@@ -102,23 +105,37 @@ def _index(data: Any) -> pd.DatetimeIndex:
     return index
 
 
-def _positive(size: Size) -> bool:
-    return size > 0 if isinstance(size, int) else pd.Timedelta(size) > pd.Timedelta(0)
+def _size(size: Any, name: str) -> int | pd.Timedelta:
+    """Return rows as int, anything else as a length of time."""
+    if isinstance(size, Integral):
+        return int(size)
+    try:
+        if isinstance(size, Real):
+            raise ValueError("not a whole number of rows")
+        return pd.Timedelta(size)
+    except ValueError as error:
+        raise InputError(
+            f"{name} is {size!r}: {error}; give rows (500) or a length of time ('30D')", field=name, value=str(size)
+        ) from None
 
 
-def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, Size, str], int | None]:
+def _positive(size: int | pd.Timedelta) -> bool:
+    return size > 0 if isinstance(size, int) else size > pd.Timedelta(0)
+
+
+def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, int | pd.Timedelta, str], int | None]:
     """Return a function (position, size, name) → position after it, or None when the data ends before."""
     spacing = index.to_series().diff().median() if len(index) > 1 else pd.Timedelta(0)
     over = index[-1] + spacing if len(index) else None
 
-    def move(start: int | None, size: Size, name: str) -> int | None:
+    def move(start: int | None, size: int | pd.Timedelta, name: str) -> int | None:
         if not _positive(size):
             raise InputError(f"{name} is {size}; it must be positive", field=name, rule="positive", value=size)
         if start is None or start >= len(index):
             return None
         if isinstance(size, int):
             return start + size if start + size <= len(index) else None
-        until = index[start] + pd.Timedelta(size)
+        until = index[start] + size
         return int(index.searchsorted(until, side="left")) if over is not None and until <= over else None
 
     return move

@@ -265,7 +265,7 @@ class Context(ABC):
     def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> Placed | None:
         """Bring the position to a signed quantity with one order; None when it is there (orders under way count)."""
         product = self.product(symbol)
-        missing = round(float(quantity) / float(product.step_size)) - round(
+        missing = whole_steps(quantity, float(product.step_size)) - round(
             (self.position(symbol) + self.underway(symbol)) / float(product.step_size)
         )
         if not missing:
@@ -354,6 +354,18 @@ class Context(ABC):
     def stop(self, reason: str = "the strategy asked") -> None:
         """End the run after this call: nothing more is sent, `on_stop` is called."""
         self.stopped = reason
+
+
+def whole_steps(quantity: Amount, step: float) -> int:
+    """Return a target in steps, to the nearest. Raises InputError for what is no finite number."""
+    try:
+        return round(float(quantity) / step)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(
+            f"a target of {quantity!r} is no quantity; give a finite number, such as '0.1' or '-0.1'",
+            field="quantity",
+            value=str(quantity),
+        ) from None
 
 
 class Strategy:
