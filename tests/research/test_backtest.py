@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from toolkit.errors import ActionRejected, InputError, UnknownProduct
+from toolkit.research.indicators import SMA
 from toolkit.research.models import BarLiquidity, ExtremeOrder, FixedLatency, ImpactSlippage, RandomLatency
 from toolkit.research.simulate import backtest
 from toolkit.research.strategy import Bar, Context, Fill, Payment, Placed, Strategy
@@ -462,3 +463,22 @@ def test_models_refuse_what_can_not_be() -> None:
 def test_a_target_that_is_no_number_is_told_in_words() -> None:
     with pytest.raises(InputError, match="a target of nan is no quantity"):
         run({0: lambda ctx: ctx.target(BTC, float("nan"))}, bars(*flat(60_000, 3)))
+
+
+class Careless(Strategy):
+    """Keeps its state in the class, as beginners do."""
+
+    prices: list[float] = []
+    mean = SMA(3)
+
+    def on_bar(self, ctx: Context, bar: Bar) -> None:
+        self.prices.append(bar.close)
+        ctx.record(count=len(self.prices), mean=self.mean.update(bar.close))
+
+
+def test_state_in_the_class_does_not_reach_the_next_run() -> None:
+    data = walk(3, 20)
+    first, second = (backtest(strategy, {BTC: data}) for strategy in (Careless, Careless()))
+    pd.testing.assert_frame_equal(first.records, second.records)
+    assert second.records["count"].iloc[-1] == 20
+    assert Careless.prices == []

@@ -16,10 +16,12 @@ It acts through `ctx`, which has the calls of a session.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -481,7 +483,7 @@ def as_strategy(given: StrategyLike) -> Strategy:
     if isinstance(given, type):
         given = given()
     if isinstance(given, Strategy):
-        return copy.deepcopy(given)
+        return _own_state(copy.deepcopy(given))
     if isinstance(given, Mapping):
         return FunctionStrategy("strategy", **given)
     if callable(given):
@@ -490,6 +492,28 @@ def as_strategy(given: StrategyLike) -> Strategy:
         f"a strategy is a Strategy, a function on_bar(ctx, bar) or a mapping of functions, not {type(given).__name__}",
         field="strategy",
     )
+
+
+def _own_state(strategy: Strategy) -> Strategy:
+    """Give a strategy its own copies of the lists, indicators and the like that stand in its class.
+
+    They would be one for all runs otherwise, and the second run would begin with what the first one left.
+    """
+    for base in type(strategy).__mro__:
+        if base in (object, Strategy):
+            continue
+        for name, value in vars(base).items():
+            shared = not (
+                name.startswith("__") or name in vars(strategy) or callable(value) or isinstance(value, FIXED)
+            )
+            if shared:
+                with contextlib.suppress(Exception):  # what can't be copied stays shared
+                    setattr(strategy, name, copy.deepcopy(value))
+    return strategy
+
+
+FIXED = (str, bytes, int, float, Decimal, tuple, frozenset, type(None), property, classmethod, staticmethod)
+"""Types of class attributes that no run can change."""
 
 
 def overrides(strategy: Strategy, callback: str) -> bool:
