@@ -80,3 +80,24 @@ def test_a_history_shows_what_came_and_nothing_else(count: int, look_every: int)
     whole = history.close.base
     if whole is not None:
         assert np.isnan(np.asarray(whole)[count:]).all()
+
+
+def test_indicators_can_be_chained() -> None:
+    """What one gives before it is full is passed over by the next, as pandas does with leading NaNs."""
+    prices = pd.Series(np.random.default_rng(5).normal(100, 1, 80))
+    inner = SMA(7)
+    means = pd.Series([inner.update(price) for price in prices])
+    for make, expected in (
+        (SMA, means.rolling(5).mean()),
+        (StdDev, means.rolling(5).std()),
+        (Highest, means.rolling(5).max()),
+        (Lowest, means.rolling(5).min()),
+        (EMA, means.dropna().ewm(span=5, adjust=False).mean().iloc[4:].reindex(means.index)),
+    ):
+        outer = make(5)
+        np.testing.assert_allclose([outer.update(value) for value in means], expected, rtol=1e-9)
+    index = RSI(5)
+    alone = RSI(5)
+    np.testing.assert_array_equal(
+        [index.update(value) for value in means][6:], [alone.update(value) for value in means.dropna()]
+    )

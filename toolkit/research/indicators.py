@@ -1,6 +1,7 @@
 """Incremental indicators: each takes one value at a time, so it can't look ahead, and costs the same for any window.
 
 `update(x)` takes the next value and returns the present one (NaN until the window is full), which is also `value`.
+A NaN, such as another indicator gives until it is full, is passed over, so that indicators can be chained.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class SMA:
 
     def update(self, x: float) -> float:
         """Take the next value and return the average."""
+        if x != x:
+            return self.value
         values = self._values
         self._sum += x - values[0]
         values.append(x)
@@ -53,6 +56,8 @@ class EMA:
 
     def update(self, x: float) -> float:
         """Take the next value and return the average."""
+        if x != x:
+            return self.value
         self._count += 1
         self._mean = x if self._count == 1 else self._mean + self._alpha * (x - self._mean)
         self.value = self._mean if self._count >= self.window else NAN
@@ -71,6 +76,8 @@ class StdDev:
 
     def update(self, x: float) -> float:
         """Take the next value and return the deviation (two passes over the window: exact rather than fast)."""
+        if x != x:
+            return self.value
         values = self._values
         values.append(x)
         if len(values) == self.window and self.window > 1:
@@ -93,6 +100,8 @@ class Highest:
 
     def update(self, x: float) -> float:
         """Take the next value and return the largest."""
+        if x != x:
+            return self.value
         best, sign = self._best, self._sign
         while best and best[-1][1] * sign <= x * sign:
             best.pop()
@@ -152,6 +161,8 @@ class RSI:
 
     def update(self, x: float) -> float:
         """Take the next value and return the index."""
+        if x != x:
+            return self.value
         if not math.isnan(self._before):
             change = x - self._before
             self._count += 1
