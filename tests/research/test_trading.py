@@ -395,3 +395,33 @@ def test_without_a_price_the_largest_notional_can_not_be_held(session: Any, monk
     run: Any = live(Eager(), session, [BTC], duration="5m", limits=Limits(max_notional=10**9))
     assert run.events["text"].iloc[0] == "BTCUSDC has no price, so that BUY BTCUSDC can't be held against max_notional"
     assert len(run.orders) == 0
+
+
+def test_an_error_in_on_stop_leaves_no_order_open(session: Any) -> None:
+    class Broken(Strategy):
+        def on_bar(self, ctx: Context, bar: Bar) -> None:
+            ctx.buy(BTC, "0.01", "30000")
+
+        def on_stop(self, ctx: Context) -> None:
+            raise ZeroDivisionError("oops")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        live(Broken(), session, [BTC], duration="2m", limits=Limits())
+    assert caught.value.__notes__ == ["in on_stop of Broken, after its open orders were cancelled"]
+    assert len(session.orders(open=True)) == 0
+
+
+@pytest.mark.parametrize("symbols", [BTC, [BTC, BTC]], ids=["one name", "the same twice"])
+def test_symbols_may_be_one_name_and_count_once(session: Any, symbols: Any) -> None:
+    seen: list[str] = []
+    live(lambda ctx, bar: seen.append(bar.symbol), session, symbols, duration="2m", limits=Limits())
+    assert seen == [BTC, BTC]
+
+
+def test_a_lost_answer_is_settled_by_the_next_look(session: Any) -> None:
+    session.venue.faults.add("lose-answer", action="placeOrder", count=None)
+    seen: list[Any] = []
+    act = {0: lambda ctx: seen.append(ctx.target(BTC, "0.01")), 2: lambda ctx: seen.append(ctx.target(BTC, "0.01"))}
+    run = ask(act, session)
+    assert run.fills["quantity"].tolist() == [0.01]
+    assert (seen[0].state, seen[1]) == ("FILLED", None)

@@ -167,7 +167,8 @@ class Runner:
     ) -> None:
         self.session = session
         self.strategy: Strategy = as_strategy(strategy)
-        self.symbols = tuple(symbols or self.strategy.symbols or ("BTCUSDC",))
+        named = symbols or self.strategy.symbols or ("BTCUSDC",)
+        self.symbols = (named,) if isinstance(named, str) else tuple(dict.fromkeys(named))
         self.interval = span_ms(interval)
         self.step = span_ms(step) if step is not None else self.interval
         self.limits = limits
@@ -608,8 +609,8 @@ class Runner:
         self._note(kind, "", reason)
         self.trading = self.trading and kind in ("END", "STOP")
         for thing in self._lives:
-            thing.close()
-        self._attempt("on_stop", lambda: self.strategy.on_stop(self.ctx))
+            self._attempt("closing a feed", thing.close)
+        failed = self._attempt("on_stop", lambda: self.strategy.on_stop(self.ctx))
         self.trading = False
         if not self.dry_run:
             for symbol in self.symbols:
@@ -623,15 +624,21 @@ class Runner:
         if self.still_open or kind not in ("END", "STOP"):
             open_text = "; ".join(self.still_open) or "nothing is open"
             print(f"{self.strategy.name} ended ({reason}). Still open: {open_text}")
+        if failed is not None and kind != "ERROR" and not isinstance(failed, ToolkitError | KeyboardInterrupt):
+            failed.add_note(f"in on_stop of {self.strategy.name}, after its open orders were cancelled")
+            raise failed
         return self._gather()
 
-    def _attempt(self, what: str, act: Callable[[], Any]) -> None:
-        """Do one step of the end; what goes wrong is noted and the others still happen."""
+    def _attempt(self, what: str, act: Callable[[], Any]) -> BaseException | None:
+        """Do one step of the end; what goes wrong is noted and returned, and the others still happen."""
         try:
             act()
-        except (ToolkitError, KeyboardInterrupt) as failure:
+        except (Exception, KeyboardInterrupt, SystemExit) as failure:
             self._note("PROBLEM", "", f"{what}: {type(failure).__name__}: {failure}")
-            self.still_open.append(f"unknown, because {what} failed")
+            if what != "on_stop":
+                self.still_open.append(f"unknown, because {what} failed")
+            return failure
+        return None
 
     def _close_positions(self) -> None:
         held = self.session.positions()
