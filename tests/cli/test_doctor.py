@@ -176,3 +176,13 @@ def test_lines_fit_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.setenv("COLUMNS", "80")
     main(["doctor"])
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_a_key_in_the_place_of_the_account_is_not_asked_for_again() -> None:
+    key = "0x" + "ab12" * 16
+    for account, variables in ((key, {"K": key}), (None, {"K": key, "TOOLKIT_ACCOUNT": key})):
+        wallet, finding = doctor.keys("K", "M", account, variables)
+        assert wallet is None
+        assert finding.state == "fail"
+        assert "never a key" in finding.advice
+        assert "ab12ab12" not in finding.text + finding.advice

@@ -157,6 +157,21 @@ def test_a_file_outlives_its_process_and_is_for_its_owner_only(tmp_path: Path) -
     assert open_ledger(first) is first
 
 
+def test_a_closed_ledger_says_so_in_the_toolkits_words(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "intents.db")
+    ledger.record(INTENT)
+    ledger.close()
+    steps: list[Callable[[], Any]] = [
+        lambda: ledger.record(replace(INTENT, id="other")),
+        lambda: ledger.update(INTENT.id, 6, body=b"x"),
+        lambda: ledger.get(INTENT.id),
+        ledger.all,
+    ]
+    for step in steps:
+        with pytest.raises(ToolkitError, match=r"intents\.db can't be used.*closed"):
+            step()
+
+
 def test_a_file_that_is_no_ledger_is_told(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("these are notes, and no database at all " * 50, encoding="utf-8")
     for path in (tmp_path / "nowhere" / "intents.db", tmp_path / "notes.txt"):

@@ -95,6 +95,11 @@ def test_a_damaged_file_does_not_stop_anyone(tmp_path: Path) -> None:
         assert NonceSource(ADDRESS, tmp_path).next(NOW) == NOW
 
 
+def test_a_number_that_no_nonce_can_be_does_not_stop_anyone_either(tmp_path: Path) -> None:
+    (tmp_path / f"nonce-{ADDRESS.lower()}").write_bytes(b"9" * 20)
+    assert NonceSource(ADDRESS, tmp_path).next(10) == 10
+
+
 def test_files_carry_the_address_and_nothing_of_a_key(tmp_path: Path) -> None:
     source = NonceSource(ADDRESS, tmp_path / "deep" / "er")
     source.next(NOW)

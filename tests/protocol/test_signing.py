@@ -289,6 +289,9 @@ def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("SOME_KEY")
     with pytest.raises(WalletError, match="SOME_KEY is not set"):
         PrivateKey.from_env("SOME_KEY")
+    with pytest.raises(WalletError, match="the name of an environment variable") as caught:
+        PrivateKey.from_env(f"0x{SECRET}")
+    assert SECRET not in str(caught.value)
 
 
 @given(st.binary(max_size=300))

@@ -128,9 +128,15 @@ def keys(agent: str, master: str, account: str | None, variables: Mapping[str, s
     try:
         wallet = Wallet.from_env(agent, master, account=account, variables=variables)
     except WalletError as error:
-        return None, Finding("keys", "fail", str(error), "put 64 hex digits, with or without 0x, into that variable")
+        return None, Finding("keys", "fail", str(error), _key_advice(str(error)))
     roles = [f"{role} {address}" for role, address in (("agent", wallet.agent), ("master", wallet.master)) if address]
     return wallet, Finding("keys", "ok", ", ".join(roles))
+
+
+def _key_advice(said: str) -> str:
+    if "account" in said:
+        return "put the master's address into TOOLKIT_ACCOUNT (or --account), never a key"
+    return "put 64 hex digits, with or without 0x, into that variable"
 
 
 def examine(session: Session, variables: Mapping[str, str]) -> Iterator[Finding]:

@@ -20,7 +20,8 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -227,7 +228,7 @@ class SqliteLedger:
     def record(self, intent: Intent) -> None:
         """See Ledger."""
         marks = ",".join("?" * len(_COLUMNS))
-        with self._lock:
+        with self._lock, self._usable():
             try:
                 self._base.execute(f"INSERT INTO intents ({','.join(_COLUMNS)}) VALUES ({marks})", _row(intent))
             except sqlite3.IntegrityError:
@@ -235,7 +236,7 @@ class SqliteLedger:
 
     def update(self, id: str, now: int, *, expected: State | None = None, **changes: Any) -> Intent:
         """See Ledger."""
-        with self._lock:
+        with self._lock, self._usable():
             self._undo_leftover()
             try:
                 self._base.execute("BEGIN IMMEDIATE")
@@ -250,6 +251,17 @@ class SqliteLedger:
                 raise
             return after
 
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Tell what SQLite can't do (a full disk, a closed or locked file) in the toolkit's words."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise ToolkitError(
+                f"the ledger of intents {self.path.name} can't be used: {error}; what may have been sent stands there "
+                "as SENT or UNKNOWN, and resolve() of a session with this ledger settles it"
+            ) from error
+
     def _undo_leftover(self) -> None:
         """End a transaction that an interrupt or error left open; nobody else has one while the lock is held."""
         if self._base.in_transaction:
@@ -257,7 +269,7 @@ class SqliteLedger:
 
     def get(self, id: str) -> Intent:
         """See Ledger."""
-        with self._lock:
+        with self._lock, self._usable():
             row = self._base.execute(f"SELECT {','.join(_COLUMNS)} FROM intents WHERE id=?", (id,)).fetchone()
         if row is None:
             raise ToolkitError(f"no intent {id!r} in this ledger")
@@ -268,7 +280,7 @@ class SqliteLedger:
         wanted = [str(state) for state in (State if states is None else states)]
         marks = ",".join("?" * len(wanted))
         query = f"SELECT {','.join(_COLUMNS)} FROM intents WHERE state IN ({marks}) ORDER BY number"
-        with self._lock:
+        with self._lock, self._usable():
             return [_intent(row) for row in self._base.execute(query, wanted)]
 
     def close(self) -> None:

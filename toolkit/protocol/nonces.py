@@ -94,10 +94,11 @@ class _Shared:
 
 
 def _read(handle: int) -> int:
-    """Return the nonce in the file; -1 for a new file or one that holds no number."""
+    """Return the nonce in the file; -1 for a new file or one that holds no 64-bit number."""
     os.lseek(handle, 0, os.SEEK_SET)
     text = os.read(handle, _WIDTH)
-    return int(text) if len(text) == _WIDTH and text.isdigit() else -1
+    nonce = int(text) if len(text) == _WIDTH and text.isdigit() else -1
+    return nonce if nonce < INT64_MAX else -1
 
 
 def _write(handle: int, nonce: int) -> None:

@@ -73,6 +73,9 @@ class PrivateKey:
     @classmethod
     def from_env(cls, name: str) -> PrivateKey:
         """Return the key in the environment variable `name`. Raises WalletError that names the variable only."""
+        if _curve_key(_hex_bytes(name)) is not None:
+            del name
+            raise WalletError("give the name of an environment variable, not a key")
         if not os.environ.get(name):
             raise WalletError(f"the environment variable {name} is not set; put the private key there (64 hex digits)")
         try:
