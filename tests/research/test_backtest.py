@@ -482,3 +482,33 @@ def test_state_in_the_class_does_not_reach_the_next_run() -> None:
     pd.testing.assert_frame_equal(first.records, second.records)
     assert second.records["count"].iloc[-1] == 20
     assert Careless.prices == []
+
+
+def test_nothing_is_told_after_a_stop() -> None:
+    told: list[str] = []
+
+    class Once(Strategy):
+        where = "on_start"
+
+        def on_start(self, ctx: Context) -> None:
+            if self.where == "on_start":
+                ctx.stop("enough")
+            ctx.buy("A", "1")
+
+        def on_fill(self, ctx: Context, fill: Fill) -> None:
+            told.append("fill")
+            ctx.stop("enough")
+
+        def on_bar(self, ctx: Context, bar: Bar) -> None:
+            told.append(bar.symbol)
+            ctx.stop("enough")
+
+    data = {name: bars(*flat(100.0, 5)) for name in "AB"}
+    for where, expected in (("on_start", []), ("on_fill", ["fill"])):
+        told.clear()
+        result = backtest(Once(where=where), data)
+        assert told == expected
+        assert result.events["kind"].tolist()[0] == "STOP"
+    told.clear()
+    backtest({"on_bar": lambda ctx, bar: (told.append(bar.symbol), ctx.stop())}, data)
+    assert told == ["A"]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from toolkit.errors import InputError
 from toolkit.research.arrays import vectorised, vectorised_many
 
+from .markets import walk
+
 HOUR = 3_600_000
 START = 1_767_225_600_000
 
@@ -136,3 +138,18 @@ def test_shapes_and_times_that_do_not_match_are_named() -> None:
         vectorised(shifted, np.zeros((10, 2)))
     with pytest.raises(InputError, match="no column S1"):
         vectorised(data, pd.DataFrame({"S0": np.zeros(10)}))
+
+
+def test_targets_go_by_their_times_and_names() -> None:
+    data = walk(1, 10)
+    held = pd.Series(np.arange(10.0), index=data.index)
+    assert len(vectorised({"A": data}, held).fills) == 8
+    for wrong in (held[::-1], held.shift(freq="1h"), held.tz_convert(None).shift(freq="1min").to_frame()):
+        with pytest.raises(InputError, match="reindex them to the bars' times"):
+            vectorised({"A": data}, wrong)
+    with pytest.raises(InputError, match="no column A"):
+        vectorised({"A": data, "B": data}, pd.DataFrame({"X": held, "Y": held}))
+    with pytest.raises(InputError, match="infinite"):
+        vectorised({"A": data}, held.replace(3.0, np.inf))
+    with pytest.raises(InputError, match="a funding rate is no number"):
+        vectorised({"A": data}, held, funding=pd.Series([np.nan], data.index[:1]))

@@ -45,6 +45,7 @@ def vectorised(
     Parameters:
         data: bars of one or many symbols, in any shape `read_bars` takes; all symbols on the same times.
         targets: signed targets, one row a bar and one column a symbol (frame, Series or array); NaN keeps the position.
+            Times in their index must be those of the bars, names in their columns the symbols.
         sizing: what a target counts: "quantity" (units), "notional" (USDC at the close it was decided at) or
             "equity" (multiples of equity at that close; it compounds). A notional or equity target trades only when
             the target itself changes, so that drift alone costs no fees.
@@ -84,10 +85,12 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
                 rule="same times",
                 value=other.symbol,
             )
+    _check_times(targets, bars[0])
     if isinstance(targets, pd.DataFrame):
         symbols = [bar.symbol for bar in bars]
         missing = [symbol for symbol in symbols if symbol not in targets.columns]
-        if missing and targets.shape[1] != len(symbols):
+        named = len(symbols) > 1 and any(isinstance(name, str) for name in targets.columns)
+        if missing and (named or targets.shape[1] != len(symbols)):
             raise InputError(f"targets have no column {missing[0]}", field="targets", rule="columns", value=missing[0])
         targets = targets if missing else targets[symbols]
     array = np.array(targets, dtype="float64", copy=True)
@@ -99,7 +102,25 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
             rule="shape",
             value=str(array.shape),
         )
+    if np.isinf(array).any():
+        raise InputError("targets hold an infinite number", field="targets", rule="finite")
     return array
+
+
+def _check_times(targets: Any, bars: Bars) -> None:
+    """Raise InputError where targets have other times than the bars: by position they would see the future."""
+    index = getattr(targets, "index", None)
+    if not isinstance(index, pd.DatetimeIndex) or len(index) != len(bars):
+        return
+    different = np.flatnonzero(pd.to_datetime(index, utc=True).as_unit("ms").asi8 != bars.opened)
+    if len(different):
+        at, opened = index[different[0]], pd.Timestamp(int(bars.opened[different[0]]), unit="ms", tz="UTC")
+        raise InputError(
+            f"row {different[0]} of the targets is of {at}, its bar of {opened}; reindex them to the bars' times",
+            field="targets",
+            rule="same times",
+            value=str(at),
+        )
 
 
 def _run(
@@ -230,7 +251,10 @@ def _schedule(funding: Any, bar: Bars) -> tuple[NDArray[np.int64], Array]:
         return np.zeros(0, dtype="int64"), np.zeros(0)
     if isinstance(funding, pd.Series):
         times = pd.DatetimeIndex(pd.to_datetime(funding.index, utc=True)).as_unit("ms").asi8
-        return times, funding.to_numpy(dtype="float64")
+        rates = funding.to_numpy(dtype="float64")
+        if not np.isfinite(rates).all():
+            raise InputError(f"{bar.symbol}: a funding rate is no number; drop or fill it", field="funding")
+        return times, rates
     first = -(-int(bar.opened[0]) // FUNDING_MS) * FUNDING_MS
     times = np.arange(first, int(bar.closed[-1]), FUNDING_MS, dtype="int64")
     return times, np.full(len(times), float(funding))

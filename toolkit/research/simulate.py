@@ -210,7 +210,9 @@ def _drive(
     settlements = settlements[::-1]
     with desk.noting():
         strategy.on_start(ctx)
-        if len(bars) == 1:
+        if ctx.stopped:
+            desk.note("STOP", "", ctx.stopped)
+        elif len(bars) == 1:
             (line,), (series,) = desk.lines.values(), bars.values()
             _drive_one(desk, ctx, strategy, line, _shown(_series(series), len(series), progress), settlements, models)
         else:
@@ -245,8 +247,9 @@ def _drive_one(
         desk.now = ctx.now = closed
         line.fresh = bar
         history(bar)
-        on_bar(ctx, bar)
-        if books:
+        if not ctx.stopped:
+            on_bar(ctx, bar)
+        if books and not ctx.stopped:
             strategy.on_book(ctx, desk.book(line))
         if ctx.stopped:
             desk.note("STOP", "", ctx.stopped)
@@ -278,8 +281,9 @@ def _drive_many(
             line.fresh = bar
             line.history.append(bar)
         for line, bar in members:
-            on_bar(ctx, bar)
-            if books:
+            if not ctx.stopped:
+                on_bar(ctx, bar)
+            if books and not ctx.stopped:
                 strategy.on_book(ctx, desk.book(line))
         if ctx.stopped:
             desk.note("STOP", "", ctx.stopped)
