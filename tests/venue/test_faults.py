@@ -123,6 +123,14 @@ def test_peers_and_paths_aim_a_fault(venue: LocalVenue) -> None:
     assert venue.handle("GET", "/info/order/states", "", b"", "other").broken == ""
 
 
+def test_a_fault_of_an_account_strikes_every_query_about_it(venue: LocalVenue) -> None:
+    venue.faults.add("refuse", account=MASTER.address, count=None)
+    for path, name in (("/info/account/wallet", "userAddr"), ("/info/vault/user-list", "userAddress")):
+        assert ask(venue, path, f"{name}={MASTER.address}").broken == "refused"
+        assert ask(venue, path, f"{name}=0x{'ab' * 20}").broken == ""
+    assert ask(venue, "/info/explore/transaction/page", f"user={MASTER.address}").broken == "refused"
+
+
 def test_a_block_takes_its_fault_away(venue: LocalVenue) -> None:
     with venue.faults.add("refuse", count=None) as fault:
         assert ask(venue).broken == "refused"

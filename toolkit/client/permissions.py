@@ -297,7 +297,7 @@ def meant(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any
     agents and builders of an address, in any case of letters."""
     rows = [row for row in table if row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE"]
     named = [row for row in rows if row["kind"] == "agent" and row["name"] == who]
-    address = who.lower()
+    address = str(who).lower()
     return named or [
         row
         for row in rows

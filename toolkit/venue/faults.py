@@ -56,6 +56,9 @@ FEED = {
 KINDS = {**BEFORE, **AFTER, **FEED}
 """Every kind of fault and what it does."""
 
+_ACCOUNTS = ("userAddr", "userAddress", "user", "wallet")
+"""Parameters of queries that name whose data is asked for."""
+
 _LOST = Answer(0, b"", broken="timeout")
 _CUT = Answer(0, b"", broken="disconnect")
 
@@ -64,9 +67,10 @@ _CUT = Answer(0, b"", broken="disconnect")
 class Fault:
     """One fault that is armed; a context manager that takes it away at the end of the block.
 
-    Attributes: `kind`; what it is for: `path` (with * and ?), `action`, `account` (master or signer), `peer`, `channel`
-    ("" for all); `after` (requests that pass first); `count` (how many it strikes, None for all from then on); `chance`
-    (of each, 0 to 1); `delay` (ms); `status` (HTTP); `code` (of the venue); `struck` (how many it has struck).
+    Attributes: `kind`; what it is for: `path` (with * and ?), `action`, `account` (master or signer, or whom a query
+    asks for), `peer`, `channel` ("" for all); `after` (requests that pass first); `count` (how many it strikes, None
+    for all from then on); `chance` (of each, 0 to 1); `delay` (ms); `status` (HTTP); `code` (of the venue); `struck`
+    (how many it has struck).
     """
 
     kind: str
@@ -287,7 +291,7 @@ class Faults:
 
     def _who(self, core: Core, incoming: Incoming) -> tuple[str, ...]:
         if not incoming.signer:
-            return tuple(value.lower() for name, value in incoming.query if name == "userAddr")
+            return tuple(value.lower() for name, value in incoming.query if name in _ACCOUNTS)
         signer = incoming.signer.lower()
         return (signer, *permissions.acts_for(core, incoming.action, signer))
 
