@@ -425,3 +425,16 @@ def test_a_lost_answer_is_settled_by_the_next_look(session: Any) -> None:
     run = ask(act, session)
     assert run.fills["quantity"].tolist() == [0.01]
     assert (seen[0].state, seen[1]) == ("FILLED", None)
+
+
+def test_what_others_paid_for_a_bankrupt_account_is_shown(session: Any) -> None:
+    session.set_leverage(BTC, "40")
+
+    def crash(ctx: Context) -> None:
+        session.venue.control.set_oracle(BTC, "50000")
+
+    run = ask({0: lambda ctx: ctx.buy(BTC, "5"), 1: crash}, session)
+    assert "LIQUIDATION" in set(run.fills["type"])
+    assert run.transfers["kind"].tolist() == ["BANKRUPTCY"]
+    net = run.attribution.loc["TOTAL", "net"]
+    assert net == pytest.approx(run.equity["equity"].iloc[-1] - run.equity["equity"].iloc[0], abs=1e-5)

@@ -15,7 +15,7 @@ from ..venue.state import Order as Live
 from .bars import Bars
 from .desk import ADDRESS, TYPE_NAMES, Desk, fill_of
 from .desk_context import DeskContext
-from .results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, frame
+from .results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, SHOWN_ELSEWHERE, TRANSFERS, Results, frame
 from .strategy import Strategy
 
 TIF_NAMES = ("", "GTC", "IOC", "FOK", "POST_ONLY")
@@ -138,9 +138,6 @@ def _funding(desk: Desk) -> pd.DataFrame:
             )
         )
     return frame(rows, FUNDING)
-
-
-SHOWN_ELSEWHERE = {"TRADING_FEE", "BUILDER_FEE", "REALIZED_PNL", "FUNDING", "ISOLATED_MARGIN"}
 
 
 def _transfers(desk: Desk) -> pd.DataFrame:

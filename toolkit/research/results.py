@@ -63,6 +63,9 @@ TRANSFERS = {"time": TIME, "kind": "str", "symbol": "str", "amount": "float64"}
 """Columns of `Results.transfers`: other changes of the balance (liquidation fees, what others paid for a bankrupt
 account, deposits on the way), in USDC; amount > 0 was received."""
 
+SHOWN_ELSEWHERE = ("TRADING_FEE", "BUILDER_FEE", "REALIZED_PNL", "FUNDING", "ISOLATED_MARGIN")
+"""Kinds of ledger entries that are no transfers, because fills and funding tell them."""
+
 EQUITY = {"equity": "float64", "balance": "float64", "unrealized": "float64"}
 """Columns of `Results.equity`, on a UTC index; equity = balance + unrealized, USDC."""
 

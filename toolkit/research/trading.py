@@ -39,7 +39,7 @@ from .adapter import (
     utc,
     whole,
 )
-from .results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, Results, frame
+from .results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, SHOWN_ELSEWHERE, TRANSFERS, Results, frame
 from .strategy import Bar, Fill, Placed, Quotes, Strategy, StrategyLike, Trade, as_strategy
 from .strategy import overrides as does
 
@@ -197,7 +197,7 @@ class Runner:
         self._seen_fills: set[str] = set()
         self._seen_funding: set[str] = set()
         self._before: set[str] = set()
-        """Ids of fills, funding payments and ended orders of the run's first millisecond that came before it."""
+        """Ids of fills, payments, ledger entries and ended orders of the first millisecond that came before the run."""
         self._fresh: deque[Fill] = deque()
         self._known: deque[tuple[int, int, Bar]] = deque()
         """Bars that were read and not handed over yet: (closing time, number of the symbol, bar)."""
@@ -311,7 +311,9 @@ class Runner:
         self._seen_funding |= self._ids(self.session.funding_payments(start=begun, progress=False))
         orders = self.session.orders(start=begun, progress=False)
         ended = orders["order_id"][orders["status"].isin(["FILLED", "CANCELED", "REJECTED"])]
+        entries = self._ids(self.session.ledger(start=begun, progress=False))
         self._before = self._seen_fills | self._seen_funding | {f"order {int(one)}" for one in ended}
+        self._before |= {f"entry {one}" for one in entries}
 
     @staticmethod
     def _ids(table: pd.DataFrame) -> set[str]:
@@ -681,6 +683,9 @@ class Runner:
         orders = self.session.orders(start=begun, progress=False)
         orders = orders[~("order " + orders["order_id"].astype(str)).isin(self._before)]
         paid = self._own(self.session.funding_payments(start=begun, progress=False))
+        entries = self.session.ledger(start=begun, progress=False)
+        entries = entries[~("entry " + entries["id"].astype(str)).isin(self._before)]
+        moved = entries[~entries["kind"].isin(SHOWN_ELSEWHERE)].assign(symbol=lambda table: table["symbol"].fillna(""))
         reasons = {placed.order_id: placed.reason for placed in self.placed}
         return Results(
             self.strategy.name,
@@ -690,6 +695,7 @@ class Runner:
             fills=frame({name: fills[name] for name in FILLS}, FILLS),
             orders=frame(order_rows(orders, reasons), ORDERS),
             funding=frame([funding_row(row) for row in rows_of(paid)], FUNDING),
+            transfers=frame({name: moved[name] for name in TRANSFERS}, TRANSFERS),
             events=frame(self.notes, EVENTS),
             records=records_of(self.ctx),
             params=self.strategy.params,
