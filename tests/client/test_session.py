@@ -481,3 +481,21 @@ def test_a_rate_must_let_something_through() -> None:
     for per_second, burst in ((0, 1), (-1, 5), (1, 0)):
         with pytest.raises(errors.InputError, match="per_second above 0"):
             Rate(per_second, burst)
+
+
+def test_proxies_of_the_environment_are_not_used_to_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with LocalVenue(clock="manual", market=False, accounts=1) as venue, venue.serve() as served:
+        s = toolkit.connect(base_url=served.base_url, ws_url=served.ws_url, retry=Retry(attempts=1))
+
+        async def listed() -> bool:
+            async with s.aio:
+                return "BTCUSDC" in (await s.aio.products()).index
+
+        assert "BTCUSDC" in s.products().index
+        assert asyncio.run(listed())
+    with pytest.raises(errors.NotSent):  # elsewhere they are
+        toolkit.connect("testnet", base_url="http://192.0.2.1", retry=Retry(attempts=1), timeout=2).products()

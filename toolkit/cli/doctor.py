@@ -141,11 +141,13 @@ def _key_advice(said: str) -> str:
 
 def examine(session: Session, variables: Mapping[str, str]) -> Iterator[Finding]:
     """Look at an environment: address, proxy, reachability, clock, products, agent, account."""
+    from ..client.transport import is_loopback
+
     environment = session.environment
     where = "in this process" if session.venue is not None else environment.base_url
     chain = environment.chain
     yield Finding("environment", "ok", f"{environment.name}, {where}, chain {chain.chain_id} ({chain.dex_chain})")
-    if session.venue is None:
+    if session.venue is None and not is_loopback(environment.base_url):
         yield from _proxies(variables)
     reached = yield from _reach(session)
     if not reached:

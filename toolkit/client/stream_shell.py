@@ -17,9 +17,9 @@ import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
 
 from .stream_client import FeedClient
+from .transport import is_loopback
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -29,7 +29,6 @@ STOP_SECONDS = 5.0
 MAX_MESSAGE = 1 << 22
 """Longest message of a venue that is read."""
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _peers = itertools.count(1)
 
 
@@ -64,14 +63,13 @@ class SocketWire:
         """Open a WebSocket, within `timeout` seconds. Raises OSError or a websockets error."""
         from websockets.asyncio.client import connect
 
-        local = (urlsplit(url).hostname or "") in _LOOPBACK
         connection = await connect(
             url,
             open_timeout=timeout,
             close_timeout=0.5,
             ping_interval=None,
             max_size=MAX_MESSAGE,
-            proxy=None if local else True,
+            proxy=None if is_loopback(url) else True,
         )
         return cls(connection)
 

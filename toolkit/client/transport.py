@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..errors import (
     BadAnswer,
@@ -166,11 +167,19 @@ def _mapping(data: Any) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
+def is_loopback(url: str) -> bool:
+    """Tell whether an address is on this machine, where no proxy has any business."""
+    try:
+        return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
+    except ValueError:
+        return False
+
+
 class HttpTransport:
     """Performs a Fetch with httpx in the calling thread. Nothing is opened before the first request.
 
     `transport` is any httpx transport (an in-process venue's, a mock); None is the network, with the proxies that the
-    environment variables name. Usable from several threads.
+    environment variables name (not to this machine). Usable from several threads.
     """
 
     def __init__(self, base_url: str, transport: httpx.BaseTransport | None = None, timeout: float = 10.0) -> None:
@@ -197,7 +206,11 @@ class HttpTransport:
                 import httpx
 
                 self._client = httpx.Client(
-                    base_url=self._base_url, transport=self._transport, timeout=self._timeout, headers=_headers()
+                    base_url=self._base_url,
+                    transport=self._transport,
+                    timeout=self._timeout,
+                    headers=_headers(),
+                    trust_env=not is_loopback(self._base_url),
                 )
             return self._client
 
@@ -240,7 +253,11 @@ class AsyncHttpTransport:
         client = self._clients.get(loop)
         if client is None:
             client = httpx.AsyncClient(
-                base_url=self._base_url, transport=self._transport, timeout=self._timeout, headers=_headers()
+                base_url=self._base_url,
+                transport=self._transport,
+                timeout=self._timeout,
+                headers=_headers(),
+                trust_env=not is_loopback(self._base_url),
             )
             self._clients[loop] = client
         return client
