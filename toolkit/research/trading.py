@@ -196,7 +196,7 @@ class Runner:
         self._opened: dict[str, int] = {}
         self._seen_fills: set[str] = set()
         self._seen_funding: set[str] = set()
-        self._before: set[str] = set()
+        self._before: dict[str, set[str]] = {}
         """Ids of fills, payments, ledger entries and ended orders of the first millisecond that came before the run."""
         self._fresh: deque[Fill] = deque()
         self._known: deque[tuple[int, int, Bar]] = deque()
@@ -310,10 +310,12 @@ class Runner:
         self._seen_fills |= seen
         self._seen_funding |= self._ids(self.session.funding_payments(start=begun, progress=False))
         orders = self.session.orders(start=begun, progress=False)
-        ended = orders["order_id"][orders["status"].isin(["FILLED", "CANCELED", "REJECTED"])]
-        entries = self._ids(self.session.ledger(start=begun, progress=False))
-        self._before = self._seen_fills | self._seen_funding | {f"order {int(one)}" for one in ended}
-        self._before |= {f"entry {one}" for one in entries}
+        self._before = {
+            "fills": set(self._seen_fills),
+            "funding": set(self._seen_funding),
+            "orders": self._ids(orders[orders["status"].isin(["FILLED", "CANCELED", "REJECTED"])]),
+            "ledger": self._ids(self.session.ledger(start=begun, progress=False)),
+        }
 
     @staticmethod
     def _ids(table: pd.DataFrame) -> set[str]:
@@ -679,12 +681,10 @@ class Runner:
         sizes = pd.DataFrame([held for _, _, _, held, _ in rows], index=index, columns=list(self.symbols))
         steps = [float(product.step_size) for product in self.products.values()]
         marks = pd.DataFrame([prices for *_, prices in rows], index=index, columns=list(self.symbols))
-        fills = self._own(self.session.fills(start=begun, progress=False))
-        orders = self.session.orders(start=begun, progress=False)
-        orders = orders[~("order " + orders["order_id"].astype(str)).isin(self._before)]
-        paid = self._own(self.session.funding_payments(start=begun, progress=False))
-        entries = self.session.ledger(start=begun, progress=False)
-        entries = entries[~("entry " + entries["id"].astype(str)).isin(self._before)]
+        fills = self._own("fills", self.session.fills(start=begun, progress=False))
+        orders = self._own("orders", self.session.orders(start=begun, progress=False))
+        paid = self._own("funding", self.session.funding_payments(start=begun, progress=False))
+        entries = self._own("ledger", self.session.ledger(start=begun, progress=False))
         moved = entries[~entries["kind"].isin(SHOWN_ELSEWHERE)].assign(symbol=lambda table: table["symbol"].fillna(""))
         reasons = {placed.order_id: placed.reason for placed in self.placed}
         return Results(
@@ -702,6 +702,6 @@ class Runner:
             settings={"mode": self.mode, "environment": self.session.environment.name, "dry_run": self.dry_run},
         )
 
-    def _own(self, table: pd.DataFrame) -> pd.DataFrame:
+    def _own(self, name: str, table: pd.DataFrame) -> pd.DataFrame:
         """Return the rows that did not come before the run."""
-        return table[~table["id"].astype(str).isin(self._before)]
+        return table[~table["id"].astype(str).isin(self._before.get(name, set()))]
