@@ -32,6 +32,15 @@ def test_maker_and_taker_pay_their_rates(play: Play) -> None:
     assert (maker.role, maker.open_fee) == (MAKER, 3 * MICRO)
 
 
+def test_the_fee_of_the_largest_order_at_the_highest_price_leaves_a_state_that_can_be_kept(play: Play) -> None:
+    play.fund(10**10, "ann", "bob")
+    play.trade("ann", "bob", "1000", 90_000)
+    play.oracle(999_999)
+    play.trade("bob", "ann", "1000", 999_999)
+    assert play.fills("bob")[-1].close_fee == 999_999_000 * MICRO * 6 // 10_000
+    assert Core.load(play.core.dump()).state_hash() == play.core.state_hash()
+
+
 def test_a_flip_pays_for_its_closing_and_its_opening_part(play: Play) -> None:
     play.trade("ann", "bob", "0.1", 60_000)
     play.trade("bob", "ann", "0.3", 60_000)

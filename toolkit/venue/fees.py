@@ -85,7 +85,7 @@ def charge(
     if order.type == LIQUIDATION or order.type == ADL:
         rate = 0
     parts, exact = order.fee_parts, value * rate
-    order.fee_parts = parts + exact
+    order.fee_parts = (parts + exact) % RATE  # whole ones round nothing any more, and would outgrow 64 bits
     paid = -(-(parts + exact) // RATE) + (-parts // RATE)
     due = exact // RATE
     if not open_value:

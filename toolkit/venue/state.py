@@ -71,7 +71,7 @@ class Order(msgspec.Struct, gc=False):
     fee: int = 0
     """Sum of fees paid (negative = received), without builder fees."""
     fee_parts: int = 0
-    """The same before rounding, in parts of micro-USDC / RATE."""
+    """The exact fee beyond whole micro-USDC, in parts of micro-USDC / RATE; the next fill is rounded with it."""
     status: int = NEW
     client_id: int = 0
     """clOrdId, 0 = none."""
