@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _LAZY: dict[str, str] = {
-    "Limits": "trading",
+    "Limits": "limits",
     "Recording": "recording",
     "Results": "results",
     "Strategy": "strategy",
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from . import models as models
     from .arrays import vectorised as vectorised
     from .arrays import vectorised_many as vectorised_many
+    from .limits import Limits as Limits
     from .recorder import record as record
     from .recording import Recording as Recording
     from .replaying import replay as replay
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from .splits import walk_forward as walk_forward
     from .strategy import Strategy as Strategy
     from .sweeps import sweep as sweep
-    from .trading import Limits as Limits
     from .trading import live as live
     from .trading import paper as paper
 

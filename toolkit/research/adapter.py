@@ -13,7 +13,7 @@ from ..products import Amount, Product
 from .strategy import Context, Fill, History, Payment, Placed
 
 if TYPE_CHECKING:
-    from .trading import Runner
+    from .runner import Runner
 
 
 class SessionContext(Context):
