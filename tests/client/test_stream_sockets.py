@@ -215,6 +215,8 @@ def test_through_a_storm_of_faults_it_ends_up_right(venue: LocalVenue, proxy: Pr
             stream._open().condition.wait_for(lambda before=updates: book._updates > before, 0.01)
             stream._open().condition.release()
         proxy.lottery = None
+        for trader, side in ((alice, "BUY"), (bob, "SELL")):  # every channel speaks again, which shows what was lost
+            trader.place(side, "62500", "0.05")
         await_true(lambda: is_right(book, venue))
         await_true(lambda: len(orders) == len(venue.core.state.accounts[alice.address].orders))
         done = venue.core.state.history.trades[1]
