@@ -95,6 +95,16 @@ def test_orders_are_cancelled_by_every_kind_of_name(alice: toolkit.Session) -> N
         alice.cancel()
     with pytest.raises(errors.InputError, match="no order with orderId 99999"):
         alice.cancel(99999)
+    more = [alice.buy("BTCUSDC", "0.001", price=str(50000 + number)) for number in range(5)]
+    shown = alice.orders(open=True)["order_id"]
+    assert alice.cancel(str(more[0].order_id)), "one order, not one of each digit"
+    assert len(alice.orders(open=True)) == 4
+    assert alice.cancel(shown[shown == more[1].order_id].iloc[0])
+    assert alice.cancel(shown[shown > more[1].order_id])
+    assert {status(alice, receipt) for receipt in more} == {"CANCELED"}
+    for wrong in ("abc", "", "1" * 41, 0, -1, 0.01, True, ["x"], {"a": 1}, object()):
+        with pytest.raises(errors.InputError, match="is no order; give a receipt, an order id"):
+            alice.cancel(wrong)
 
 
 def test_a_ladder_is_one_request_and_cancel_all_clears_it(alice: toolkit.Session) -> None:

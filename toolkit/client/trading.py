@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ..checks import Failure
 from ..errors import CheckFailed, InputError, WalletError
@@ -23,6 +24,8 @@ POSITIONS = "/info/position/list"
 ORDERS = "/info/order/states"
 AGENTS = "/info/account/agent"
 OPEN_STATUSES = ("NEW", "PARTIALLY_FILLED", "ORDER_STATUS_UNTRIGGERED")
+_LONGEST_ID = 40
+"""Digits; more than any id has."""
 
 
 class TradingFlows:
@@ -254,7 +257,7 @@ class TradingFlows:
         cl_ord_id: int | None = None,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Cancel orders: the receipt of a placement, an order id, several of those, or a `cl_ord_id`.
+        """Cancel orders: the receipt of a placement, an order id (also as text), several of those, or a `cl_ord_id`.
 
         `symbol` spares a query where only ids are given. Raises ActionRejected when one can't be cancelled; its receipt
         tells of each.
@@ -266,7 +269,8 @@ class TradingFlows:
     def _cancels(self, what: Any, symbol: Any, cl_ord_id: int | None, vault: str | None) -> Flow[list[dict[str, Any]]]:
         if what is None and cl_ord_id is None:
             raise InputError("cancel what? give a receipt, an order id or cl_ord_id", field="what", rule="required")
-        given = [] if what is None else [what] if isinstance(what, Receipt | ItemResult | int) else list(what)
+        several = isinstance(what, Iterable) and not isinstance(what, Receipt | ItemResult | str | bytes | Mapping)
+        given = [] if what is None else list(what) if several else [what]
         cancels: list[dict[str, Any]] = []
         for item in given:
             if isinstance(item, Receipt):
@@ -274,7 +278,7 @@ class TradingFlows:
             elif isinstance(item, ItemResult):
                 cancels.append((yield from self._cancel_item(symbol, vault, item.order_id, item.cl_ord_id)))
             else:
-                cancels.append((yield from self._cancel_item(symbol, vault, int(item), None)))
+                cancels.append((yield from self._cancel_item(symbol, vault, _order_id(item), None)))
         if cl_ord_id is not None:
             cancels.append((yield from self._cancel_item(symbol, vault, None, cl_ord_id)))
         return cancels
@@ -412,6 +416,23 @@ class TradingFlows:
         if isinstance(data, dict):
             data = data.get("items")
         return [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
+
+
+def _order_id(value: object) -> int:
+    """Return an order id given as a whole number (NumPy's too) or as the text it has on the wire. Raises InputError."""
+    number = 0
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _LONGEST_ID:
+        number = int(value)
+    elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        number = operator.index(value)
+    if number > 0:
+        return number
+    raise InputError(
+        f"{value!r} is no order; give a receipt, an order id, or several of them",
+        field="what",
+        rule="order",
+        value=value,
+    )
 
 
 def _closing_orders(
