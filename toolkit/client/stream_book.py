@@ -20,7 +20,7 @@ _MEMORY = 65_536
 
 
 class _Keys(dict[str, int]):
-    """Text of a price or quantity → whole number of 1e-18; remembers what it has seen, as texts come back."""
+    """Price text → whole number of 1e-18; remembers what it has seen, as prices come back all the time."""
 
     def __missing__(self, text: str) -> int:
         whole, _, fraction = text.partition(".")
@@ -47,7 +47,7 @@ class BookSide:
     def replace(self, levels: Iterable[Sequence[str]]) -> None:
         """Take these levels instead of all others."""
         sign, price = self._sign, self._price
-        self._levels = {sign * price[px]: (px, qty) for px, qty in levels if not _is_zero(qty) and price[qty]}
+        self._levels = {sign * price[px]: (px, qty) for px, qty in levels if not _is_zero(qty) and _is_plain(qty)}
         self.keys = sorted(self._levels)
 
     def apply(self, changes: Iterable[Sequence[str]]) -> None:
@@ -58,7 +58,7 @@ class BookSide:
             if qty == "0" or _is_zero(qty):
                 if levels.pop(key, None) is not None:
                     del keys[bisect_left(keys, key)]
-            elif price[qty]:
+            elif qty.replace(".", "", 1).isdecimal() or _is_plain(qty):
                 if key not in levels:
                     insort(keys, key)
                 levels[key] = (px, qty)
@@ -130,3 +130,10 @@ class LocalBook:
 
 def _is_zero(quantity: str) -> bool:
     return not quantity.strip("0.")
+
+
+def _is_plain(quantity: str) -> bool:
+    """Return True for a plain decimal number. Raises FeedError otherwise."""
+    if not quantity.replace(".", "", 1).isdecimal():
+        raise FeedError(f"{quantity!r} in an order book is not a plain decimal number")
+    return True
