@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "toolkit"
-BASE = {"errors", "environments", "products", "checks", "margin", "orders"}
+BASE = {"errors", "environments", "numerals", "products", "checks", "margin", "orders"}
 MAY_IMPORT = {
     "protocol": {"errors", "environments"},
     "client": {"protocol", "wallet"} | BASE,
@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "margin": {"errors", "numerals"},
     "numerals": {"errors"},
     "checks": {"errors", "products"},
-    "products": {"errors"},
+    "products": {"errors", "numerals"},
 }
 
 

@@ -105,7 +105,7 @@ def maintenance_margin(notional: Number, tiers: Iterable[Any]) -> Decimal:
     >>> maintenance_margin(200_000_000, [(0, "0.0125", 40), (150_000_000, "0.025", 20)])
     Decimal('3125000.0000')
     """
-    rows = _read_tiers(tiers)
+    rows = read_tiers(tiers)
     value = read_amount(notional, "notional")
     index = _tier_index(value, rows)
     return value * rows[index].mmr - _deductions(rows)[index]
@@ -117,13 +117,13 @@ def deductions(tiers: Iterable[Any]) -> list[Decimal]:
 
     With them the maintenance margin has no jump where a tier begins.
     """
-    return _deductions(_read_tiers(tiers))
+    return _deductions(read_tiers(tiers))
 
 
 @_exact
 def tier_of(notional: Number, tiers: Iterable[Any]) -> Tier:
     """Return the tier of a notional in USDC. A notional exactly at a floor still belongs to the tier below."""
-    rows = _read_tiers(tiers)
+    rows = read_tiers(tiers)
     return rows[_tier_index(read_amount(notional, "notional"), rows)]
 
 
@@ -172,7 +172,7 @@ def liquidation_price(
     """
     sign = read_side(side)
     legs = [_leg(sign, read_amount(size, "size"), read_amount(entry_price, "entry_price"))]
-    crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), _read_tiers(tiers))
+    crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), read_tiers(tiers))
     return _from_fraction(crossings[0]) if crossings else None
 
 
@@ -197,7 +197,7 @@ def liquidation_price_hedged(
         _leg(1, long_q, read_amount(long_entry, "long_entry")),
         _leg(-1, short_q, read_amount(short_entry, "short_entry")),
     ]
-    crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), _read_tiers(tiers))
+    crossings = _crossings(legs, Fraction(read_decimal(margin, "margin")), read_tiers(tiers))
     if not crossings:
         return None
     return _from_fraction(crossings[0] if long_q > short_q else crossings[-1])
@@ -423,10 +423,6 @@ def adl_order(
 @_exact
 def read_tiers(tiers: Iterable[Any]) -> list[Tier]:
     """Return margin table rows as `Tier`s; raises InputError unless floors grow from 0 and ratios lie in [0, 1)."""
-    return _read_tiers(tiers)
-
-
-def _read_tiers(tiers: Iterable[Any]) -> list[Tier]:
     given = read_rows(tiers, "tiers", "rows (floor, mmr, max_leverage)")
     rows = [_tier(row, f"tiers[{index}]") for index, row in enumerate(given)]
     if not rows:

@@ -14,7 +14,8 @@ from typing import Any
 
 from .errors import InputError
 
-_FLOAT_DIGITS = 15
+FLOAT_DIGITS = 15
+"""Every decimal of up to 15 digits survives a binary float unharmed; what has more was computed, not written."""
 _MAGNITUDE = 300
 """Powers of ten between which numbers lie: no product of a few of them overflows, and none is slow."""
 _CONTEXT = Context(prec=50)
@@ -31,7 +32,7 @@ def read_side(value: Any) -> int:
         return int(number)
     nearest = {"BUY": ("1",), "LONG": ("1",), "SELL": ("-1",), "SHORT": ("-1",)}
     raise InputError(
-        f"side is {_shown(value)}; it must be +1 (long) or -1 (short)",
+        f"side is {shown(value)}; it must be +1 (long) or -1 (short)",
         field="side",
         value=value,
         nearest=nearest.get(value.upper() if isinstance(value, str) else "", ("1", "-1")),
@@ -100,10 +101,10 @@ def _no_number(value: Any, field: str) -> InputError:
 
 def _from_float(text: str, value: Any, field: str) -> Decimal:
     number = Decimal(text)
-    if number.is_finite() and len(number.normalize().as_tuple().digits) > _FLOAT_DIGITS:
+    if number.is_finite() and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
         near = format(number, ".12g")
         raise InputError(
-            f"{field} is the float {text}, which has more than {_FLOAT_DIGITS} digits; "
+            f"{field} is the float {text}, which has more than {FLOAT_DIGITS} digits; "
             f"give a Decimal or a text such as {near!r}",
             field=field,
             value=value,
@@ -131,7 +132,7 @@ def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
     if Fraction(number) != value:
         near = str(_ANSWER.plus(number))
         raise InputError(
-            f"{field} is the fraction {_shown(value)}, which has no finite decimal; give a Decimal such as {near}",
+            f"{field} is the fraction {shown(value)}, which has no finite decimal; give a Decimal such as {near}",
             field=field,
             value=value,
             nearest=(near,),
@@ -152,10 +153,10 @@ def read_rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
 
 def not_a(value: Any, field: str, wanted: str) -> InputError:
     """Return the error of a value that is not what is wanted, in words."""
-    return InputError(f"{field} is {_shown(value)}; {wanted}", field=field, value=value)
+    return InputError(f"{field} is {shown(value)}; {wanted}", field=field, value=value)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return a value as a message shows it, shortened."""
     try:
         text = repr(value)

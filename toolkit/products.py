@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from .errors import InputError, UnknownProduct
+from .numerals import FLOAT_DIGITS, shown
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
@@ -23,8 +24,8 @@ Amount = int | str | Decimal | float
 
 _ROUNDING = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}
 _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-_EXACT_DIGITS = 15
-"""Every decimal of up to 15 digits survives a binary float unharmed; what has more was computed, not written."""
+_DIGITS = 40
+"""Decimal text on the wire has at most so many."""
 
 MICRO = 1_000_000
 """Micro-USDC in one USDC."""
@@ -236,21 +237,24 @@ def exact(value: Amount, name: str) -> Decimal:
         raise _not_exact(value, name, "give text such as '0.01'") from None
     if not number.is_finite():
         raise _not_exact(value, name, "give a finite number")
-    if isinstance(value, float) and len(number.normalize().as_tuple().digits) > _EXACT_DIGITS:
+    if number and (number.adjusted() >= _DIGITS or int(number.as_tuple().exponent) < -_DIGITS):
+        raise _not_exact(value, name, f"give a number of at most {_DIGITS} digits before and after the point")
+    if isinstance(value, float) and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
         raise _not_exact(value, name, f"this float is not exact as written; give text, such as '{value:.12g}'")
     return number
 
 
 def decimal_text(value: Amount, name: str) -> str:
     """Return an amount as the decimal text that is signed: text as it was written, anything else in plain digits."""
-    number = exact(value, name)
+    number = exact(value, name) or Decimal(0)
     if isinstance(value, str) and _PLAIN.fullmatch(value):
         return value
     return format(number, "f")
 
 
 def _not_exact(value: Any, name: str, advice: str) -> InputError:
-    return InputError(f"{name} {value!r} is no exact amount; {advice}", field=name, rule="exact", value=value)
+    words = f"{name} {shown(value)} is no exact amount; {advice}"
+    return InputError(words, field=name, rule="exact", value=value)
 
 
 def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal:
@@ -263,7 +267,7 @@ def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal
             nearest=tuple(_ROUNDING),
         )
     if isinstance(value, float) and math.isfinite(value):
-        value = f"{value:.{_EXACT_DIGITS}g}"
+        value = f"{value:.{FLOAT_DIGITS}g}"
     count = (exact(value, name) / unit).to_integral_value(_ROUNDING[direction])
     return (count * unit).quantize(unit)
 

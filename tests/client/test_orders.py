@@ -171,10 +171,19 @@ def test_a_wrong_word_names_its_field(arguments: dict[str, Any], field: str) -> 
         (0.1, "0.1"),
         (1e-7, "0.0000001"),
         (60000.5, "60000.5"),
+        ("0e99999999", "0"),
+        ("9" * 40, "9" * 40),
     ],
 )
 def test_amounts_are_taken_as_written(value: Any, text: str) -> None:
     assert decimal_text(value, "x") == text
+
+
+@pytest.mark.parametrize("value", ["1e40", "1e99999999", "1e-99999999", "-1e41", 10**41, Decimal("1e999999"), 1e300])
+def test_amounts_that_would_be_endless_text_are_refused(value: Any) -> None:
+    with pytest.raises(InputError, match="at most 40 digits before and after the point") as caught:
+        decimal_text(value, "x")
+    assert len(str(caught.value)) < 250
 
 
 @given(st.decimals(min_value=0, max_value=10**7, places=6))

@@ -8,42 +8,32 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
+import math
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from decimal import Decimal
+from typing import Any, get_type_hints
 
 import msgspec
 
 from ..errors import InputError
+from ..numerals import shown
+from ..products import decimal_text
 from ..protocol.hexbytes import has_wrong_checksum, is_address
 
-_DIGITS = 40
-"""An amount lies below 10^40 and above 10^-40, so that it is short as plain text."""
 
-
-def amount(value: object, field: str) -> str:
-    """Return an exact number (text, a whole number, a Decimal) as plain decimal text; InputError for anything else."""
+def amount(value: Any, field: str) -> str:
+    """Return an exact number (text, a whole number, a Decimal) as decimal text; InputError for anything else."""
     if isinstance(value, float):
-        near = _plain(Decimal(repr(float(value))))
-        shown = repr(near) if near else 'such as "100.5"'
+        near = f"{value:.15g}" if math.isfinite(value) else "100.5"
         raise InputError(
-            f"{field} is the float {value!r}, and a float is not exact; give the text {shown}, a whole number or a "
+            f"{field} is the float {value!r}, and a float is not exact; give the text {near!r}, a whole number or a "
             "Decimal",
             field=field,
             rule="exact",
             value=value,
-            nearest=(near,) if near else (),
+            nearest=(near,),
         )
-    text = _plain(_number(value))
-    if text is None:
-        raise InputError(
-            f'{field} {_shown(value)} is no amount; give decimal text such as "100.5", a whole number or a Decimal',
-            field=field,
-            rule="exact",
-            value=value,
-        )
-    return text
+    return decimal_text(value, field)
 
 
 def positive(value: object, field: str) -> str:
@@ -58,7 +48,7 @@ def address(value: object, field: str = "address") -> str:
     """Return an address in lower case. Raises InputError for what is none, or has letters that break EIP-55."""
     if not isinstance(value, str) or not is_address(value):
         raise InputError(
-            f"{field} {_shown(value)} is no address; an address is 0x and 40 hex digits",
+            f"{field} {shown(value)} is no address; an address is 0x and 40 hex digits",
             field=field,
             rule="address",
             value=value,
@@ -89,18 +79,15 @@ def check_types(rule: Callable[..., Any], args: Mapping[str, Any]) -> None:
 @functools.cache
 def _shape(rule: Callable[..., Any]) -> type[msgspec.Struct] | None:
     """Return a struct of a rule's arguments; None for one that takes any, or does not say of which type."""
+    try:
+        kinds = get_type_hints(rule, localns={"Core": Any})  # known to type checkers only
+    except NameError:
+        return None
     fields: list[tuple[str, Any, Any]] = []
     for parameter in _parameters(rule):
         if parameter.kind is parameter.VAR_KEYWORD:
             return None
-        kind = parameter.annotation
-        if kind is parameter.empty:
-            kind = Any
-        elif isinstance(kind, str):
-            try:
-                kind = eval(kind, rule.__globals__)
-            except NameError:  # a name for type checkers only
-                return None
+        kind = kinds.get(parameter.name, Any)
         default = msgspec.NODEFAULT if parameter.default is parameter.empty else parameter.default
         fields.append((parameter.name, kind, default))
     return msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True, kw_only=True)
@@ -121,35 +108,3 @@ def _worded(said: str) -> str:
         "Object missing required field", "missing the argument"
     )
     return f"{path.rstrip('`')}: {what}" if path else what
-
-
-def _number(value: object) -> Decimal | None:
-    if isinstance(value, Decimal):
-        return value
-    if isinstance(value, str):
-        try:
-            return Decimal(value)
-        except InvalidOperation:
-            return None
-    if isinstance(value, bool):
-        return None
-    try:
-        return Decimal(operator.index(value))  # type: ignore[arg-type]
-    except TypeError:
-        return None
-
-
-def _plain(number: Decimal | None) -> str | None:
-    if number is None or not number.is_finite():
-        return None
-    if number.adjusted() >= _DIGITS or int(number.as_tuple().exponent) < -_DIGITS:
-        return None
-    return format(number, "f")
-
-
-def _shown(value: object) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # a whole number of thousands of digits
-        return "with thousands of digits"
-    return text if len(text) <= 60 else text[:57] + "…"

@@ -416,7 +416,7 @@ def _need(position: Position, side: int, opened: int, value: int, price: int) ->
 def _spare(core: Core, account: Account) -> int:
     """Return what may leave the balance without bringing the cross positions near their liquidation."""
     figures = cross(core, account)
-    return max(0, figures.equity + -figures.maintenance * RATE // core.state.config.liquidation_stop)
+    return max(0, figures.equity - -(-figures.maintenance * RATE // core.state.config.liquidation_stop))
 
 
 def _release(
