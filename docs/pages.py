@@ -16,9 +16,14 @@ from plain_docstrings import as_rst
 
 METHODS = (
     ("session", "Session", "toolkit.session.Session", "Everything a session does, on the venue it is connected to."),
-    ("info", "Queries", "toolkit.client.info.Info", "`session.info`: one method for each query, as DataFrames."),
-    ("exchange", "Actions", "toolkit.client.exchange.Exchange", "`session.exchange`: one method for each action."),
-    ("stream", "Live feed", "toolkit.client.stream.Stream", "`session.stream`: live objects."),
+    ("info", "Queries", "toolkit.client.reads.info.Info", "`session.info`: one method for each query, as DataFrames."),
+    (
+        "exchange",
+        "Actions",
+        "toolkit.client.orders.exchange.Exchange",
+        "`session.exchange`: one method for each action.",
+    ),
+    ("stream", "Live feed", "toolkit.client.stream.stream.Stream", "`session.stream`: live objects."),
     (
         "venue",
         "The local venue",
@@ -38,8 +43,8 @@ MODULES = (
     ("plots", "Plots", "toolkit.plots"),
     ("research", "Research", "toolkit.research"),
     ("widgets", "Widgets", "toolkit.widgets"),
-    ("receipts", "Receipts", "toolkit.client.receipts"),
-    ("candle-cache", "The candle cache", "toolkit.client.cache"),
+    ("receipts", "Receipts", "toolkit.client.orders.receipts"),
+    ("candle-cache", "The candle cache", "toolkit.client.reads.candle_cache"),
     ("errors", "Errors", "toolkit.errors"),
     ("testing", "Fixtures for your tests", "toolkit.testing"),
 )
@@ -121,7 +126,8 @@ def _public_methods(kind: type) -> list[str]:
 
 
 def _tables() -> Iterable[tuple[str, str, str]]:
-    from toolkit.protocol import actions, feed, info
+    from toolkit.protocol import actions
+    from toolkit.protocol.reads import feed, info
 
     tables: tuple[tuple[str, str, Callable[[], str]], ...] = (
         ("actions", "Actions on the wire", actions.reference_table),

@@ -67,10 +67,10 @@ def test_importing_the_toolkit_loads_no_heavy_module() -> None:
 
 def core_modules() -> set[Path]:
     """Return the modules of the venue's state machine: the core, its rules, and all of the toolkit they import."""
-    from toolkit.venue import wiring
+    from toolkit.venue.engine import registry
 
     seen: set[Path] = set()
-    waiting = [ROOT / "venue" / f"{name}.py" for name in ("core", "codec", "wiring", *wiring.MODULES)]
+    waiting = [ROOT / "venue" / f"{name}.py" for name in ("core", "codec", "wiring", *registry.MODULES)]
     while waiting:
         path = waiting.pop()
         if path in seen or not path.exists():

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.protocol.info import ENDPOINTS
+from toolkit.protocol.reads.info import ENDPOINTS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -24,7 +24,7 @@ def pages() -> Iterator[Any]:
 
 def test_every_public_name_has_a_page_and_a_docstring(pages: Any) -> None:
     listed = {name for page in pages.reference() for name in page.objects}
-    assert {f"toolkit.client.info.Info.{name}" for name in ENDPOINTS} <= listed
+    assert {f"toolkit.client.reads.info.Info.{name}" for name in ENDPOINTS} <= listed
     assert {"toolkit.session.connect", "toolkit.session.Session.klines", "toolkit.margin.liquidation_price"} <= listed
     for name in listed:
         module, _, last = name.rpartition(".")

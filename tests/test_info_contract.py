@@ -14,16 +14,16 @@ import pytest
 
 import toolkit
 from toolkit import margin
-from toolkit.client import frames
+from toolkit.client.reads import frames
 from toolkit.errors import ActionRejected, MalformedRequest, UnknownProduct
-from toolkit.protocol.info import ENDPOINTS, Endpoint
-from toolkit.protocol.info_params import Param
+from toolkit.protocol.reads.info import ENDPOINTS, Endpoint
+from toolkit.protocol.reads.info_params import Param
 from toolkit.session import Session
-from toolkit.venue import ledger, risk
-from toolkit.venue.core import Core
-from toolkit.venue.ledger import FEES
+from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.state import RATE, Account
+from toolkit.venue.model.state import RATE, Account
+from toolkit.venue.risk import account_margin, ledger
+from toolkit.venue.risk.ledger import FEES
 
 MICRO = Decimal("0.000001")
 UNUSED = "0x" + "99" * 20
@@ -202,7 +202,7 @@ def test_funding_rates_and_their_history(world: World) -> None:
 
 def test_wallet_is_what_the_risk_rules_say(world: World) -> None:
     account = world.account()
-    figures = risk.wallet(world.core, account)
+    figures = account_margin.wallet(world.core, account)
     row = world.trader.wallet_balances(exact=True).iloc[0]
     assert row["account"].lower() == account.address
     assert row["balance"] == text(account.balance)
@@ -314,7 +314,7 @@ def test_positions_and_what_follows_from_them(world: World) -> None:
         half = position.long if position.long.size else position.short
         assert leg["entry_price"] * leg["size"] - text(half.value) < MICRO
         assert leg["notional"] == leg["size"] * leg["mark_price"]
-        wanted = risk.liquidation_price(core, account, product.code)
+        wanted = account_margin.liquidation_price(core, account, product.code)
         shown = leg["liquidation_price"]
         assert (wanted is None) == (shown is pd.NA)
         assert wanted is None or abs(wanted - shown) < Decimal("1e-9")
@@ -450,7 +450,9 @@ def test_vaults(world: World) -> None:
     vault = core.state.vaults[world.vault.lower()]
     one = info.vault(world.vault).iloc[0]
     assert (one["name"], one["owner"], one["status"]) == ("Momentum", world.leader.account, "OPEN")
-    assert one["tvl"] == pytest.approx(float(text(risk.wallet(core, core.state.accounts[vault.address]).equity)))
+    assert one["tvl"] == pytest.approx(
+        float(text(account_margin.wallet(core, core.state.accounts[vault.address]).equity))
+    )
     assert one["deposits"] == 500
     assert set(info.vaults()["vault"].str.lower()) == set(core.state.vaults)
     assert world.invitee.info.user_vaults()["vault"].tolist() == [world.vault]
@@ -644,7 +646,7 @@ def test_symbols_codes_names_and_numbers_are_the_same_to_a_query(world: World) -
 def test_methods_have_signatures_and_docstrings_from_the_declarations() -> None:
     import inspect
 
-    from toolkit.client.info import AsyncInfo, Info
+    from toolkit.client.reads.info import AsyncInfo, Info
 
     for endpoint in ENDPOINTS.values():
         method = getattr(Info, endpoint.name)

@@ -11,8 +11,8 @@ from matplotlib import colors, dates, pyplot
 from matplotlib.collections import LineCollection, PolyCollection
 
 from toolkit import plots
-from toolkit.client import frames
-from toolkit.protocol.info import ENDPOINTS
+from toolkit.client.reads import frames
+from toolkit.protocol.reads.info import ENDPOINTS
 
 
 @pytest.fixture(autouse=True)

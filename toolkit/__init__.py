@@ -18,7 +18,7 @@ _LAZY: dict[str, str] = {
     "Wallet": "wallet",
     "Order": "orders",
     "Product": "products",
-    "Receipt": "client.receipts",
+    "Receipt": "client.orders.receipts",
     "Environment": "environments",
     "MAINNET": "environments",
     "TESTNET": "environments",
@@ -32,7 +32,7 @@ _MODULES = frozenset({"checks", "errors", "margin", "orders", "plots", "products
 __all__ = ["__version__", *_LAZY, *sorted(_MODULES)]
 
 if TYPE_CHECKING:
-    from .client.receipts import Receipt
+    from .client.orders.receipts import Receipt
     from .environments import LOCAL, MAINNET, TESTNET, Environment
     from .errors import ToolkitError
     from .orders import Order

@@ -26,16 +26,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 from .errors import InputError
-from .numerals import (
-    is_missing,
-    not_a,
-    read_amount,
-    read_decimal,
-    read_positive,
-    read_price,
-    read_rows,
-    read_side,
-)
+from .numerals import is_missing, not_a, read_amount, read_decimal, read_positive, read_price, read_rows, read_side
 
 Number = Decimal | int | str | float
 """What every argument may be; see the module's first lines for floats."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .plots import Theme
     from .session import Session
-    from .venue.core import Core
+    from .venue.engine.core import Core
     from .venue.local import LocalVenue
 
 DAY = 86_400_000
@@ -132,7 +132,7 @@ def _frame(rows: list[tuple[Any, ...]], columns: dict[str, str]) -> pd.DataFrame
 
 
 def _equity(core: Core, address: str, start: int, end: int) -> pd.DataFrame:
-    from .venue.curves import curve
+    from .venue.risk.equity_curve import curve
 
     points = curve(core, core.state.accounts[address], start, end)
     rows = [

@@ -20,15 +20,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .client.catalogue import Catalogue
-from .client.delivery import DEFAULT_EXPIRY_MS, Confirm, Delivery
-from .client.drive import AsyncDriver, Asynchronous, Driver, Surroundings, Synchronous, wall_ms
-from .client.intents import Intent, Ledger, State, frame, open_ledger
-from .client.limits import DEFAULT, Rate, RateLimiter
-from .client.permissions import AsyncBuilderSide, BuilderSide, PermissionFlows
-from .client.tables import TableFlows
-from .client.trading import TradingFlows
-from .client.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
+from .client.io.flow import AsyncDriver, Asynchronous, Driver, Surroundings, Synchronous, wall_ms
+from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
+from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
+from .client.orders.delivery import DEFAULT_EXPIRY_MS, Confirm, Delivery
+from .client.orders.intents import Intent, Ledger, State, frame, open_ledger
+from .client.orders.permissions import AsyncBuilderSide, BuilderSide, PermissionFlows
+from .client.orders.trading import TradingFlows
+from .client.reads.catalogue import Catalogue
+from .client.reads.tables import TableFlows
 from .environments import LOCAL, Environment
 from .environments import environment as environment_named
 from .errors import InputError
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
     import httpx
     import pandas as pd
 
-    from .client.exchange import AsyncExchange, Exchange
-    from .client.info import AsyncInfo, Info
-    from .client.stream import AsyncStream, Stream
+    from .client.orders.exchange import AsyncExchange, Exchange
+    from .client.reads.info import AsyncInfo, Info
+    from .client.stream.stream import AsyncStream, Stream
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
-    from .widgets.dashboard import Dashboard
-    from .widgets.portfolio import Blotter
-    from .widgets.shelf import Widgets
-    from .widgets.ticket import OrderTicket
+    from .widgets.factory import Widgets
+    from .widgets.order_ticket.ticket import OrderTicket
+    from .widgets.panels.dashboard import Dashboard
+    from .widgets.panels.portfolio import Blotter
 
 YEAR_SECONDS = 365 * 24 * 3600
 
@@ -309,21 +309,21 @@ class Session(TradingFlows, TableFlows, PermissionFlows, Synchronous):
     @cached_property
     def exchange(self) -> Exchange:
         """The actions of the specification, one method each."""
-        from .client.exchange import Exchange
+        from .client.orders.exchange import Exchange
 
         return Exchange(self._driver, self.environment, self._delivery, self._catalogue)
 
     @cached_property
     def info(self) -> Info:
         """The queries of the venue, one method each, as DataFrames."""
-        from .client.info import Info
+        from .client.reads.info import Info
 
         return Info(self)
 
     @cached_property
     def stream(self) -> Stream:
         """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use."""
-        from .client.stream import Stream
+        from .client.stream.stream import Stream
 
         return Stream(self)
 
@@ -335,7 +335,7 @@ class Session(TradingFlows, TableFlows, PermissionFlows, Synchronous):
     @cached_property
     def widgets(self) -> Widgets:
         """Live widgets for notebooks: `session.widgets.order_book(symbol)` and others."""
-        from .widgets.shelf import Widgets
+        from .widgets.factory import Widgets
 
         return Widgets(self)
 
@@ -438,14 +438,14 @@ class AsyncSession(TradingFlows, TableFlows, PermissionFlows, Asynchronous):
     @cached_property
     def exchange(self) -> AsyncExchange:
         """The actions of the specification, one coroutine function each."""
-        from .client.exchange import AsyncExchange
+        from .client.orders.exchange import AsyncExchange
 
         return AsyncExchange(self._driver, self.environment, self._delivery, self._catalogue)
 
     @cached_property
     def info(self) -> AsyncInfo:
         """The queries of the venue, one coroutine function each."""
-        from .client.info import AsyncInfo
+        from .client.reads.info import AsyncInfo
 
         return AsyncInfo(self)
 
@@ -457,7 +457,7 @@ class AsyncSession(TradingFlows, TableFlows, PermissionFlows, Asynchronous):
     @cached_property
     def stream(self) -> AsyncStream:
         """The live feed for those who await it."""
-        from .client.stream import AsyncStream
+        from .client.stream.stream import AsyncStream
 
         return AsyncStream(self)
 

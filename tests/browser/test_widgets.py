@@ -16,7 +16,7 @@ from toolkit.session import Session
 from toolkit.testing import session, venue  # fixtures
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets.base import Panel
+from toolkit.widgets.base_panel.panel import Panel
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

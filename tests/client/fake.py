@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 import toolkit
-from toolkit.client.intents import Ledger
-from toolkit.client.transport import Retry
+from toolkit.client.io.transport import Retry
+from toolkit.client.orders.intents import Ledger
 
 NOW = 1_767_225_600_000
 MASTER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"

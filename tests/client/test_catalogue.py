@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client.limits import Rate, RateLimiter
+from toolkit.client.io.rate_limits import Rate, RateLimiter
 from toolkit.errors import BadAnswer, UnknownProduct
 
 from .fake import BTC, META, Clock, FakeVenue, enveloped, session

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit import errors
-from toolkit.client import delivery
-from toolkit.client.intents import MemoryLedger, SqliteLedger, State
-from toolkit.client.limits import Rate
+from toolkit.client.io.rate_limits import Rate
+from toolkit.client.orders import delivery
+from toolkit.client.orders.intents import MemoryLedger, SqliteLedger, State
 
 from .fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, Clock, FakeVenue, enveloped, session
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolkit.client.drive import (
+from toolkit.client.io.flow import (
     AsyncDriver,
     Asynchronous,
     Draw,

@@ -11,8 +11,8 @@ import pytest
 
 import toolkit
 from toolkit import orders
-from toolkit.client.exchange import AsyncExchange, Exchange, ExchangeFlows, python_name
-from toolkit.client.trading import TradingFlows
+from toolkit.client.orders.exchange import AsyncExchange, Exchange, ExchangeFlows, python_name
+from toolkit.client.orders.trading import TradingFlows
 from toolkit.errors import InputError, MalformedRequest, UnknownProduct
 from toolkit.protocol.actions import ACTIONS
 

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.benchmarks import frames as benchmark
-from toolkit.client import frames
+from toolkit.client.reads import frames
 from toolkit.errors import BadAnswer
-from toolkit.protocol.info import ENDPOINTS, Endpoint
-from toolkit.protocol.info_records import FUNDING_PAYMENT, KLINE, ORDER_STATE
+from toolkit.protocol.reads.info import ENDPOINTS, Endpoint
+from toolkit.protocol.reads.info_records import FUNDING_PAYMENT, KLINE, ORDER_STATE
 
 SYMBOLS = {1: "BTCUSDC", 2: "ETHUSDC"}
 ORDER = {
@@ -241,7 +241,7 @@ SCALARS = st.one_of(
 )
 
 
-@pytest.mark.filterwarnings("ignore::toolkit.client.frames.DataWarning")
+@pytest.mark.filterwarnings("ignore::toolkit.client.reads.frames.DataWarning")
 @given(st.lists(st.dictionaries(st.sampled_from([*ORDER, "x"]), st.one_of(SCALARS, st.lists(SCALARS)), max_size=8)))
 def test_whatever_is_answered_gives_a_frame_with_the_pinned_dtypes(rows: list[dict[str, Any]]) -> None:
     made = frames.from_rows(ORDER_STATE, rows)

@@ -13,7 +13,7 @@ import pytest
 
 import toolkit
 from toolkit import errors
-from toolkit.client.intents import MemoryLedger, SqliteLedger, State
+from toolkit.client.orders.intents import MemoryLedger, SqliteLedger, State
 from toolkit.venue.local import LocalVenue
 
 from .fake import FakeVenue, session

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.client.intents import (
+from toolkit.client.orders.intents import (
     FRAME,
     OPEN,
     Intent,
@@ -28,7 +28,7 @@ from toolkit.client.intents import (
     open_ledger,
     payload_hash,
 )
-from toolkit.client.receipts import ItemResult, receipt, whole
+from toolkit.client.orders.receipts import ItemResult, receipt, whole
 from toolkit.errors import InputError, ToolkitError
 
 INTENT = Intent(

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client.drive import Driver, Fetch, Flow, Reply
-from toolkit.client.paging import Read, identity
-from toolkit.client.progress import Progress
-from toolkit.client.reading import Query
+from toolkit.client.io.flow import Driver, Fetch, Flow, Reply
+from toolkit.client.reads.paging import Read, identity
+from toolkit.client.reads.progress import Progress
+from toolkit.client.reads.reading import Query
 from toolkit.errors import TimedOut
-from toolkit.protocol.info import ENDPOINTS, Endpoint
+from toolkit.protocol.reads.info import ENDPOINTS, Endpoint
 
 TRADES = ENDPOINTS["trades"]
 STATES = ENDPOINTS["order_states"]

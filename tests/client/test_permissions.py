@@ -9,7 +9,7 @@ import pytest
 
 import toolkit
 from toolkit import orders
-from toolkit.client.permissions import COLUMNS
+from toolkit.client.orders.permissions import COLUMNS
 from toolkit.errors import ActionRejected, InputError, SignatureRejected
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
@@ -134,7 +134,7 @@ def test_a_venue_that_wants_the_builder_named_is_asked_for_the_known_ones(
     venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from toolkit.errors import MalformedRequest
-    from toolkit.venue import info
+    from toolkit.venue.api import info
 
     answer = info.answer
 

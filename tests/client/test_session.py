@@ -17,9 +17,9 @@ import pytest
 
 import toolkit
 from toolkit import errors, orders
-from toolkit.client.intents import State
-from toolkit.client.limits import Rate
-from toolkit.client.transport import Retry
+from toolkit.client.io.rate_limits import Rate
+from toolkit.client.io.transport import Retry
+from toolkit.client.orders.intents import State
 from toolkit.venue.local import LocalVenue
 
 from .fake import AGENT_KEY, MASTER, MASTER_KEY, FakeVenue, session

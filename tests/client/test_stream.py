@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.venue.traders import Trader
-from toolkit.client.stream import LIVE_NAMES, Stream, interval_text
-from toolkit.client.stream_live import Live
-from toolkit.client.stream_protocol import Settings
-from toolkit.client.stream_rows import Row
+from toolkit.client.stream.live import Live
+from toolkit.client.stream.protocol import Settings
+from toolkit.client.stream.rows import Row
+from toolkit.client.stream.stream import LIVE_NAMES, Stream, interval_text
 from toolkit.errors import FeedError, InputError, MalformedRequest, StaleData, SubscriptionRefused
 from toolkit.venue.local import LocalVenue
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from toolkit.client.stream_protocol import FeedProtocol, Settings, Topic
+from toolkit.client.stream.protocol import FeedProtocol, Settings, Topic
 from toolkit.errors import MalformedRequest
-from toolkit.protocol import feed as wire
+from toolkit.protocol.reads import feed as wire
 
 BOOK = {"symbol": "BTCUSDC", "depth": 5}
 USER = "0x" + "ab" * 20

@@ -23,13 +23,14 @@ from websockets.sync.client import connect
 
 from tests.client.proxy import Proxy
 from tests.venue.traders import Trader
-from toolkit.client.stream import Stream
-from toolkit.client.stream_kinds import LiveBook
-from toolkit.client.stream_protocol import Settings
+from toolkit.client.stream.kinds import LiveBook
+from toolkit.client.stream.protocol import Settings
+from toolkit.client.stream.stream import Stream
 from toolkit.errors import StaleData
-from toolkit.venue import feed_socket, records, server
+from toolkit.venue.api import records
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.server import Served
+from toolkit.venue.served import server, sockets
+from toolkit.venue.served.server import Served
 
 QUICK = Settings(
     heartbeat_ms=200,
@@ -287,7 +288,7 @@ def narrow(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve
         return listener
 
     monkeypatch.setattr(server, "listen", listen_narrow)
-    monkeypatch.setattr(feed_socket, "GOODBYE", 0.2)
+    monkeypatch.setattr(sockets, "GOODBYE", 0.2)
     with venue.serve() as made:
         yield made
 
@@ -383,7 +384,7 @@ def test_an_error_nobody_foresaw_costs_a_connection_and_not_the_feed(
 
 def test_a_program_that_forgets_to_close_still_ends(served: Served) -> None:
     code = (
-        "from types import SimpleNamespace as N; from toolkit.client.stream import Stream;"
+        "from types import SimpleNamespace as N; from toolkit.client.stream.stream import Stream;"
         f"s = Stream(N(venue=None, environment=N(feed_url={served.environment.feed_url!r}), account=None));"
         "s.tickers().wait(); print(s.state)"
     )

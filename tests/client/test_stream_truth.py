@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.traders import Trader
-from toolkit.client.stream import Stream
-from toolkit.client.stream_live import Live
-from toolkit.venue import records
+from toolkit.client.stream.live import Live
+from toolkit.client.stream.stream import Stream
+from toolkit.venue.api import records
 from toolkit.venue.local import LocalVenue
 
 DEPTHS = (1, 3, 20)

@@ -19,16 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolkit
-from toolkit.client import candles
-from toolkit.client.cache import CandleCache, joined, missing
-from toolkit.client.convert import milliseconds, seconds
-from toolkit.client.drive import Driver, Fetch, Reply, Surroundings
-from toolkit.client.limits import Rate, RateLimiter
-from toolkit.client.progress import Progress
-from toolkit.client.reading import Reader
-from toolkit.client.transport import Retry
+from toolkit.client.io.flow import Driver, Fetch, Reply, Surroundings
+from toolkit.client.io.rate_limits import Rate, RateLimiter
+from toolkit.client.io.transport import Retry
+from toolkit.client.reads import candles
+from toolkit.client.reads.candle_cache import CandleCache, joined, missing
+from toolkit.client.reads.conversion import milliseconds, seconds
+from toolkit.client.reads.progress import Progress
+from toolkit.client.reads.reading import Reader
 from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited
-from toolkit.protocol.info import ENDPOINTS
+from toolkit.protocol.reads.info import ENDPOINTS
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
@@ -83,7 +83,7 @@ def session(venue: LocalVenue, wire: Wire) -> Iterator[Session]:
 def test_a_long_read_that_failed_goes_on_with_the_same_call(
     session: Session, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolkit.client.paging.PAGE_SIZE", 5)
+    monkeypatch.setattr("toolkit.client.reads.paging.PAGE_SIZE", 5)
     whole = session.fills()
     session.fills()
     assert len(whole) == 12

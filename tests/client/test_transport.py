@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from toolkit import errors
-from toolkit.client.drive import AsyncDriver, Driver, Fetch, Reply, Surroundings
-from toolkit.client.transport import (
+from toolkit.client.io.flow import AsyncDriver, Driver, Fetch, Reply, Surroundings
+from toolkit.client.io.transport import (
     AsyncHttpTransport,
     Envelope,
     HttpTransport,

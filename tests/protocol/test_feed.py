@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import MalformedRequest
-from toolkit.protocol import feed
+from toolkit.protocol.reads import feed
 
 ADDRESS = "0x" + "aB" * 20
 GOOD: dict[str, Any] = {"symbol": "BTCUSDC", "depth": 50, "interval": "60", "userAddress": ADDRESS}

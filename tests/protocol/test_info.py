@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import MalformedRequest
-from toolkit.protocol import info
-from toolkit.protocol.info_enums import ENUMS
-from toolkit.protocol.info_params import Param
-from toolkit.protocol.info_records import KINDS
+from toolkit.protocol.enums import ENUMS
+from toolkit.protocol.reads import info
+from toolkit.protocol.reads.info_params import Param
+from toolkit.protocol.reads.info_records import KINDS
 
 ADDRESS = "0x" + "ab" * 20
 GOOD = {

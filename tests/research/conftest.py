@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from toolkit.research.arrays import vectorised
-from toolkit.research.results import Results
+from toolkit.research.analysis.results import Results
+from toolkit.research.backtesting.arrays import vectorised
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from toolkit.errors import ActionRejected, InputError, UnknownProduct
+from toolkit.research.backtesting.driver import backtest
+from toolkit.research.backtesting.models import BarLiquidity, ExtremeOrder, FixedLatency, ImpactSlippage, RandomLatency
 from toolkit.research.indicators import SMA
-from toolkit.research.models import BarLiquidity, ExtremeOrder, FixedLatency, ImpactSlippage, RandomLatency
-from toolkit.research.simulate import backtest
 from toolkit.research.strategy import Bar, Context, Fill, Payment, Placed, Strategy
 
 from .markets import Scripted, Wandering, bars, flat, walk

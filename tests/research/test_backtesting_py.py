@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from toolkit.research.analysis.results import Results
+from toolkit.research.backtesting.driver import backtest
 from toolkit.research.indicators import SMA
-from toolkit.research.results import Results
-from toolkit.research.simulate import backtest
 from toolkit.research.strategy import Bar, Context, Strategy
 
 

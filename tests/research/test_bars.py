@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from toolkit.errors import InputError
-from toolkit.research.bars import read_bars, tick_of
-from toolkit.research.listing import listings
+from toolkit.research.backtesting.listing import listings
+from toolkit.research.data.bars import read_bars, tick_of
 
 INDEX = pd.date_range("2026-01-01", periods=4, freq="h", tz="UTC")
 FRAME = pd.DataFrame(

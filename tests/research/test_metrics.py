@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.research import metrics
-from toolkit.research.results import FILLS, FUNDING, frame
+from toolkit.research.analysis import metrics
+from toolkit.research.analysis.results import FILLS, FUNDING, frame
 
 DAY = 86_400_000
 

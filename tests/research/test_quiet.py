@@ -11,10 +11,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from toolkit.research import simulate
-from toolkit.research.arrays import vectorised
-from toolkit.research.models import BarLiquidity, ExtremeOrder, RandomLatency, RatioSlippage
-from toolkit.research.results import Results
+from toolkit.research.analysis.results import Results
+from toolkit.research.backtesting import driver
+from toolkit.research.backtesting.arrays import vectorised
+from toolkit.research.backtesting.models import BarLiquidity, ExtremeOrder, RandomLatency, RatioSlippage
 from toolkit.research.strategy import Bar, Context, Fill, Strategy
 
 from .markets import walk
@@ -70,15 +70,15 @@ class Restless(Strategy):
 def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
     """Run quickly and thoroughly; return (results, state hash) of each."""
     cores: list[Any] = []
-    make = simulate._core
+    make = driver._core
 
     def remember(*args: Any) -> Any:
         cores.append(make(*args))
         return cores[-1]
 
-    monkeypatch.setattr(simulate, "_core", remember)
+    monkeypatch.setattr(driver, "_core", remember)
     runs = [
-        simulate.backtest(Restless(seed, 0.25), data, every_point=thorough, seed=seed, **options)
+        driver.backtest(Restless(seed, 0.25), data, every_point=thorough, seed=seed, **options)
         for thorough in (False, True)
     ]
     monkeypatch.undo()
@@ -153,7 +153,7 @@ def test_the_quick_walk_ends_in_the_same_state_on_many_roads(seed: int) -> None:
 def test_the_random_runs_meet_everything_that_can_happen() -> None:
     kinds: set[str] = set()
     for seed in range(12):
-        run = simulate.backtest(
+        run = driver.backtest(
             Restless(seed, 0.25),
             {"BTCUSDC": walk(seed, 120, wild=0.015), "ETHUSDC": walk(seed + 1, 120, wild=0.02, start=3_000.0)},
             capital=1_000,
@@ -187,7 +187,7 @@ def test_vectorised_and_event_driven_agree(seed: int, slippage: float, symbols: 
     data = dict(list(data.items())[:symbols])
     steps = {name: rng.integers(-6, 7, 80) * 5 for name in data}
     texts = {name: [f"{int(step) / 1000:.3f}" for step in column] for name, column in steps.items()}
-    event_driven = simulate.backtest(
+    event_driven = driver.backtest(
         Follower(texts), data, capital=1_000_000, funding=0.0001, slippage=slippage, fees=("0.0006", "0.0006")
     )
     arrays = vectorised(

@@ -18,9 +18,9 @@ import pytest
 
 import toolkit
 from toolkit.errors import FeedError, InputError
-from toolkit.research.recorder import record
-from toolkit.research.recording import Recording
-from toolkit.research.recording_store import RECORDED, Store, table
+from toolkit.research.data.recorder import record
+from toolkit.research.data.recording import Recording
+from toolkit.research.data.recording_store import RECORDED, Store, table
 from toolkit.venue.local import LocalVenue
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,9 +12,9 @@ import pytest
 import toolkit
 from toolkit.errors import InputError
 from toolkit.research import Recording, backtest, paper, record, replay
-from toolkit.research.models import ExtremeOrder
+from toolkit.research.backtesting.models import ExtremeOrder
 from toolkit.research.strategy import Bar, Context
-from toolkit.venue.replay import Track
+from toolkit.venue.simulation.replay import Track
 
 from .markets import bars, walk
 

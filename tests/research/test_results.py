@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from toolkit.errors import InputError
-from toolkit.research import results as module
-from toolkit.research.report import _thin
-from toolkit.research.results import EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, compare, frame
+from toolkit.research.analysis import results as module
+from toolkit.research.analysis.report import _thin
+from toolkit.research.analysis.results import EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, compare, frame
 
 
 @pytest.mark.parametrize("schema", [FILLS, ORDERS, FUNDING, EVENTS, TRANSFERS])

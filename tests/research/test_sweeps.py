@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from toolkit.errors import InputError
-from toolkit.research.models import RandomLatency
-from toolkit.research.results import Results
-from toolkit.research.simulate import backtest
-from toolkit.research.sweeps import fingerprint, sweep
+from toolkit.research.analysis.results import Results
+from toolkit.research.analysis.sweeps import fingerprint, sweep
+from toolkit.research.backtesting.driver import backtest
+from toolkit.research.backtesting.models import RandomLatency
 
 from .markets import Wandering, walk
 from .tasks import counted, deadly, fragile, leaving, measure, total

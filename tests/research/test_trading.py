@@ -12,10 +12,10 @@ import pytest
 import toolkit
 from toolkit.errors import InputError, NotSent, ToolkitError
 from toolkit.research import Strategy, backtest
-from toolkit.research.limits import Limits
-from toolkit.research.runner import Runner
+from toolkit.research.live_trading.launch import live, paper
+from toolkit.research.live_trading.limits import Limits
+from toolkit.research.live_trading.runner import Runner
 from toolkit.research.strategy import Bar, Context, Fill, Payment, Placed, Quotes, Trade
-from toolkit.research.trading import live, paper
 
 from .markets import Scripted
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import InputError
-from toolkit.research.arrays import vectorised, vectorised_many
+from toolkit.research.backtesting.arrays import vectorised, vectorised_many
 
 from .markets import walk
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from toolkit.venue import ledger, risk
-from toolkit.venue.core import Advance, Command, Core, Outcome, Submit
-from toolkit.venue.state import HEDGE, ISOLATED, LIQUIDATING
+from toolkit.venue.engine.core import Advance, Command, Core, Outcome, Submit
+from toolkit.venue.model.state import HEDGE, ISOLATED, LIQUIDATING
+from toolkit.venue.risk import account_margin, ledger
 
 
 def check_cash(core: Core) -> None:
@@ -47,10 +47,10 @@ def check_margins(core: Core) -> None:
             open_ = position.long.size or position.short.size
             if position.mode != ISOLATED or not open_:
                 assert position.assigned == 0, f"{address} has margin on a position that is not isolated or not open"
-            elif risk.isolated(core, position).unhealthy:
+            elif account_margin.isolated(core, position).unhealthy:
                 groups.add(f"{address}:{code}")
-        figures = risk.cross(core, account)
-        assert risk.available(core, account) == figures.equity - figures.initial, address
+        figures = account_margin.cross(core, account)
+        assert account_margin.available(core, account) == figures.equity - figures.initial, address
         cross = [p for p in account.positions.values() if p.mode != ISOLATED and (p.long.size or p.short.size)]
         if cross and figures.unhealthy:
             groups.add(f"{address}:0")
@@ -74,7 +74,7 @@ def exposures(core: Core, command: Command) -> dict[int, int]:
     for code in {int(item["symbolCode"]) for item in command.action["orders"] if "reduceOnlyOption" not in item}:
         price = core.state.markets[code].mark * core.desk.table(core, code).unit
         position = account.positions.get(code)
-        found[code] = risk.exposure(position, price, hedge) if position else 0
+        found[code] = account_margin.exposure(position, price, hedge) if position else 0
     return found
 
 
@@ -85,7 +85,7 @@ def check_increase(core: Core, command: Command, before: dict[int, int]) -> None
     account = core.account(command.signer)
     after = exposures(core, command)
     if any(after[code] > before.get(code, 0) for code in after):
-        figures = risk.cross(core, account)
+        figures = account_margin.cross(core, account)
         assert figures.equity >= figures.initial, f"{account.address}: {figures}"
         for code in after:
             position, table = account.positions[code], core.desk.table(core, code)
@@ -95,7 +95,7 @@ def check_increase(core: Core, command: Command, before: dict[int, int]) -> None
                 assert position.leverage <= table.leverage_limit(notional), f"{account.address} in {code}: {notional}"
             if position.mode == ISOLATED and (position.long.size or position.short.size):
                 if position.buy_quantity == position.sell_quantity == 0:
-                    own = risk.isolated(core, position)
+                    own = account_margin.isolated(core, position)
                     assert own.equity >= own.initial, f"{account.address} in {code}: {own}"
 
 
@@ -128,7 +128,7 @@ def check_gifts(core: Core, first: int) -> None:
     """Nobody's loss was paid by others while the loser had anything left that could pay it."""
     for paid in core.state.history.ledger.records[first:]:
         if paid.kind == ledger.BANKRUPTCY and not paid.product:
-            worth = risk.wallet(core, core.state.accounts[paid.receiver]).equity
+            worth = account_margin.wallet(core, core.state.accounts[paid.receiver]).equity
             assert worth == 0, f"{paid.receiver} got {paid.received} and has {worth}"
 
 

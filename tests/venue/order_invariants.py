@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from toolkit.venue.core import Core
-from toolkit.venue.state import (
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.state import (
     CANCELED,
     FILLED,
     FOK,

@@ -11,11 +11,11 @@ from typing import Any
 
 from tests.venue.order_invariants import OrderWatch
 from tests.venue.trading import PRICES
-from toolkit.venue import ledger
-from toolkit.venue.core import Advance, Command, Control, Core, Outcome, Submit, controls
-from toolkit.venue.genesis import Genesis
-from toolkit.venue.orders import place, place_bracket
-from toolkit.venue.state import HEDGE
+from toolkit.venue.engine.core import Advance, Command, Control, Core, Outcome, Submit, controls
+from toolkit.venue.model.genesis import Genesis
+from toolkit.venue.model.state import HEDGE
+from toolkit.venue.risk import ledger
+from toolkit.venue.trading.orders import place, place_bracket
 
 NAMES = tuple(f"0x{number:040x}" for number in range(0xE1, 0xE8))
 BUILDER = "0x" + "bb" * 20

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkit.venue import ledger
-from toolkit.venue.config import Config
-from toolkit.venue.core import Advance, Control, Core, Outcome, Submit
-from toolkit.venue.genesis import Genesis
-from toolkit.venue.state import Account, OrderEvent, Position
+from toolkit.venue.engine.core import Advance, Control, Core, Outcome, Submit
+from toolkit.venue.model.config import Config
+from toolkit.venue.model.genesis import Genesis
+from toolkit.venue.model.state import Account, OrderEvent, Position
+from toolkit.venue.risk import ledger
 
 from .invariants import Watch, check_ledger
 

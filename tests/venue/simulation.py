@@ -20,13 +20,13 @@ import httpx
 import toolkit
 from tests.venue.invariants import check_ledger, check_money
 from tests.venue.order_invariants import check_orders
-from toolkit.client.intents import Intent, SqliteLedger, State
-from toolkit.client.limits import Rate
-from toolkit.client.transport import Retry
+from toolkit.client.io.rate_limits import Rate
+from toolkit.client.io.transport import Retry
+from toolkit.client.orders.intents import Intent, SqliteLedger, State
 from toolkit.errors import ToolkitError
 from toolkit.session import Session, development_wallet
-from toolkit.venue.core import Command
-from toolkit.venue.faults import AFTER, BEFORE
+from toolkit.venue.engine.core import Command
+from toolkit.venue.lab.faults import AFTER, BEFORE
 from toolkit.venue.local import LocalVenue
 
 STEPS = 40

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-from toolkit.venue import ledger
-from toolkit.venue.audit import audit
-from toolkit.venue.ledger import INSURANCE, LP_VAULT
+from toolkit.venue.risk import ledger
+from toolkit.venue.risk.audit import audit
+from toolkit.venue.risk.ledger import INSURANCE, LP_VAULT
 
 from .invariants import Watch
 from .play import BTC, MICRO, Play

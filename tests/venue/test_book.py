@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.venue import book as book_module
-from toolkit.venue.book import Book, Ladder
-from toolkit.venue.state import LAST_PRICE, MARK_PRICE, Order
-from toolkit.venue.triggers import Triggers
+from toolkit.venue.model import book as book_module
+from toolkit.venue.model.book import Book, Ladder
+from toolkit.venue.model.state import LAST_PRICE, MARK_PRICE, Order
+from toolkit.venue.model.triggers import Triggers
 
 
 def order(number: int, side: int, price: int, leaves: int) -> Order:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from tests.venue.trading import PRICES
 from toolkit import checks
 from toolkit.products import Product, whole_units
-from toolkit.venue import ledger, reasons
-from toolkit.venue.core import Context, Core, Refused
-from toolkit.venue.genesis import Genesis, default_margin_tables, default_products
-from toolkit.venue.orders import place
+from toolkit.venue.engine import codes
+from toolkit.venue.engine.core import Context, Core, Refused
+from toolkit.venue.model.genesis import Genesis, default_margin_tables, default_products
+from toolkit.venue.risk import ledger
+from toolkit.venue.trading.orders import place
 
 CORE = Core(Genesis(prices=PRICES, settings={"market": False}))
 PRODUCTS = list(CORE.products.values())
@@ -114,10 +115,10 @@ def test_what_checks_passes_the_venue_never_refuses_for_those_rules_and_the_othe
         refusal = caught
     if failures:
         assert refusal is not None
-        assert refusal.code == reasons.PRE_TRADE_RULE
+        assert refusal.code == codes.PRE_TRADE_RULE
         assert refusal.reason == "; ".join(str(failure) for failure in failures)
     elif refusal is not None:
-        assert refusal.code != reasons.PRE_TRADE_RULE, refusal.reason
+        assert refusal.code != codes.PRE_TRADE_RULE, refusal.reason
 
 
 @settings(max_examples=300)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.venue.wallets import AGENT, MASTER, STRANGER, Signer
 from toolkit.environments import MAINNET_CHAIN
 from toolkit.errors import EXCHANGE_ERRORS
-from toolkit.venue import core as core_module
 from toolkit.venue import development
-from toolkit.venue.core import WireError
-from toolkit.venue.gateway import Hooks, Incoming
+from toolkit.venue.api.gateway import Hooks, Incoming
+from toolkit.venue.engine import core as core_module
+from toolkit.venue.engine.core import WireError
 from toolkit.venue.local import LocalVenue
 
 CLAIM = {"type": "faucetClaim"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.trading import ADA, BOB, CYD, Floor, item
-from toolkit.venue.core import Context, Core, Refused, Submit
-from toolkit.venue.orders import place, place_bracket
-from toolkit.venue.triggers import FEW
+from toolkit.venue.engine.core import Context, Core, Refused, Submit
+from toolkit.venue.model.triggers import FEW
+from toolkit.venue.trading.orders import place, place_bracket
 
 
 @pytest.fixture

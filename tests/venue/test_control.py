@@ -23,9 +23,9 @@ from toolkit.errors import (
     VenueError,
 )
 from toolkit.session import Session
-from toolkit.venue import control as control_module
-from toolkit.venue.control import Controls, open_routes
-from toolkit.venue.core import CONTROLS, Core
+from toolkit.venue.engine.core import CONTROLS, Core
+from toolkit.venue.lab import control as control_module
+from toolkit.venue.lab.control import Controls, open_routes
 from toolkit.venue.local import LocalVenue
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from toolkit.errors import VenueError
-from toolkit.venue import core as venue_core
-from toolkit.venue.core import Advance, Context, Control, Core, Refused, Submit
-from toolkit.venue.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.engine import core as venue_core
+from toolkit.venue.engine.core import Advance, Context, Control, Core, Refused, Submit
+from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 
 ALICE = "0x" + "a1" * 20
 

@@ -6,11 +6,11 @@ import pytest
 
 from tests.venue.order_storms import OrderStorm
 from tests.venue.trading import ADA, BOB, CYD, Floor
-from toolkit.venue import events as ev
-from toolkit.venue.core import Advance, Refused
-from toolkit.venue.matching import cross
-from toolkit.venue.orders import close_out, submit
-from toolkit.venue.state import ADL, IOC, LIQUIDATION, MARKET, REDUCE_ONLY
+from toolkit.venue.engine import events as ev
+from toolkit.venue.engine.core import Advance, Refused
+from toolkit.venue.model.state import ADL, IOC, LIQUIDATION, MARKET, REDUCE_ONLY
+from toolkit.venue.trading.matching import cross
+from toolkit.venue.trading.orders import close_out, submit
 
 
 @pytest.mark.parametrize("seed", [21, 22])

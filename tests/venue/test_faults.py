@@ -12,9 +12,9 @@ import pytest
 import toolkit
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import BroadcastFailed, InputError
-from toolkit.venue import faults as module
-from toolkit.venue.faults import AFTER, BEFORE, FEED, KINDS
-from toolkit.venue.gateway import Answer
+from toolkit.venue.api.gateway import Answer
+from toolkit.venue.lab import faults as module
+from toolkit.venue.lab.faults import AFTER, BEFORE, FEED, KINDS
 from toolkit.venue.local import LocalVenue
 
 WITHDRAW = {"type": "withdraw", "destination": MASTER.address, "amount": "10"}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.venue.traders import Trader
 from toolkit.errors import InputError
-from toolkit.protocol import feed as wire
-from toolkit.venue.feed import Connection, Hub
-from toolkit.venue.feed_sources import BookSource
+from toolkit.protocol.reads import feed as wire
+from toolkit.venue.feed.hub import Connection, Hub
+from toolkit.venue.feed.sources import BookSource
 from toolkit.venue.local import LocalVenue
 
 BOOK = {"type": "orderBook", "symbol": "BTCUSDC", "depth": 5}

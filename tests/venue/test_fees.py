@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.venue import fees, ledger
-from toolkit.venue.config import DAY
-from toolkit.venue.core import Core
-from toolkit.venue.state import MAKER, TAKER, Account, Order
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.config import DAY
+from toolkit.venue.model.state import MAKER, TAKER, Account, Order
+from toolkit.venue.risk import fees, ledger
 
 from .invariants import check_cash
 from .play import BTC, MICRO, Play

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import margin
-from toolkit.venue import funding, ledger
-from toolkit.venue.book import Book
-from toolkit.venue.core import Core
-from toolkit.venue.state import RATE, Order
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.book import Book
+from toolkit.venue.model.state import RATE, Order
+from toolkit.venue.risk import funding, ledger
 
 from .play import BTC, MICRO, XRP, Play
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.venue.wallets import MASTER, STRANGER, Signer
 from toolkit.environments import MAINNET_CHAIN, TESTNET_CHAIN
 from toolkit.errors import InputError, VenueError
-from toolkit.venue.core import WireError
-from toolkit.venue.gateway import MAX_BODY, Answer, Hooks, Incoming, enveloped
+from toolkit.venue.api.gateway import MAX_BODY, Answer, Hooks, Incoming, enveloped
+from toolkit.venue.engine.core import WireError
 from toolkit.venue.local import LocalVenue
 
 POST = "/api/v1/exchange"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import toolkit
-from toolkit.venue import matching
-from toolkit.venue.interrupts import Whole
+from toolkit.venue.lab.sigint import Whole
 from toolkit.venue.local import LocalVenue
+from toolkit.venue.trading import matching
 
 HOUR = 3_600_000
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, JournalDamaged, VenueError
-from toolkit.venue import journal as journals
-from toolkit.venue.journal import Journal, recover
+from toolkit.venue.lab import journal as journals
+from toolkit.venue.lab.journal import Journal, recover
 from toolkit.venue.local import LocalVenue
 
 APPROVE = {

@@ -15,7 +15,7 @@ from tests.venue.order_invariants import check_orders
 from tests.venue.test_command import command
 from tests.venue.wallets import AGENT, MASTER, OTHER, SECOND_AGENT, Signer
 from toolkit.venue.development import DevelopmentAccount
-from toolkit.venue.journal import Journal
+from toolkit.venue.lab.journal import Journal
 
 LOADERS = 3
 

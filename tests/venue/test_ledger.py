@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.venue import ledger
-from toolkit.venue.ledger_state import ROUND
+from toolkit.venue.model.ledger_state import ROUND
+from toolkit.venue.risk import ledger
 
 from .invariants import check_cash, check_ledger
 from .play import MICRO, Play

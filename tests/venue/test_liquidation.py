@@ -7,11 +7,12 @@ from decimal import Decimal
 
 import pytest
 
-from toolkit.venue import ledger, liquidation, risk
-from toolkit.venue.core import Control, Core
-from toolkit.venue.genesis import default_margin_tables
-from toolkit.venue.ledger import BANKRUPTCY, INSURANCE, LIQUIDATION_FEE, LP_VAULT
-from toolkit.venue.state import ADL, LIQUIDATING, LIQUIDATION, NORMAL, LiquidationStep
+from toolkit.venue.engine.core import Control, Core
+from toolkit.venue.liquidation import liquidation
+from toolkit.venue.model.genesis import default_margin_tables
+from toolkit.venue.model.state import ADL, LIQUIDATING, LIQUIDATION, NORMAL, LiquidationStep
+from toolkit.venue.risk import account_margin, ledger
+from toolkit.venue.risk.ledger import BANKRUPTCY, INSURANCE, LIQUIDATION_FEE, LP_VAULT
 
 from .play import BTC, ETH, MICRO, Play
 
@@ -304,7 +305,7 @@ def test_liquidation_begins_where_equity_meets_maintenance_margin_exactly(side: 
     play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 60_000)
 
     def room() -> int:
-        figures = risk.cross(play.core, play.account("ann"))
+        figures = account_margin.cross(play.core, play.account("ann"))
         return figures.equity - figures.maintenance
 
     tick = 98_750 if side > 0 else 101_250
@@ -384,7 +385,7 @@ def test_the_lp_vault_takes_no_more_than_its_limit() -> None:
     # five times 2,000 USDC are 0.173 BTC at mark, a fee of little comes on top afterwards
     assert [(step.where, step.quantity) for step in steps(play, "ann")] == [("LP_VAULT", 173), ("ADL", 827)]
     vault = play.core.state.accounts[LP_VAULT]
-    assert risk.held(vault.positions[BTC], 57_700 * 1_000) <= 10_000 * MICRO
+    assert account_margin.held(vault.positions[BTC], 57_700 * 1_000) <= 10_000 * MICRO
 
 
 def test_a_short_is_liquidated_above_its_entry() -> None:

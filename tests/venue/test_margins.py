@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.venue import risk
-from toolkit.venue.core import Control, Outcome
-from toolkit.venue.genesis import default_products
-from toolkit.venue.state import CROSS, ISOLATED
+from toolkit.venue.engine.core import Control, Outcome
+from toolkit.venue.model.genesis import default_products
+from toolkit.venue.model.state import CROSS, ISOLATED
+from toolkit.venue.risk import account_margin
 
 from .play import BTC, MICRO, XRP, Play
 
@@ -71,15 +71,15 @@ def test_less_leverage_on_an_isolated_position_takes_margin_from_the_balance(pla
 def test_margin_mode_changes_with_a_position_open_and_back(play: Play) -> None:
     play.trade("ann", "bob", "1", 60_000)
     play.oracle(59_500)
-    equity = risk.wallet(play.core, play.account("ann")).equity
+    equity = account_margin.wallet(play.core, play.account("ann")).equity
     assert mode(play, "ISOLATED").code == 0
     position = play.position("ann")
     assert (position.mode, position.assigned) == (ISOLATED, (2_975 + 500) * MICRO)
-    assert risk.isolated(play.core, position).equity == risk.isolated(play.core, position).initial
+    assert account_margin.isolated(play.core, position).equity == account_margin.isolated(play.core, position).initial
     assert mode(play, "ISOLATED").code == 0, "asking twice changes nothing"
     assert mode(play, "CROSS").code == 0
     assert (position.mode, position.assigned) == (CROSS, 0)
-    assert risk.wallet(play.core, play.account("ann")).equity == equity
+    assert account_margin.wallet(play.core, play.account("ann")).equity == equity
 
 
 def test_a_position_in_profit_takes_its_initial_margin_along(play: Play) -> None:
@@ -87,7 +87,7 @@ def test_a_position_in_profit_takes_its_initial_margin_along(play: Play) -> None
     play.oracle(65_000)
     mode(play, "ISOLATED")
     assert play.position("ann").assigned == 3_250 * MICRO
-    assert risk.available(play.core, play.account("ann")) == play.balance("ann") == (9_964 - 3_250) * MICRO
+    assert account_margin.available(play.core, play.account("ann")) == play.balance("ann") == (9_964 - 3_250) * MICRO
 
 
 def test_a_mode_that_leaves_too_little_is_refused(play: Play) -> None:
@@ -126,7 +126,7 @@ def test_margin_is_added_and_taken_within_what_is_free(play: Play) -> None:
         "at most 6869 USDC can be taken from the BTCUSDC position, not 6869.000001"
     )
     assert assign(play, "-6869").code == 0  # 2,995 at mark and the loss of 100 stay
-    own = risk.isolated(play.core, play.position("ann"))
+    own = account_margin.isolated(play.core, play.position("ann"))
     assert own.equity == own.initial
 
 

@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from toolkit.venue.core import Advance, Core
-from toolkit.venue.genesis import GENESIS_TIME, Genesis
-from toolkit.venue.market import history
-from toolkit.venue.pricepath import CHUNK, MINUTE_MS, PAST_CHUNKS
-from toolkit.venue.rng import SIGMA, Rng, mix
+from toolkit.venue.engine.core import Advance, Core
+from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.model.rng import SIGMA, Rng, mix
+from toolkit.venue.simulation.participants import history
+from toolkit.venue.simulation.price_path import CHUNK, MINUTE_MS, PAST_CHUNKS
 
 HOUR = 3_600_000
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.venue import funding
-from toolkit.venue.core import Core
-from toolkit.venue.state import LIQUIDATION, SL_FROM_POSITION
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.state import LIQUIDATION, SL_FROM_POSITION
+from toolkit.venue.risk import funding
 
 from .invariants import Watch, check_ledger
 from .play import BTC, ETH, MICRO, Play

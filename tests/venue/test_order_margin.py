@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.trading import ADA, BOB, Floor
-from toolkit.venue import ledger, risk
+from toolkit.venue.risk import account_margin, ledger
 
 MICRO = 1_000_000
 
@@ -36,7 +36,7 @@ def test_an_order_that_trades_at_once_needs_its_fees_besides() -> None:
     assert "short" in words
     floor.refused(ADA, "BUY 3.294 at 60000")
     floor.order(ADA, "BUY 3.293 at 60000")
-    figures = risk.cross(floor.core, floor.account(ADA))
+    figures = account_margin.cross(floor.core, floor.account(ADA))
     assert figures.equity >= figures.initial
 
 
@@ -44,7 +44,7 @@ def test_what_fills_lose_against_mark_counts_at_the_prices_of_the_book() -> None
     floor = floor_with(40_000)
     # 11 BTC at a limit of 60,300: initial margin 33,165; 1 BTC trades 300 above mark: 300; fees 0.06 % of 660,300
     floor.order(ADA, "BUY 11 at 60300")
-    figures = risk.cross(floor.core, floor.account(ADA))
+    figures = account_margin.cross(floor.core, floor.account(ADA))
     assert figures.equity == (40_000 - 300) * MICRO - 396_180_000
     assert figures.equity >= figures.initial
 
@@ -52,5 +52,5 @@ def test_what_fills_lose_against_mark_counts_at_the_prices_of_the_book() -> None
 def test_own_orders_in_the_way_are_not_counted_as_fills() -> None:
     floor = floor_with(10_000)
     floor.order(ADA, "SELL 1 at 60000")
-    taken = risk._taken(floor.core, floor.account(ADA), floor.position(ADA), 1, 10_500, 603_000)
+    taken = account_margin._taken(floor.core, floor.account(ADA), floor.position(ADA), 1, 10_500, 603_000)
     assert taken == (10_500, 10_000 * 600_000 + 500 * 603_000)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.venue.trading import ADA, BOB, CYD, PRICES, Floor, item
-from toolkit.venue.core import Core
-from toolkit.venue.genesis import Genesis, default_products
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.genesis import Genesis, default_products
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.venue.wallets import Signer
-from toolkit.venue import builders, development, permissions
-from toolkit.venue.config import Config
-from toolkit.venue.genesis import Genesis
+from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
+from toolkit.venue.model.config import Config
+from toolkit.venue.model.genesis import Genesis
+from toolkit.venue.programs import builders, permissions
 
 SECOND = 1_000
 WEEK = 7 * 86_400

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import margin
-from toolkit.venue import prices
-from toolkit.venue.core import Control, Core
-from toolkit.venue.state import Market
+from toolkit.venue.engine.core import Control, Core
+from toolkit.venue.model.state import Market
+from toolkit.venue.risk import prices
 
 from .play import BTC, Play
 

@@ -9,11 +9,12 @@ import pytest
 
 from tests.venue.invariants import check_ledger, check_money
 from tests.venue.order_invariants import check_orders
-from toolkit.venue import development, referrals, vaults
-from toolkit.venue.config import Config
-from toolkit.venue.core import Control, Core, Outcome, Submit
-from toolkit.venue.genesis import Genesis
-from toolkit.venue.ledger import LP_VAULT
+from toolkit.venue import development
+from toolkit.venue.engine.core import Control, Core, Outcome, Submit
+from toolkit.venue.model.config import Config
+from toolkit.venue.model.genesis import Genesis
+from toolkit.venue.programs import referrals, vaults
+from toolkit.venue.risk.ledger import LP_VAULT
 
 MASTERS = [development.account(index).address.lower() for index in range(5)]
 AGENTS = [development.account(10 + index).address.lower() for index in range(5)]

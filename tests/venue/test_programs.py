@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.venue.wallets import Signer
-from toolkit.venue import builders, development, referrals, treasury, vaults
-from toolkit.venue.config import Config
-from toolkit.venue.genesis import Genesis
-from toolkit.venue.ledger import FEES, INSURANCE, LP_VAULT
+from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.state import RATE
+from toolkit.venue.model.config import Config
+from toolkit.venue.model.genesis import Genesis
+from toolkit.venue.model.state import RATE
+from toolkit.venue.programs import builders, referrals, vaults
+from toolkit.venue.risk import deposits
+from toolkit.venue.risk.ledger import FEES, INSURANCE, LP_VAULT
 
 USDC = 1_000_000
 RARE = Genesis(config=Config(price_interval=86_400_000))
@@ -305,7 +307,7 @@ def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> No
     stranger = Signer(development.account(40))
     assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
     assert desk.balance(stranger.address) == 500 * USDC
-    text = refused(stranger.do(desk.venue, {"type": "faucetClaim"}), treasury.CLAIMED)
+    text = refused(stranger.do(desk.venue, {"type": "faucetClaim"}), deposits.CLAIMED)
     assert "it can be claimed again at" in text
     desk.venue.advance("24h")
     assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
@@ -313,11 +315,11 @@ def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> No
 
 def test_a_withdrawal_is_at_least_2_usdc_and_free_money(desk: Desk) -> None:
     master, action = desk.masters[0], {"type": "withdraw", "destination": desk.masters[1].address}
-    refused(master.do(desk.venue, {**action, "amount": "1.999999"}), treasury.TOO_SMALL)
-    refused(master.do(desk.venue, {**action, "amount": "2.0000001"}), treasury.PRECISION)
-    refused(master.do(desk.venue, {**action, "amount": "10000.000001"}), treasury.NOT_ENOUGH)
+    refused(master.do(desk.venue, {**action, "amount": "1.999999"}), deposits.TOO_SMALL)
+    refused(master.do(desk.venue, {**action, "amount": "2.0000001"}), deposits.PRECISION)
+    refused(master.do(desk.venue, {**action, "amount": "10000.000001"}), deposits.NOT_ENOUGH)
     assert desk.place(0, "BUY", "1")["code"] == 0
-    refused(master.do(desk.venue, {**action, "amount": "9999"}), treasury.NOT_ENOUGH)
+    refused(master.do(desk.venue, {**action, "amount": "9999"}), deposits.NOT_ENOUGH)
     assert master.do(desk.venue, {**action, "amount": "2", "withdrawSequence": 7})["code"] == 0
     assert desk.balance(master.address) == 9_998 * USDC
 
@@ -387,8 +389,8 @@ def test_nobody_acts_for_a_banned_vault(desk: Desk) -> None:
 def test_a_vault_begins_with_100_usdc_and_an_account_has_at_most_five(desk: Desk) -> None:
     action = {"type": "vaultCreate", "name": "V", "description": "", "amount": "99.99", "currencyCode": 1}
     refused(desk.agents[0].do(desk.venue, action), vaults.TOO_LITTLE)
-    refused(desk.agents[0].do(desk.venue, {**action, "amount": "9900.01"}), treasury.NOT_ENOUGH)
-    refused(desk.agents[0].do(desk.venue, {**action, "currencyCode": 2}), treasury.CURRENCY)
+    refused(desk.agents[0].do(desk.venue, {**action, "amount": "9900.01"}), deposits.NOT_ENOUGH)
+    refused(desk.agents[0].do(desk.venue, {**action, "currencyCode": 2}), deposits.CURRENCY)
     for _ in range(5):
         desk.vault(0, "100")
     refused(desk.agents[0].do(desk.venue, {**action, "amount": "100"}), vaults.TOO_MANY)
@@ -403,7 +405,7 @@ def test_cash_is_set_aside_for_withdrawals_and_moved_between_sub_vaults(desk: De
     assert desk.info("/info/vault/detail", f"vaultAddress={vault}")["tvl"] == "1000"
     aside = {"type": "vaultPreWithdraw", "amount": "300", "currencyCode": 1}
     assert agent.do(desk.venue, aside, vault=vault)["code"] == 0
-    refused(agent.do(desk.venue, {**aside, "amount": "101"}, vault=vault), treasury.NOT_ENOUGH)
+    refused(agent.do(desk.venue, {**aside, "amount": "101"}, vault=vault), deposits.NOT_ENOUGH)
     assert "400 of the vault is free" in refused(desk.leave(0, vault, "400.000001"), vaults.NO_CASH)
     assert desk.leave(0, vault, "350")["code"] == 0
     assert desk.balance(vault) == 50 * USDC

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from toolkit import margin
 from toolkit.errors import InputError
 from toolkit.products import Product
-from toolkit.venue import ledger, risk
-from toolkit.venue.core import Core
-from toolkit.venue.desk import RiskTable
-from toolkit.venue.genesis import default_margin_tables, default_products
-from toolkit.venue.ledger import BANKRUPTCY
-from toolkit.venue.state import RATE
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.genesis import default_margin_tables, default_products
+from toolkit.venue.model.risk_index import RiskTable
+from toolkit.venue.model.state import RATE
+from toolkit.venue.risk import account_margin, ledger
+from toolkit.venue.risk.ledger import BANKRUPTCY
 
 from .play import BTC, ETH, MICRO, XRP, Play
 
@@ -33,7 +33,7 @@ def test_maintenance_margin_is_the_formula_rounded_up(code: int, value: int) -> 
 @given(st.integers(0, 10**15), st.integers(100, 12_500))
 def test_initial_margin_is_the_formula_rounded_up(value: int, leverage: int) -> None:
     exact = margin.initial_margin(value, D(leverage) / 100)
-    assert 0 <= risk.required(value, leverage) - exact < 1
+    assert 0 <= account_margin.required(value, leverage) - exact < 1
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def play() -> Play:
 def test_equity_and_margins_of_a_cross_position(play: Play) -> None:
     play.trade("ann", "bob", "1", 60_000)
     play.oracle(61_000)
-    figures = risk.cross(play.core, play.account("ann"))
+    figures = account_margin.cross(play.core, play.account("ann"))
     assert figures.equity == (10_000 - 36 + 1_000) * MICRO
     assert figures.initial == 3_050 * MICRO  # 61,000 / 20
     assert figures.maintenance == D("762.5") * MICRO  # 1.25 %
@@ -77,19 +77,19 @@ def test_equity_and_margins_of_a_cross_position(play: Play) -> None:
 def test_orders_hold_margin_for_the_worse_of_both_sides(play: Play) -> None:
     play.trade("ann", "bob", "1", 60_000)
     play.placed("ann", "BUY", "0.5", 50_000)
-    assert risk.cross(play.core, play.account("ann")).initial == (60_000 + 25_000) * MICRO // 20
+    assert account_margin.cross(play.core, play.account("ann")).initial == (60_000 + 25_000) * MICRO // 20
     play.placed("ann", "SELL", "1.2", 70_000)
     # selling 1.2 at 70,000 would leave less than buying 0.5
-    assert risk.cross(play.core, play.account("ann")).initial == (60_000 + 25_000) * MICRO // 20
+    assert account_margin.cross(play.core, play.account("ann")).initial == (60_000 + 25_000) * MICRO // 20
     play.placed("ann", "SELL", "1.2", 70_000)
-    assert risk.cross(play.core, play.account("ann")).initial == (168_000 - 60_000) * MICRO // 20
+    assert account_margin.cross(play.core, play.account("ann")).initial == (168_000 - 60_000) * MICRO // 20
 
 
 def test_in_hedge_mode_both_legs_hold_margin(play: Play) -> None:
     play.hedge("ann")
     play.trade("ann", "bob", "1", 60_000)
     play.trade("bob", "ann", "0.4", 60_000)
-    figures = risk.cross(play.core, play.account("ann"))
+    figures = account_margin.cross(play.core, play.account("ann"))
     assert figures.initial == 84_000 * MICRO // 20
     assert figures.maintenance == 1_050 * MICRO
 
@@ -97,14 +97,14 @@ def test_in_hedge_mode_both_legs_hold_margin(play: Play) -> None:
 def test_what_is_available_and_what_may_leave(play: Play) -> None:
     play.trade("ann", "bob", "1", 60_000)
     play.oracle(61_000)
-    wallet = risk.wallet(play.core, play.account("ann"))
+    wallet = account_margin.wallet(play.core, play.account("ann"))
     assert wallet.balance == 9_964 * MICRO
     assert wallet.equity == 10_964 * MICRO
     assert wallet.available == (10_964 - 3_050) * MICRO
-    assert wallet.withdrawable == (9_964 - 3_050) * MICRO == risk.withdrawable(play.core, play.account("ann"))
+    assert wallet.withdrawable == (9_964 - 3_050) * MICRO == account_margin.withdrawable(play.core, play.account("ann"))
     play.oracle(59_000)
-    assert risk.withdrawable(play.core, play.account("ann")) == (9_964 - 1_000 - 2_950) * MICRO
-    assert risk.available(play.core, play.account("ann")) == (9_964 - 1_000 - 2_950) * MICRO
+    assert account_margin.withdrawable(play.core, play.account("ann")) == (9_964 - 1_000 - 2_950) * MICRO
+    assert account_margin.available(play.core, play.account("ann")) == (9_964 - 1_000 - 2_950) * MICRO
 
 
 def test_isolated_margin_and_its_profit_stay_out_of_cross(play: Play) -> None:
@@ -112,11 +112,11 @@ def test_isolated_margin_and_its_profit_stay_out_of_cross(play: Play) -> None:
     play.trade("ann", "bob", "1", 60_000)
     assert play.position("ann").assigned == 3_000 * MICRO
     play.oracle(61_000)
-    wallet = risk.wallet(play.core, play.account("ann"))
+    wallet = account_margin.wallet(play.core, play.account("ann"))
     assert (wallet.balance, wallet.isolated, wallet.unrealized) == (9_964 * MICRO, 3_000 * MICRO, 1_000 * MICRO)
     assert wallet.equity == 10_964 * MICRO
     assert wallet.available == wallet.withdrawable == 6_964 * MICRO
-    own = risk.isolated(play.core, play.position("ann"))
+    own = account_margin.isolated(play.core, play.position("ann"))
     assert (own.equity, own.initial) == (4_000 * MICRO, 3_050 * MICRO)
 
 
@@ -145,7 +145,7 @@ def test_what_trades_at_once_counts_its_fee_to_the_last_digit(play: Play) -> Non
     play.act("ann", type="withdraw", destination="0x" + "ee" * 20, amount="891.999999")
     refused = play.order("ann", "BUY", "3", 60_000)
     assert refused.code == 0, "9,000 and 108 for the fee"
-    assert risk.available(play.core, play.account("ann")) == 1
+    assert account_margin.available(play.core, play.account("ann")) == 1
 
 
 def test_a_limit_far_through_the_mark_has_to_carry_the_loss_of_what_it_takes(play: Play) -> None:
@@ -157,7 +157,7 @@ def test_a_limit_far_through_the_mark_has_to_carry_the_loss_of_what_it_takes(pla
 def test_orders_that_only_reduce_are_taken_without_any_margin(play: Play) -> None:
     play.trade("ann", "bob", "3", 60_000)
     play.oracle(58_000)
-    free = risk.available(play.core, play.account("ann"))
+    free = account_margin.available(play.core, play.account("ann"))
     assert free < 0
     play.placed("ann", "SELL", "2.9", 58_100)
     play.placed("ann", "SELL", "0.1", 58_100)
@@ -253,11 +253,11 @@ def test_the_losing_leg_of_an_isolated_hedge_is_borne_by_the_other_ones_profit(p
     play.trade("bob", "ann", "1", 60_000)
     play.oracle(52_500)
     play.placed("bob", "BUY", "1", 52_500)
-    before = risk.wallet(play.core, play.account("ann")).equity
+    before = account_margin.wallet(play.core, play.account("ann")).equity
     cash = play.balance("ann")
     play.placed("ann", "SELL_CLOSE_HEDGE", "1", 52_500)
     fee = 31_500_000
-    assert risk.wallet(play.core, play.account("ann")).equity == before - fee
+    assert account_margin.wallet(play.core, play.account("ann")).equity == before - fee
     assert play.balance("ann") == cash, "the balance pays nothing while a position is left"
     assert play.position("ann").assigned == 6_000 * MICRO - 7_500 * MICRO - fee
     play.trade("ann", "bob", "1", 52_500)  # a buy opens: the short stays, its profit with it
@@ -276,11 +276,11 @@ def test_closing_a_part_of_an_isolated_position_whose_margin_funding_has_eaten_c
     ledger.move(play.core, play.account("ann"), play.account("bob"), 4_000 * MICRO, "FUNDING")
     ledger.assign(play.core, play.account("ann"), position, -4_000 * MICRO)
     assert position.assigned == -1_000 * MICRO
-    before, cash = risk.wallet(play.core, play.account("ann")).equity, play.balance("ann")
+    before, cash = account_margin.wallet(play.core, play.account("ann")).equity, play.balance("ann")
     play.placed("bob", "BUY", "0.1", 70_000)
     play.placed("ann", "SELL", "0.1", 70_000)
     fee = 4_200_000
-    assert risk.wallet(play.core, play.account("ann")).equity == before - fee
+    assert account_margin.wallet(play.core, play.account("ann")).equity == before - fee
     assert position.assigned == -900 * MICRO, "a tenth of what it lacks is paid by a tenth of the profit"
     assert play.balance("ann") == cash + 1_000 * MICRO - fee - 100 * MICRO
 
@@ -310,7 +310,7 @@ def test_a_bad_fill_of_an_isolated_position_brings_its_loss_along(play: Play) ->
     play.trade("ann", "bob", "1", 60_600)
     # 60,600 / 20 and the 600 to mark
     assert play.position("ann").assigned == (3_030 + 600) * MICRO
-    own = risk.isolated(play.core, play.position("ann"))
+    own = account_margin.isolated(play.core, play.position("ann"))
     assert own.equity >= own.initial
 
 
@@ -319,12 +319,12 @@ def test_an_order_of_an_isolated_product_does_not_take_what_the_cross_positions_
     play.placed("ann", "BUY", "5", 2_900, ETH)
     play.trade("ann", "bob", "3", 60_000)
     play.oracle("57500")
-    before = risk.cross(play.core, play.account("ann"))
+    before = account_margin.cross(play.core, play.account("ann"))
     assert before.maintenance < before.equity < before.initial
     play.placed("bob", "SELL", "5", 2_900, ETH)
     [order] = play.core.state.history.orders.of(play.address("ann"))[-1:]
     assert (order.filled, order.reason) == (0, "margin: losses have used up what it held")
-    after = risk.cross(play.core, play.account("ann"))
+    after = account_margin.cross(play.core, play.account("ann"))
     assert (after.equity, after.maintenance) == (before.equity, before.maintenance)
     assert play.position("ann", ETH).long.size == 0
 
@@ -383,7 +383,7 @@ def test_fill_or_kill_does_not_count_the_same_margin_for_several_orders_of_one_a
 def _oracle_that_spares(play: Play, name: str, spare: int) -> int:
     """Return a BTC price at which a cross long of 3 leaves its account so many USDC above what it has to keep."""
     for price in range(60_000, 50_000, -1):
-        figures = risk.cross(play.core, play.account(name))
+        figures = account_margin.cross(play.core, play.account(name))
         equity = figures.equity - 3 * (60_000 - price) * MICRO
         if equity - 3 * price * MICRO // 80 * 100 // 95 < spare * MICRO:
             return price
@@ -401,7 +401,7 @@ def test_orders_that_lose_their_cover_are_cut_as_far_as_there_is_no_margin(play:
     play.oracle(58_000)
     play.placed("bob", "BUY", "3", 58_000)
     play.placed("ann", "SELL", "1.9", 58_000, reduceOnlyOption="REDUCE_ONLY", timeInForce="IOC")
-    figures = risk.cross(play.core, play.account("ann"))
+    figures = account_margin.cross(play.core, play.account("ann"))
     assert figures.equity >= figures.initial
     assert sum(order.leaves for order in play.account("ann").orders.values()) < 3_000
 
@@ -416,7 +416,7 @@ def test_the_shown_liquidation_price_is_where_liquidation_begins(play: Play, sid
     play.trade("ann", "bob", "0.2", 3_000, ETH)
     play.placed("bob", "SELL" if side == "BUY" else "BUY", "2", 60_000)
     play.placed("ann", side, "2", 60_000)
-    price = risk.liquidation_price(play.core, play.account("ann"), BTC)
+    price = account_margin.liquidation_price(play.core, play.account("ann"), BTC)
     assert price is not None
     listed = play.core.products[BTC]
     edge = listed.round_price(price, "up" if side == "BUY" else "down")
@@ -427,7 +427,7 @@ def test_the_shown_liquidation_price_is_where_liquidation_begins(play: Play, sid
 
 
 def test_no_position_has_no_liquidation_price(play: Play) -> None:
-    assert risk.liquidation_price(play.core, play.account("ann"), XRP) is None
+    assert account_margin.liquidation_price(play.core, play.account("ann"), XRP) is None
     play.leverage("ann", 1)
     play.trade("ann", "bob", "0.1", 60_000)
-    assert risk.liquidation_price(play.core, play.account("ann"), BTC) is None, "6,000 with 10,000 behind it"
+    assert account_margin.liquidation_price(play.core, play.account("ann"), BTC) is None, "6,000 with 10,000 behind it"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.venue.simulation import DEEDS, World, play
-from toolkit.client.intents import State
+from toolkit.client.orders.intents import State
 
 
 def deeds(world: World) -> set[str]:

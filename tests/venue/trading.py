@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.venue.order_invariants import OrderWatch
 from toolkit.products import Product
-from toolkit.venue import ledger
-from toolkit.venue.core import Advance, Core, Outcome, Submit
-from toolkit.venue.genesis import Genesis
-from toolkit.venue.state import HEDGE, STATUS_NAMES, Account, Order, Position
+from toolkit.venue.engine.core import Advance, Core, Outcome, Submit
+from toolkit.venue.model.genesis import Genesis
+from toolkit.venue.model.state import HEDGE, STATUS_NAMES, Account, Order, Position
+from toolkit.venue.risk import ledger
 
 PRICES = {1: "60000.0", 2: "3000.00", 3: "150.000", 4: "0.5000"}
 ADA, BOB, CYD = ("0x" + letters * 20 for letters in ("ad", "b0", "c1"))

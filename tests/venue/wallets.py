@@ -8,8 +8,8 @@ from typing import Any
 from toolkit.environments import TESTNET_CHAIN, Chain
 from toolkit.protocol import signing
 from toolkit.venue import development
+from toolkit.venue.api.gateway import Answer
 from toolkit.venue.development import DevelopmentAccount
-from toolkit.venue.gateway import Answer
 from toolkit.venue.local import LocalVenue
 
 MASTER, OTHER = development.masters(2)

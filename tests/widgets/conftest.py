@@ -11,8 +11,8 @@ from toolkit.protocol import signing
 from toolkit.protocol.signing import PrivateKey
 from toolkit.session import Session
 from toolkit.testing import session, venue  # fixtures
-from toolkit.widgets.base import Panel
-from toolkit.widgets.pace import PACE
+from toolkit.widgets.base_panel.panel import Panel
+from toolkit.widgets.base_panel.refresher import PACE
 
 __all__ = ["session", "venue"]
 

@@ -16,9 +16,9 @@ from toolkit.errors import InputError, LimitReached
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets import theme
-from toolkit.widgets.base import Panel
-from toolkit.widgets.pace import PACE, Pace
+from toolkit.widgets.base_panel import theme
+from toolkit.widgets.base_panel.panel import Panel
+from toolkit.widgets.base_panel.refresher import PACE, Pace
 
 MAKERS: dict[str, Callable[[Session], Any]] = {
     "ticket": lambda s: s.ticket("BTCUSDC", price="60000", quantity="0.01"),
@@ -388,7 +388,7 @@ def test_colours_are_set_for_all_and_taken_back(session: Session) -> None:
 
 
 def test_the_front_end_needs_nothing_from_outside() -> None:
-    from toolkit.widgets.base import module
+    from toolkit.widgets.base_panel.panel import module
 
     for name in ("ticket", "book", "trades", "candles", "blotter", "account", "permissions"):
         source = module("common.js", f"{name}.js")

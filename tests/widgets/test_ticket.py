@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import toolkit
-from toolkit.client.stream import Stream
+from toolkit.client.stream.stream import Stream
 from toolkit.environments import MAINNET
 from toolkit.errors import ActionRejected, CheckFailed, InputError, LimitReached, OutcomeUnknown, TimedOut, WalletError
 from toolkit.protocol import envelope, signing
@@ -18,7 +18,7 @@ from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.wallet import Wallet
 from toolkit.widgets import OrderTicket
-from toolkit.widgets.draft import Problem
+from toolkit.widgets.order_ticket.draft import Problem
 
 
 def problem(ticket: OrderTicket, field: str) -> Problem:

@@ -10,9 +10,9 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
-from ..client.stream_book import LocalBook
-from ..client.stream_protocol import FeedProtocol
-from ..protocol import feed as wire
+from ..client.stream.book import LocalBook
+from ..client.stream.protocol import FeedProtocol
+from ..protocol.reads import feed as wire
 from . import Row, rival_seconds, seconds
 
 DEPTH = 50
@@ -102,7 +102,7 @@ def _receive(messages: list[str]) -> None:
 
 def _told() -> float:
     """Return the seconds of one book change that 50 readers hear, without the order that made it."""
-    from ..venue.events import BookChange
+    from ..venue.engine.events import BookChange
     from ..venue.local import LocalVenue
 
     venue: Any = LocalVenue(clock="manual", accounts=1)

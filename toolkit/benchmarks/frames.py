@@ -61,8 +61,8 @@ def typed_decoder() -> Any:
 
 def rows() -> list[Row]:
     """Measure both ratios of design: against the plain way, and against typed decoding alone."""
-    from ..client.frames import frame
-    from ..protocol.info import ENDPOINTS
+    from ..client.reads.frames import frame
+    from ..protocol.reads.info import ENDPOINTS
 
     body, klines, decoder = candles_json(), ENDPOINTS["klines"], typed_decoder()
     gc.collect()

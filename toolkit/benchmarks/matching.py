@@ -11,11 +11,11 @@ import gc
 import time
 from typing import Any
 
-from ..venue import ledger
-from ..venue.core import Context, Core, Submit
-from ..venue.genesis import Genesis
-from ..venue.orders import place
-from ..venue.rng import Rng
+from ..venue.engine.core import Context, Core, Submit
+from ..venue.model.genesis import Genesis
+from ..venue.model.rng import Rng
+from ..venue.risk import ledger
+from ..venue.trading.orders import place
 from . import Row
 
 ORDERS = 20_000

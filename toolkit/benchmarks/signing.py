@@ -18,7 +18,7 @@ def rows() -> list[Row]:
     from ..products import Product
     from ..protocol import envelope, signing
     from ..protocol.nonces import NonceSource
-    from ..venue.genesis import default_margin_tables, default_products
+    from ..venue.model.genesis import default_margin_tables, default_products
 
     product = Product.from_row(default_products()[0], default_margin_tables()[1])
 

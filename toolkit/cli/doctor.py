@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the findings; return 0 when nothing is broken, 1 otherwise."""
-    from ..client.transport import NO_RETRY
+    from ..client.io.transport import NO_RETRY
     from ..session import connect
 
     findings = []
@@ -141,7 +141,7 @@ def _key_advice(said: str) -> str:
 
 def examine(session: Session, variables: Mapping[str, str]) -> Iterator[Finding]:
     """Look at an environment: address, proxy, reachability, clock, products, agent, account."""
-    from ..client.transport import is_loopback
+    from ..client.io.transport import is_loopback
 
     environment = session.environment
     where = "in this process" if session.venue is not None else environment.base_url
@@ -167,9 +167,9 @@ def _proxies(variables: Mapping[str, str]) -> Iterator[Finding]:
 
 def _reach(session: Session) -> Generator[Finding, None, bool]:
     """Fetch the product list: whether anybody answers, how fast, what time it is there, and what is listed."""
-    from ..client.catalogue import PATH
-    from ..client.drive import Fetch
-    from ..client.transport import NO_RETRY, read, venue_time
+    from ..client.io.flow import Fetch
+    from ..client.io.transport import NO_RETRY, read, venue_time
+    from ..client.reads.catalogue import PATH
     from ..products import ProductTable
 
     began = time.perf_counter()
@@ -207,7 +207,7 @@ def _unreachable(error: Exception) -> str:
 
 
 def _clock(theirs: int | None, ours: int) -> Finding:
-    from ..client.delivery import skew_words
+    from ..client.orders.delivery import skew_words
 
     if theirs is None:
         return Finding("clock", "note", "the venue's answers carry no time, so this clock can't be compared")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..client.receipts import Receipt
+    from ..client.orders.receipts import Receipt
     from ..session import Session
     from ..wallet import Wallet
 

@@ -25,7 +25,7 @@ LONG = 3_600_000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    from ..venue.faults import explain
+    from ..venue.lab.faults import explain
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = explain()
@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; return 0 then, or 2 when it can't be started as asked."""
-    from ..venue.control import open_routes
+    from ..venue.lab.control import open_routes
     from ..venue.local import LocalVenue
 
     stop = threading.Event()

@@ -9,45 +9,45 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _LAZY: dict[str, str] = {
-    "Limits": "limits",
-    "Recording": "recording",
-    "Results": "results",
+    "Limits": "live_trading.limits",
+    "Recording": "data.recording",
+    "Results": "analysis.results",
     "Strategy": "strategy",
-    "backtest": "simulate",
-    "compare": "results",
-    "live": "trading",
-    "paper": "trading",
-    "record": "recorder",
-    "replay": "replaying",
-    "sweep": "sweeps",
-    "vectorised": "arrays",
-    "vectorised_many": "arrays",
-    "walk_forward": "splits",
+    "backtest": "backtesting.driver",
+    "compare": "analysis.results",
+    "live": "live_trading.launch",
+    "paper": "live_trading.launch",
+    "record": "data.recorder",
+    "replay": "data.replaying",
+    "sweep": "analysis.sweeps",
+    "vectorised": "backtesting.arrays",
+    "vectorised_many": "backtesting.arrays",
+    "walk_forward": "analysis.splits",
 }
 """Public name → module that holds it."""
 
-_MODULES = frozenset({"indicators", "metrics", "models"})
+_MODULES = {"indicators": "indicators", "metrics": "analysis.metrics", "models": "backtesting.models"}
 
 __all__ = sorted([*_LAZY, *_MODULES])
 
 if TYPE_CHECKING:
     from . import indicators as indicators
-    from . import metrics as metrics
-    from . import models as models
-    from .arrays import vectorised as vectorised
-    from .arrays import vectorised_many as vectorised_many
-    from .limits import Limits as Limits
-    from .recorder import record as record
-    from .recording import Recording as Recording
-    from .replaying import replay as replay
-    from .results import Results as Results
-    from .results import compare as compare
-    from .simulate import backtest as backtest
-    from .splits import walk_forward as walk_forward
+    from .analysis import metrics as metrics
+    from .analysis.results import Results as Results
+    from .analysis.results import compare as compare
+    from .analysis.splits import walk_forward as walk_forward
+    from .analysis.sweeps import sweep as sweep
+    from .backtesting import models as models
+    from .backtesting.arrays import vectorised as vectorised
+    from .backtesting.arrays import vectorised_many as vectorised_many
+    from .backtesting.driver import backtest as backtest
+    from .data.recorder import record as record
+    from .data.recording import Recording as Recording
+    from .data.replaying import replay as replay
+    from .live_trading.launch import live as live
+    from .live_trading.launch import paper as paper
+    from .live_trading.limits import Limits as Limits
     from .strategy import Strategy as Strategy
-    from .sweeps import sweep as sweep
-    from .trading import live as live
-    from .trading import paper as paper
 
 
 def __getattr__(name: str) -> Any:
@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
+        return importlib.import_module(f".{_MODULES[name]}", __name__)
     raise AttributeError(f"module 'toolkit.research' has no attribute {name!r}")
 
 

@@ -18,21 +18,21 @@ import msgspec
 
 from ..environments import LOCAL, Environment
 from ..errors import InputError, VenueError
-from ..protocol.info_params import MAX_TIME
+from ..protocol.reads.info_params import MAX_TIME
 from . import development
+from .api.gateway import Answer, Gateway, Hooks, Query
 from .clocks import Clock, clock_named, milliseconds, moment
-from .control import Controls
-from .core import Advance, Command, Control, Core, Outcome, Submit
-from .gateway import Answer, Gateway, Hooks, Query
-from .genesis import Genesis
-from .interrupts import Whole
-from .journal import SLICE, Journal, Sync, apply, open_or_create
+from .engine.core import Advance, Command, Control, Core, Outcome, Submit
+from .lab.control import Controls
+from .lab.journal import SLICE, Journal, Sync, apply, open_or_create
+from .lab.sigint import Whole
+from .model.genesis import Genesis
 
 if TYPE_CHECKING:
-    from .faults import Faults
-    from .feed import Hub
-    from .server import Served
-    from .transport import VenueTransport
+    from .api.transport import VenueTransport
+    from .feed.hub import Hub
+    from .lab.faults import Faults
+    from .served.server import Served
 
 T = TypeVar("T")
 
@@ -279,7 +279,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
 
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
         """Return an httpx transport (synchronous and asynchronous) into this venue."""
-        from .transport import VenueTransport
+        from .api.transport import VenueTransport
 
         return VenueTransport(self, peer=peer)
 
@@ -287,7 +287,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         self, port: int = 0, *, host: str = "127.0.0.1", allow_remote: bool = False
     ) -> AbstractContextManager[Served]:
         """Return a context manager that serves this venue in a thread; port 0 takes a free one."""
-        from .server import running
+        from .served.server import running
 
         return running(self, port, host=host, allow_remote=allow_remote)
 
@@ -310,7 +310,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         """The live feed, for connections in this process and for the server's WebSocket route."""
         with self.lock:
             if self._hub is None:
-                from .feed import Hub
+                from .feed.hub import Hub
 
                 self._hub = Hub(self)
                 self.core.hear(True)

@@ -10,28 +10,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _LAZY = {
-    "Account": "portfolio",
-    "Blotter": "portfolio",
-    "Candles": "market",
-    "Dashboard": "dashboard",
-    "OrderBook": "market",
-    "OrderTicket": "ticket",
-    "Permissions": "permissions",
-    "Trades": "market",
-    "Widgets": "shelf",
-    "theme": "theme",
+    "Account": "panels.portfolio",
+    "Blotter": "panels.portfolio",
+    "Candles": "panels.market",
+    "Dashboard": "panels.dashboard",
+    "OrderBook": "panels.market",
+    "OrderTicket": "order_ticket.ticket",
+    "Permissions": "panels.permissions",
+    "Trades": "panels.market",
+    "Widgets": "factory",
+    "theme": "base_panel.theme",
 }
 
 __all__ = sorted(_LAZY)
 
 if TYPE_CHECKING:
-    from .dashboard import Dashboard
-    from .market import Candles, OrderBook, Trades
-    from .permissions import Permissions
-    from .portfolio import Account, Blotter
-    from .shelf import Widgets
-    from .theme import theme
-    from .ticket import OrderTicket
+    from .base_panel.theme import theme
+    from .factory import Widgets
+    from .order_ticket.ticket import OrderTicket
+    from .panels.dashboard import Dashboard
+    from .panels.market import Candles, OrderBook, Trades
+    from .panels.permissions import Permissions
+    from .panels.portfolio import Account, Blotter
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,1 @@
+"""Requests on their way: flows without I/O, transports, rate limits."""

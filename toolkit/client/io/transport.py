@@ -1,0 +1,315 @@
+"""The way to a venue: httpx underneath, the toolkit's error tree above, and the reading of answers.
+
+The client never knows whether an httpx transport goes to Testnet, to a served venue or into a venue in this process.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ...errors import (
+    BadAnswer,
+    Disconnected,
+    ExchangeError,
+    HttpStatus,
+    NotSent,
+    RateLimited,
+    TimedOut,
+    TransportError,
+    exchange_error,
+)
+from ...protocol import jsontext
+from .flow import Draw, Fetch, Flow, Reply, Sleep
+
+if TYPE_CHECKING:
+    import asyncio
+
+    import httpx
+
+EXCHANGE_PATH = "/api/v1/exchange"
+AGENT = "toolkit/0.1"
+_LARGEST = 1 << 63
+"""Codes are 64-bit numbers; anything else is no answer of a venue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and how patiently something is tried again: exponential back-off with full jitter.
+
+    `attempts` counts the first one; waits are drawn between 0 and min(cap, base·2ⁿ) seconds, or are what the venue's
+    Retry-After asks (but at most `longest` seconds).
+    """
+
+    attempts: int = 4
+    base: float = 0.2
+    cap: float = 5.0
+    longest: float = 30.0
+
+    def wait(self, attempt: int, draw: float, asked: float | None = None) -> float:
+        """Return the seconds to wait after the attempt number `attempt` (0 is the first)."""
+        if asked is not None:
+            return min(self.longest, asked)
+        return draw * min(self.cap, self.base * float(2**attempt))
+
+
+RETRY = Retry()
+NO_RETRY = Retry(attempts=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The venue's answer, opened: `code`, `message`, `data`, and the reply it came in."""
+
+    code: int
+    message: str
+    data: Any
+    reply: Reply
+
+
+def read_envelope(reply: Reply, what: str) -> Envelope:
+    """Open an answer. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape."""
+    try:
+        opened = jsontext.decode(reply.body)
+    except (ValueError, RecursionError):
+        opened = None
+    if isinstance(opened, dict):
+        code, message = opened.get("code"), opened.get("message", "")
+        if isinstance(code, int) and not isinstance(code, bool) and abs(code) < _LARGEST:
+            return Envelope(code, message if isinstance(message, str) else str(message), opened.get("data"), reply)
+    text = reply.body[:500].decode("utf-8", "replace")
+    if not 200 <= reply.status < 300:
+        raise HttpStatus(f"{what}: HTTP {reply.status} without the venue's envelope", status=reply.status, body=text)
+    shape = "an object without a code" if isinstance(opened, dict) else _shape(reply)
+    raise BadAnswer(f"{what}: the answer is {shape}, not the venue's envelope", status=reply.status, body=text)
+
+
+def _shape(reply: Reply) -> str:
+    start = reply.body.lstrip()[:1]
+    if not start:
+        return "empty"
+    if start == b"<":
+        return "HTML"
+    return "broken JSON" if start in b"{[" else "not an object"
+
+
+def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float | None:
+    """Return the seconds that a Retry-After header asks for (a number or a date), or None without one."""
+    value = headers.get("retry-after")
+    if not value:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        when = parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return max(0.0, when - now_ms / 1000) if now_ms is not None else None
+
+
+def venue_time(headers: Mapping[str, str]) -> int | None:
+    """Return the venue's time in Unix ms as its answer tells (x-venue-time, else Date to the second), or None."""
+    exact = headers.get("x-venue-time", "")
+    if exact.isascii() and exact.isdigit() and len(exact) < 19:
+        return int(exact)
+    try:
+        return int(parsedate_to_datetime(headers["date"]).timestamp()) * 1000
+    except (KeyError, ValueError, OverflowError):
+        return None
+
+
+def worth_retrying(error: BaseException) -> bool:
+    """Tell whether a read that failed like this may go well the next time."""
+    if isinstance(error, HttpStatus):
+        return error.status == 429 or error.status >= 500
+    if isinstance(error, ExchangeError):
+        return isinstance(error, RateLimited) or error.http_status >= 500
+    return isinstance(error, TransportError)
+
+
+def read(
+    fetch: Fetch, retry: Retry = RETRY, opener: Callable[[Reply, str], Envelope] = read_envelope
+) -> Flow[Envelope]:
+    """Fetch and open an answer with code 0; tried again with back-off where that may help, as reads are harmless.
+
+    `opener` opens it, where a caller wants to decode large data itself. Raises ExchangeError for another code,
+    TransportError when no usable answer came.
+    """
+    what = f"GET {fetch.path}" if fetch.method == "GET" else fetch.path
+    attempt = 0
+    while True:
+        asked: float | None = None
+        try:
+            reply: Reply = yield fetch
+            asked = retry_after(reply.headers)
+            envelope = opener(reply, what)
+            if envelope.code == 0:
+                return envelope
+            raise exchange_error(
+                envelope.code, envelope.message, data=_mapping(envelope.data), action=what, http_status=reply.status
+            )
+        except (TransportError, ExchangeError) as error:
+            attempt += 1
+            if attempt >= retry.attempts or not worth_retrying(error):
+                raise
+        draw: float = yield Draw()
+        yield Sleep(retry.wait(attempt - 1, draw, asked))
+
+
+def _mapping(data: Any) -> dict[str, Any] | None:
+    return data if isinstance(data, dict) else None
+
+
+def is_loopback(url: str) -> bool:
+    """Tell whether an address is on this machine, where no proxy has any business."""
+    try:
+        return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
+    except ValueError:
+        return False
+
+
+class HttpTransport:
+    """Performs a Fetch with httpx in the calling thread. Nothing is opened before the first request.
+
+    `transport` is any httpx transport (an in-process venue's, a mock); None is the network, with the proxies that the
+    environment variables name (not to this machine). Usable from several threads.
+    """
+
+    def __init__(self, base_url: str, transport: httpx.BaseTransport | None = None, timeout: float = 10.0) -> None:
+        self._base_url = base_url
+        self._transport = transport
+        self._timeout = timeout
+        self._client: httpx.Client | None = None
+        self._lock = threading.RLock()
+
+    def send(self, fetch: Fetch) -> Reply:
+        """Return the answer, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer."""
+        import httpx
+
+        client = self._open()
+        try:
+            response = client.request(fetch.method, fetch.path, **_arguments(fetch))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise transport_error(error, fetch, self._base_url) from error
+        return _reply(response)
+
+    def _open(self) -> httpx.Client:
+        with self._lock:
+            if self._client is None:
+                import httpx
+
+                self._client = httpx.Client(
+                    base_url=self._base_url,
+                    transport=self._transport,
+                    timeout=self._timeout,
+                    headers=_headers(),
+                    trust_env=not is_loopback(self._base_url),
+                )
+            return self._client
+
+    def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None and self._transport is None:
+            client.close()
+
+
+class AsyncHttpTransport:
+    """The awaited twin of HttpTransport; it keeps one httpx client for each event loop."""
+
+    def __init__(self, base_url: str, transport: httpx.AsyncBaseTransport | None = None, timeout: float = 10.0) -> None:
+        self._base_url = base_url
+        self._transport = transport
+        self._timeout = timeout
+        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    async def send(self, fetch: Fetch) -> Reply:
+        """Return the answer, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer."""
+        import httpx
+
+        client = self._open()
+        try:
+            response = await client.request(fetch.method, fetch.path, **_arguments(fetch))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise transport_error(error, fetch, self._base_url) from error
+        return _reply(response)
+
+    def _open(self) -> httpx.AsyncClient:
+        import asyncio
+
+        import httpx
+
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            client = httpx.AsyncClient(
+                base_url=self._base_url,
+                transport=self._transport,
+                timeout=self._timeout,
+                headers=_headers(),
+                trust_env=not is_loopback(self._base_url),
+            )
+            self._clients[loop] = client
+        return client
+
+    async def close(self) -> None:
+        """Close the running loop's connections; the next request opens new ones."""
+        import asyncio
+
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None and self._transport is None:
+            await client.aclose()
+
+
+def transport_error(error: Exception, fetch: Fetch, base_url: str) -> TransportError:
+    """Return the toolkit's error for one of httpx, by the one question that counts: may the request have arrived?"""
+    import httpx
+
+    what = f"{fetch.method} {fetch.path}"
+    why = str(error) or type(error).__name__
+    never_left = (
+        httpx.ConnectError,
+        httpx.ConnectTimeout,
+        httpx.PoolTimeout,
+        httpx.ProxyError,
+        httpx.UnsupportedProtocol,
+        httpx.LocalProtocolError,
+        httpx.InvalidURL,
+    )
+    if isinstance(error, never_left):
+        return NotSent(f"{what} did not leave for {base_url}: {why}")
+    if isinstance(error, httpx.TimeoutException):
+        return TimedOut(f"{what}: no answer from {base_url} in time ({why}); whether it arrived is unknown")
+    if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
+        return Disconnected(f"{what}: the connection to {base_url} broke ({why}); whether it arrived is unknown")
+    return BadAnswer(f"{what}: the answer of {base_url} can't be read ({why})")
+
+
+def _headers() -> dict[str, str]:
+    return {"user-agent": AGENT, "accept": "application/json"}
+
+
+def _arguments(fetch: Fetch) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    if fetch.query:
+        arguments["params"] = fetch.query
+    if fetch.body:
+        arguments["content"] = fetch.body
+        arguments["headers"] = {"content-type": "application/json"}
+    if fetch.timeout is not None:
+        arguments["timeout"] = fetch.timeout
+    return arguments
+
+
+def _reply(response: httpx.Response) -> Reply:
+    return Reply(response.status_code, response.content, {k.lower(): v for k, v in response.headers.items()})

@@ -1,0 +1,1 @@
+"""Signed actions from intent to outcome: delivery, the ledger of intents, receipts, permissions."""

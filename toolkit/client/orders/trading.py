@@ -1,0 +1,445 @@
+"""What a session does, written once: the calls of Session and of its asynchronous twin."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from ...checks import Failure
+from ...errors import CheckFailed, InputError, WalletError
+from ...orders import Order, close_position, order
+from ...products import Amount, Product, ProductTable, decimal_text
+from ..io.flow import Fetch, Flow, flow, part
+from ..io.transport import read
+from ..reads.catalogue import Catalogue
+from .delivery import UNSET, Delivery, Prepared, Unset
+from .receipts import ItemResult, Receipt
+
+if TYPE_CHECKING:
+    from ...environments import Environment
+    from ...wallet import Wallet
+
+POSITIONS = "/info/position/list"
+ORDERS = "/info/order/states"
+AGENTS = "/info/account/agent"
+OPEN_STATUSES = ("NEW", "PARTIALLY_FILLED", "ORDER_STATUS_UNTRIGGERED")
+_LONGEST_ID = 40
+"""Digits; more than any id has."""
+
+
+class TradingFlows:
+    """The calls that Session and AsyncSession share."""
+
+    environment: Environment
+    wallet: Wallet | None
+    exchange: Any
+    info: Any
+    _catalogue: Catalogue
+    _delivery: Delivery
+    _known_account: str | None
+
+    @property
+    def account(self) -> str | None:
+        """The master's address whose orders and positions these are; None as long as it is not known."""
+        return self._known_account
+
+    def _account(self) -> Flow[str]:
+        """Return the account's address; an agent without one asks the venue who approved it."""
+        if self._known_account is None and self.wallet is not None and self.wallet.agent:
+            query = (("userAddr", self.wallet.agent), ("role", "AGENT"), ("status", "1"))
+            rows = yield from self._rows(AGENTS, query)
+            masters = {str(row["masterAddress"]) for row in rows if row.get("masterAddress")}
+            if len(masters) == 1:
+                self._known_account = masters.pop()
+        if self._known_account is None:
+            raise WalletError(
+                "whose account? give connect(account=…), or set TOOLKIT_ACCOUNT, to the master's address"
+                + (f"; the venue knows no single master of agent {self.wallet.agent}" if self.wallet else "")
+            )
+        return self._known_account
+
+    # --- products ---
+
+    @flow
+    def product(self, symbol: str | int) -> Flow[Product]:
+        """Return a product by symbol or code, with its exact steps and limits.
+
+        The list is kept for a minute and asked for again before UnknownProduct is raised.
+        """
+        return (yield from self._catalogue.find(symbol))
+
+    @flow
+    def product_table(self) -> Flow[ProductTable]:
+        """Return all products, by symbol, as Product objects (`products()` gives them as a DataFrame)."""
+        return (yield from self._catalogue.table())
+
+    # --- orders ---
+
+    @flow
+    def buy(
+        self,
+        symbol: str | int,
+        quantity: Amount,
+        price: Amount | None = None,
+        *,
+        type: str | None = None,
+        tif: str | None = None,
+        reduce_only: bool | str | None = None,
+        cl_ord_id: int | None = None,
+        slippage: Amount | None = None,
+        tp: Amount | Order | None = None,
+        sl: Amount | Order | None = None,
+        trigger_price: Amount | None = None,
+        trigger_by: str | None = None,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Buy `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
+
+        The order is checked first, then signed and sent. `tif` is GTC, IOC, FOK or POST_ONLY; `tp` and `sl` are trigger
+        prices (or orders) of a bracket; `slippage` bounds a market order (a ratio). Amounts are exact: text, whole
+        numbers, Decimal.
+
+        Raises CheckFailed with every broken rule before anything is signed, ActionRejected when the venue refuses,
+        OutcomeUnknown when no answer came (then `resolve` settles it).
+        """
+        made = order(
+            symbol, "BUY", quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
+            slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
+        )  # fmt: skip
+        return (yield from self._place([made], expiry_after=expiry_after, vault_address=vault_address))
+
+    @flow
+    def sell(
+        self,
+        symbol: str | int,
+        quantity: Amount,
+        price: Amount | None = None,
+        *,
+        type: str | None = None,
+        tif: str | None = None,
+        reduce_only: bool | str | None = None,
+        cl_ord_id: int | None = None,
+        slippage: Amount | None = None,
+        tp: Amount | Order | None = None,
+        sl: Amount | Order | None = None,
+        trigger_price: Amount | None = None,
+        trigger_by: str | None = None,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Sell `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
+
+        Arguments and errors are those of `buy`.
+        """
+        made = order(
+            symbol, "SELL", quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
+            slippage=slippage, tp=tp, sl=sl, trigger_price=trigger_price, trigger_by=trigger_by,
+        )  # fmt: skip
+        return (yield from self._place([made], expiry_after=expiry_after, vault_address=vault_address))
+
+    @flow
+    def place(
+        self,
+        orders: Order | Sequence[Order],
+        *,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Check, sign and send orders made with `toolkit.orders`: one, several at once, or one bracket.
+
+        Several are one request; the venue takes them one by one, and `receipt.results` tells of each. When any is
+        refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are those of `buy`.
+        """
+        chosen = [orders] if isinstance(orders, Order) else list(orders)
+        return (yield from self._place(chosen, expiry_after=expiry_after, vault_address=vault_address))
+
+    @flow
+    def prepare(
+        self,
+        what: Order | Sequence[Order] | Mapping[str, Any],
+        *,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Prepared]:
+        """Return exactly what would be signed for orders (checked first) or an action in wire names; sign nothing.
+
+        `.explain()` of the result shows proto bytes, typed data and digest; `send_prepared` signs and sends it as it
+        is. Raises CheckFailed, InputError, WalletError.
+        """
+        from ...protocol.actions import declaration
+
+        if isinstance(what, Mapping):
+            payload: dict[str, Any] = dict(what)
+        else:
+            orders = [what] if isinstance(what, Order) else list(what)
+            yield from self._checked(orders)
+            payload = yield from self._payload(orders)
+        return (
+            yield from self._delivery.prepare(
+                declaration(payload), payload, expiry_after=expiry_after, vault_address=vault_address
+            )
+        )
+
+    @flow
+    def send_prepared(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
+        """Sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this (on Mainnet).
+
+        Errors are those of `buy`, without CheckFailed.
+        """
+        return (yield from self._delivery.send(prepared, confirmed=confirmed))
+
+    def _payload(self, orders: list[Order]) -> Flow[dict[str, Any]]:
+        first = orders[0]
+        product = yield from self._catalogue.find(first.symbol)
+        if first.is_bracket:
+            return {"type": "placeBracketOrder", "orders": first.to_items(product)}
+        items = []
+        for made in orders:
+            items.append(made.to_item((yield from self._catalogue.find(made.symbol))))
+        return {"type": "placeOrder", "orders": items}
+
+    def _place(self, orders: list[Order], **options: Any) -> Flow[Receipt]:
+        yield from self._checked(orders)
+        brackets = any(made.is_bracket for made in orders)
+        method = self.exchange.place_bracket_order if brackets else self.exchange.place_order
+        receipt: Receipt = yield from part(method, orders, **options)
+        return receipt
+
+    def _checked(self, orders: list[Order]) -> Flow[None]:
+        if not orders:
+            raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
+        brackets = [made for made in orders if made.is_bracket]
+        if brackets and len(orders) > 1:
+            raise InputError(
+                "a bracket is a request of its own; place it alone", field="orders", rule="bracket", value=len(orders)
+            )
+        failures: list[Failure] = []
+        for made in orders:
+            product = yield from self._catalogue.find(made.symbol)
+            failures += made.failures(product)
+        if failures:
+            raise CheckFailed(failures)
+
+    @flow
+    def replace(
+        self,
+        existing: Receipt | ItemResult | int,
+        new: Order,
+        *,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Put `new` in the place of an open order, named by its receipt or its order id.
+
+        Its place in the queue is kept only if the price stays and the quantity falls. Errors are those of `buy`.
+        """
+        product = yield from self._catalogue.find(new.symbol)
+        new.check(product)
+        payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
+        if isinstance(existing, int):
+            payload["ordId"] = existing
+        elif existing.order_id:
+            payload["ordId"] = existing.order_id
+        else:
+            payload["clOrdId"] = existing.cl_ord_id
+        method = self.exchange.send
+        receipt: Receipt = yield from part(method, payload, expiry_after=expiry_after, vault_address=vault_address)
+        return receipt
+
+    @flow
+    def cancel(
+        self,
+        what: Receipt | ItemResult | int | Iterable[Receipt | ItemResult | int] | None = None,
+        *,
+        symbol: str | int | None = None,
+        cl_ord_id: int | None = None,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Cancel orders: the receipt of a placement, an order id (also as text), several of those, or a `cl_ord_id`.
+
+        `symbol` spares a query where only ids are given. Raises ActionRejected when one can't be cancelled; its receipt
+        tells of each.
+        """
+        cancels = yield from self._cancels(what, symbol, cl_ord_id, vault_address)
+        receipt: Receipt = yield from part(self.exchange.cancel_order, cancels, vault_address=vault_address)
+        return receipt
+
+    def _cancels(self, what: Any, symbol: Any, cl_ord_id: int | None, vault: str | None) -> Flow[list[dict[str, Any]]]:
+        if what is None and cl_ord_id is None:
+            raise InputError("cancel what? give a receipt, an order id or cl_ord_id", field="what", rule="required")
+        several = isinstance(what, Iterable) and not isinstance(what, Receipt | ItemResult | str | bytes | Mapping)
+        given = [] if what is None else list(what) if several else [what]
+        cancels: list[dict[str, Any]] = []
+        for item in given:
+            if isinstance(item, Receipt):
+                cancels += self._cancels_of(item)
+            elif isinstance(item, ItemResult):
+                cancels.append((yield from self._cancel_item(symbol, vault, item.order_id, item.cl_ord_id)))
+            else:
+                cancels.append((yield from self._cancel_item(symbol, vault, _order_id(item), None)))
+        if cl_ord_id is not None:
+            cancels.append((yield from self._cancel_item(symbol, vault, None, cl_ord_id)))
+        return cancels
+
+    def _cancels_of(self, receipt: Receipt) -> list[dict[str, Any]]:
+        """A receipt names its intent, and that holds the orders as they were sent."""
+        payload = self._delivery.ledger.get(receipt.intent).payload
+        orders = payload.get("orders") or [payload.get("order") or payload]
+        cancels = []
+        for item, result in zip(orders, receipt.results, strict=False):
+            if result.accepted:
+                name = {"ordId": result.order_id} if result.order_id else {"clOrdId": result.cl_ord_id}
+                cancels.append({"symbolCode": item["symbolCode"], **name})
+        if not cancels:
+            raise InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
+        return cancels
+
+    def _cancel_item(
+        self, symbol: Any, vault: str | None, order_id: int | None, cl_ord_id: int | None
+    ) -> Flow[dict[str, Any]]:
+        name: dict[str, Any] = {"ordId": order_id} if order_id else {"clOrdId": cl_ord_id}
+        if symbol is not None:
+            return {"symbolCode": (yield from self._catalogue.find(symbol)).code, **name}
+        owner = vault or (yield from self._account())
+        which = ("orderId", str(order_id)) if order_id else ("clientOrderId", str(cl_ord_id))
+        rows = yield from self._rows(ORDERS, (("userAddr", owner), which))
+        if not rows:
+            raise InputError(
+                f"the account has no order with {which[0]} {which[1]}", field="what", rule="exists", value=which[1]
+            )
+        return {"symbolCode": int(rows[0]["symbol"]), **name}
+
+    @flow
+    def cancel_all(
+        self,
+        symbol: str | int | None = None,
+        *,
+        conditional: bool | None = None,
+        vault_address: str | None = None,
+    ) -> Flow[list[Receipt]]:
+        """Cancel all open orders of a product (None: of every product that has some), and return the receipts.
+
+        `conditional` True cancels waiting triggers only, False other orders only, None both.
+        """
+        if symbol is None:
+            codes = yield from self._codes_with_orders(vault_address)
+        else:
+            codes = [(yield from self._catalogue.find(symbol)).code]
+        receipts = []
+        for code in codes:
+            for kind in (False, True) if conditional is None else (conditional,):
+                method = self.exchange.cancel_all
+                receipts.append((yield from part(method, code, kind, vault_address=vault_address)))
+        return receipts
+
+    def _codes_with_orders(self, vault: str | None) -> Flow[list[int]]:
+        owner = vault or (yield from self._account())
+        codes: set[int] = set()
+        for status in OPEN_STATUSES:
+            query = (("userAddr", owner), ("status", status), ("pageSize", "500"))
+            codes |= {int(row["symbol"]) for row in (yield from self._rows(ORDERS, query))}
+        return sorted(codes)
+
+    @flow
+    def close_position(
+        self,
+        symbol: str | int,
+        price: Amount | None = None,
+        *,
+        slippage: Amount | None = None,
+        tif: str | None = None,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Close the whole position of a product with reduce-only orders, at market or at `price`.
+
+        Raises InputError when there is none. In hedge mode both sides are closed. Errors are those of `buy`.
+        """
+        product = yield from self._catalogue.find(symbol)
+        owner = vault_address or (yield from self._account())
+        rows = yield from self._rows(POSITIONS, (("userAddr", owner), ("symbol", str(product.code))))
+        options: dict[str, Any] = {"slippage": slippage, "tif": tif}
+        orders = [made for row in rows for made in _closing_orders(product, row, price, options)]
+        if not orders:
+            raise InputError(
+                f"there is no position in {product.symbol} to close", field="symbol", rule="position", value=symbol
+            )
+        return (yield from self._place(orders, vault_address=vault_address))
+
+    # --- settings ---
+
+    @flow
+    def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
+        """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
+        method = self.exchange.set_leverage
+        receipt: Receipt = yield from part(
+            method, symbol, decimal_text(leverage, "leverage"), vault_address=vault_address
+        )
+        return receipt
+
+    @flow
+    def set_margin_mode(self, symbol: str | int, mode: str, *, vault_address: str | None = None) -> Flow[Receipt]:
+        """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
+        method = self.exchange.set_margin_mode
+        receipt: Receipt = yield from part(method, symbol, mode.upper(), vault_address=vault_address)
+        return receipt
+
+    @flow
+    def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
+        """Add `amount` USDC to the margin of an isolated position; a negative amount takes from it."""
+        method = self.exchange.assign_pos_margin
+        receipt: Receipt = yield from part(method, symbol, amount, vault_address=vault_address)
+        return receipt
+
+    # --- intents ---
+
+    @flow
+    def resolve(
+        self, intents: str | Receipt | Iterable[str | Receipt] | None = None, *, resend: bool | None = None
+    ) -> Flow[list[Receipt]]:
+        """Settle what is unknown (None: everything), and return a receipt of each, oldest first.
+
+        The venue is asked for the orders' client ids, else for the nonce. What it does not know is sent again as the
+        identical bytes: by default only where that can't surprise (it expires by itself, or is under a minute old),
+        with `resend=True` always, with False never. What can't be settled stays UNKNOWN; nothing is guessed.
+        """
+        ids: list[str] | None = None
+        if intents is not None:
+            given = [intents] if isinstance(intents, str | Receipt) else list(intents)
+            ids = [item.intent if isinstance(item, Receipt) else item for item in given]
+        return (yield from self._delivery.resolve(ids, resend))
+
+    def _rows(self, path: str, query: tuple[tuple[str, str], ...]) -> Flow[list[Mapping[str, Any]]]:
+        envelope = yield from read(Fetch("GET", path, query), self._delivery.retry)
+        data = envelope.data
+        if isinstance(data, dict):
+            data = data.get("items")
+        return [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
+
+
+def _order_id(value: object) -> int:
+    """Return an order id given as a whole number (NumPy's too) or as the text it has on the wire. Raises InputError."""
+    number = 0
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _LONGEST_ID:
+        number = int(value)
+    elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        number = operator.index(value)
+    if number > 0:
+        return number
+    raise InputError(
+        f"{value!r} is no order; give a receipt, an order id, or several of them",
+        field="what",
+        rule="order",
+        value=value,
+    )
+
+
+def _closing_orders(
+    product: Product, row: Mapping[str, Any], price: Amount | None, options: Mapping[str, Any]
+) -> list[Order]:
+    hedge = str(row.get("positionMode")).upper() in ("HEDGE", "2")
+    long_size, short_size = str(row.get("longSize") or "0"), str(row.get("shortSize") or "0").removeprefix("-")
+    sizes = [long_size, f"-{short_size}"]
+    held = [size for size in sizes if size.strip("-0.")]
+    return [close_position(product.symbol, size, price, hedge=hedge, **options) for size in held]

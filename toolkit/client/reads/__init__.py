@@ -1,0 +1,1 @@
+"""Info queries as DataFrames: paging, candles, conversion, caches."""

@@ -1,0 +1,61 @@
+"""The product list as the client knows it: fetched when first needed, kept for a short time, refreshed on doubt."""
+
+from __future__ import annotations
+
+from ...errors import BadAnswer, UnknownProduct
+from ...products import Product, ProductTable
+from ..io.flow import Fetch, Flow, Now
+from ..io.transport import read
+
+PATH = "/info/public/product-meta"
+KEEP_MS = 60_000
+"""How long a product list is used without asking again."""
+REFRESH_MS = 1_000
+"""An unknown symbol asks again at most this often."""
+
+
+class Catalogue:
+    """Products of one venue. Markets and risk limits can change, so nothing here is kept for long."""
+
+    def __init__(self, keep_ms: int = KEEP_MS) -> None:
+        self._keep_ms = keep_ms
+        self._table: ProductTable | None = None
+        self._fetched = 0
+
+    @property
+    def known(self) -> ProductTable | None:
+        """What was fetched last, however old; None before the first time."""
+        return self._table
+
+    def forget(self) -> None:
+        """Ask again the next time, e.g. after the venue refused something for a changed limit."""
+        self._table = None
+
+    def table(self) -> Flow[ProductTable]:
+        """Return the product list, fetched again when it is old."""
+        now: int = yield Now()
+        if self._table is None or not 0 <= now - self._fetched < self._keep_ms:
+            yield from self._fetch()
+        assert self._table is not None
+        return self._table
+
+    def find(self, symbol: str | int | Product) -> Flow[Product]:
+        """Return a product by symbol or code; asks the venue again before it raises UnknownProduct."""
+        table = yield from self.table()
+        try:
+            return table.find(symbol)
+        except UnknownProduct:
+            now: int = yield Now()
+            if 0 <= now - self._fetched < REFRESH_MS:
+                raise
+        table = yield from self._fetch()
+        return table.find(symbol)
+
+    def _fetch(self) -> Flow[ProductTable]:
+        envelope = yield from read(Fetch("GET", PATH))
+        if not isinstance(envelope.data, dict):
+            raise BadAnswer(f"GET {PATH}: the data is not an object with perpProducts", status=envelope.reply.status)
+        table = ProductTable.from_meta(envelope.data)
+        self._table = table
+        self._fetched = yield Now()
+        return table

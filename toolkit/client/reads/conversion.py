@@ -1,0 +1,116 @@
+"""What users write in queries, as the wire has it: times, intervals, symbols, enum names."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from ...errors import InputError, MalformedRequest
+from ...protocol.enums import ENUMS
+from ...protocol.reads.info_params import Param
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_INTERVAL = re.compile(r"([1-9][0-9]*)\s*([smhdw])?", re.IGNORECASE)
+_LEAST_MS = 100_000_000_000
+"""Numbers below this were meant as seconds: as milliseconds they lie before April 1973."""
+
+Time = int | str | date | datetime
+"""Milliseconds since 1970, ISO text, a date or a datetime (pandas Timestamps too); without a zone it is UTC."""
+
+
+def milliseconds(value: Time | Any, name: str) -> int:
+    """Return a time as milliseconds since 1970.
+
+    Takes whole milliseconds, ISO text, dates and datetimes (UTC without a zone), and anything with `timestamp()`.
+    Raises MalformedRequest that names the parameter, also for a number that must have been meant as seconds.
+    """
+    if isinstance(value, str):
+        if value.strip().isdigit():
+            return milliseconds(int(value), name)
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise _no_time(value, name) from None
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    if isinstance(value, date):
+        return milliseconds(datetime(value.year, value.month, value.day, tzinfo=UTC), name)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise _no_time(value, name)
+    number = int(value.__index__())
+    if 0 < number < _LEAST_MS:
+        raise MalformedRequest(
+            f"{name} {number} looks like seconds; times are milliseconds, so {number * 1000}",
+            field=name,
+            rule="milliseconds",
+            value=value,
+            nearest=(str(number * 1000),),
+        )
+    return number
+
+
+def _no_time(value: Any, name: str) -> MalformedRequest:
+    return MalformedRequest(
+        f"{name} {value!r} is not a time; use milliseconds, ISO text such as '2026-01-31T12:00', or a datetime",
+        field=name,
+        rule="time",
+        value=value,
+    )
+
+
+def seconds(interval: int | str | timedelta) -> int:
+    """Return a candle interval in seconds: 60, "60", "1m", "4h", "1d", "1w" or a timedelta.
+
+    Raises MalformedRequest for anything else. A bare number is seconds.
+    """
+    made = _seconds(interval)
+    if made < 1:
+        raise MalformedRequest(f"interval {interval!r} is too short; use a second or more", field="interval")
+    return made
+
+
+def _seconds(interval: int | str | timedelta) -> int:
+    if isinstance(interval, timedelta):
+        return interval // timedelta(seconds=1)
+    if isinstance(interval, str) and (found := _INTERVAL.fullmatch(interval.strip())):
+        return int(found[1]) * _UNITS[(found[2] or "s").lower()]
+    if isinstance(interval, bool | str) or not hasattr(interval, "__index__"):
+        raise MalformedRequest(
+            f"interval {interval!r} is not one; use seconds or text such as '1m', '15m', '1h', '1d'",
+            field="interval",
+            rule="interval",
+            value=interval,
+            nearest=("1m", "1h", "1d"),
+        )
+    return int(interval.__index__())
+
+
+def query_text(param: Param, value: Any) -> str:
+    """Return a user's value as the query's text, checked as the venue will. Raises MalformedRequest (Python's name)."""
+    text = _text(param, value)
+    try:
+        param.parse(text)
+    except MalformedRequest as error:
+        words = str(error).removeprefix(f"{param.wire} ")
+        raise MalformedRequest(
+            f"{param.name} {words}", field=param.name, rule=error.rule, value=value, nearest=error.nearest
+        ) from None
+    return text
+
+
+def _text(param: Param, value: Any) -> str:
+    if param.kind == "time":
+        return str(milliseconds(value, param.name))
+    if param.kind == "flag":
+        if not isinstance(value, bool):
+            raise InputError(f"{param.name} {value!r} is not True or False", field=param.name, value=value)
+        return "true" if value else "false"
+    if param.kind == "enum":
+        enum = ENUMS[param.enum]
+        name = enum.parse(value, param.name)
+        return str(enum.number_of.get(name, name))
+    if param.name == "interval" and param.kind == "integer":
+        return str(seconds(value))
+    return str(value)

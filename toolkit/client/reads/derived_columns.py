@@ -1,0 +1,188 @@
+"""Columns that people would compute by hand: position legs, their liquidation prices, fill values, yearly funding.
+
+Prices of positions are computed in Decimal from exact frames and become floats at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, localcontext
+from typing import TYPE_CHECKING, Any
+
+from ... import margin
+from ...products import Tier
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+YEAR_SECONDS = 365 * 86_400
+_ZERO = Decimal(0)
+
+LEG_COLUMNS: dict[str, str] = {
+    "symbol": "string",
+    "side": "string",
+    "size": "float64",
+    "entry_price": "float64",
+    "mark_price": "float64",
+    "notional": "float64",
+    "unrealized_pnl": "float64",
+    "margin": "float64",
+    "return_on_margin": "float64",
+    "liquidation_price": "float64",
+    "leverage": "float64",
+    "margin_mode": "string",
+    "position_mode": "string",
+    "realized_pnl": "float64",
+    "fees": "float64",
+    "created": "datetime64[ms, UTC]",
+    "time": "datetime64[ms, UTC]",
+    "account": "string",
+}
+"""Columns of `session.positions()` and their dtypes."""
+
+
+def legs(positions: pd.DataFrame, equity: Decimal, tiers: Mapping[str, Sequence[Tier]], *, exact: bool) -> pd.DataFrame:
+    """Return one row for each open half of a position, with what follows from it.
+
+    `positions` is an exact frame of the positions query (zero positions included or not), `equity` the account's equity
+    in USDC, `tiers` the margin table by symbol. Liquidation prices are NA where the tiers are not known or no price
+    liquidates; in hedge mode both halves share one.
+    """
+    rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in _records(positions)]
+    behind = _behind(rows, equity, tiers)
+    made: list[dict[str, Any]] = []
+    with localcontext(prec=28):
+        for row in rows:
+            price = _liquidation_price(row, behind.get(row["symbol"]), tiers.get(row["symbol"]))
+            for side in ("LONG", "SHORT"):
+                if _amount(row[f"{side.lower()}_size"]):
+                    made.append(_leg(row, side, price))
+    return _typed(made, LEG_COLUMNS, exact)
+
+
+def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
+    return frame.to_dict("records")
+
+
+def _amount(value: Any) -> Decimal:
+    return value if isinstance(value, Decimal) else _ZERO
+
+
+def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -> dict[str, Any]:
+    size, value = _amount(row[f"{side.lower()}_size"]), _amount(row[f"{side.lower()}_entry_value"])
+    mark, leverage = _amount(row["mark_price"]), _amount(row["leverage"]) or Decimal(1)
+    notional = size * mark
+    pnl = notional - value if side == "LONG" else value - notional
+    held = _amount(row["assigned_margin"]) if row["margin_mode"] == "ISOLATED" else value / leverage
+    return {
+        **{name: row[name] for name in ("symbol", "margin_mode", "position_mode", "created", "time", "account")},
+        "side": side,
+        "size": size,
+        "entry_price": value / size,
+        "mark_price": row["mark_price"],
+        "notional": notional,
+        "unrealized_pnl": pnl,
+        "margin": held,
+        "return_on_margin": pnl / held if held else None,
+        "liquidation_price": liquidation_price,
+        "leverage": row["leverage"],
+        "realized_pnl": row["realized_pnl"],
+        "fees": row["fees"],
+    }
+
+
+def _pnl(row: Mapping[str, Any]) -> Decimal:
+    long, short = _amount(row["long_size"]), _amount(row["short_size"])
+    mark = _amount(row["mark_price"])
+    return (long - short) * mark - _amount(row["long_entry_value"]) + _amount(row["short_entry_value"])
+
+
+def _maintenance(row: Mapping[str, Any], tiers: Sequence[Tier] | None) -> Decimal:
+    if not tiers:
+        return _ZERO
+    mark = _amount(row["mark_price"])
+    sizes = (_amount(row["long_size"]), _amount(row["short_size"]))
+    return sum((margin.maintenance_margin(size * mark, tiers) for size in sizes if size), _ZERO)
+
+
+def _behind(
+    rows: Sequence[Mapping[str, Any]], equity: Decimal, tiers: Mapping[str, Sequence[Tier]]
+) -> dict[str, Decimal]:
+    """Return what stands behind each position: its own margin, or cross equity less what the others need."""
+    crossed = [row for row in rows if row["margin_mode"] != "ISOLATED"]
+    apart = sum((_amount(row["assigned_margin"]) + _pnl(row) for row in rows if row not in crossed), _ZERO)
+    needs = {row["symbol"]: _maintenance(row, tiers.get(row["symbol"])) for row in crossed}
+    total = equity - apart - sum(needs.values(), _ZERO)
+    found = {row["symbol"]: total + needs[row["symbol"]] - _pnl(row) for row in crossed}
+    found |= {row["symbol"]: _amount(row["assigned_margin"]) for row in rows if row not in crossed}
+    return found
+
+
+def _liquidation_price(row: Mapping[str, Any], behind: Decimal | None, tiers: Sequence[Tier] | None) -> Decimal | None:
+    long, short = _amount(row["long_size"]), _amount(row["short_size"])
+    if not tiers or behind is None or not (long or short):
+        return None
+    entries = [
+        _amount(row[f"{side}_entry_value"]) / size if size else _ZERO
+        for side, size in (("long", long), ("short", short))
+    ]
+    if long and short:
+        return margin.liquidation_price_hedged(long, entries[0], short, entries[1], behind, tiers)
+    side = 1 if long else -1
+    return margin.liquidation_price(side, long or short, entries[0] if long else entries[1], behind, tiers)
+
+
+def _typed(rows: list[dict[str, Any]], columns: Mapping[str, str], exact: bool) -> pd.DataFrame:
+    import pandas as pd
+
+    made = pd.DataFrame(rows, columns=list(columns), dtype=object)
+    for name, dtype in columns.items():
+        if dtype == "float64":
+            made[name] = _numbers(made[name], exact)
+    return made.astype({name: dtype for name, dtype in columns.items() if dtype != "float64"})
+
+
+def _numbers(values: pd.Series[Any], exact: bool) -> pd.Series[Any]:
+    import pandas as pd
+
+    if exact:
+        return values.map(lambda value: value if isinstance(value, Decimal) else pd.NA).astype(object)
+    return values.map(lambda value: float(value) if isinstance(value, Decimal) else float("nan")).astype("float64")
+
+
+def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
+    """Return fills with `value` (price × quantity) and `fee` (all fees of the fill), both USDC, after quantity."""
+    fees = fills["open_fee"] + fills["close_fee"] + fills["builder_fee"].where(fills["builder_fee"].notna(), 0)
+    return _after(fills, "quantity", {"value": fills["price"] * fills["quantity"], "fee": fees})
+
+
+def with_yearly_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:
+    """Return funding rates with `annualised`: the rate if every interval of a year (365 days) settled it."""
+    import pandas as pd
+
+    seconds = rates["funding_interval"]
+    if exact:
+        yearly = pd.Series(
+            [
+                rate * YEAR_SECONDS / Decimal(int(every))
+                if isinstance(rate, Decimal) and pd.notna(every) and every
+                else pd.NA
+                for rate, every in zip(rates["funding_rate"], seconds, strict=True)
+            ],
+            index=rates.index,
+            dtype=object,
+        )
+    else:
+        yearly = rates["funding_rate"] * (YEAR_SECONDS / seconds.astype("float64"))
+    return _after(rates, "funding_rate", {"annualised": yearly})
+
+
+def _after(frame: pd.DataFrame, column: str, added: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the frame with columns put in after one of its own; its attrs stay."""
+    attrs = frame.attrs
+    made = frame.copy(deep=False)
+    place = list(made.columns).index(column) + 1
+    for offset, (name, values) in enumerate(added.items()):
+        made.insert(place + offset, name, values)
+    made.attrs = attrs
+    return made

@@ -1,0 +1,1 @@
+"""The live feed: protocol without I/O, shells that move its messages, live objects."""

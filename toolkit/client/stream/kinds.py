@@ -1,0 +1,212 @@
+"""Live objects of each kind: logs of what happens, values, tables, candles, books, parts of an account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from ...protocol.reads import feed as wire
+from ...protocol.reads.feed_records import AOP_RECORDS
+from .client import FeedClient
+from .live import Live
+from .protocol import Event
+from .rows import Row, moment
+from .state import AccountState, AppendState, BookState, KeyedState
+
+
+class LiveLog(Live):
+    """Things that happen, in order: trades, fills, blocks. Iteration gives each as a Row."""
+
+    _yields_items = True
+
+    @property
+    def last(self) -> Row | None:
+        """The newest, None when there is none."""
+        rows = self.rows(1)
+        return rows[-1] if rows else None
+
+    @property
+    def holes(self) -> int:
+        """Breaks after which something may be missing: the venue told less of the past than the break was long."""
+        return self._log.holes
+
+    @property
+    def _log(self) -> AppendState:
+        state = self._topic.data
+        assert isinstance(state, AppendState)
+        return state
+
+    def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
+        items = self._log.items
+        return items if count is None else list(islice(reversed(items), count))[::-1]
+
+    def _size(self) -> int:
+        return len(self._log.items)
+
+
+class LiveValue(Live):
+    """One value that changes: `value` is a Row."""
+
+    @property
+    def value(self) -> Row:
+        """The value now; empty before the first data."""
+        rows = self.rows()
+        return rows[-1] if rows else Row()
+
+    def __getitem__(self, name: str) -> Any:
+        """Return one member of the value by its column name."""
+        self._first(None)
+        return self.value[name]
+
+    def _summary(self) -> str:
+        shown = list(self.value.items())[:4]
+        return ", ".join(f"{name} {value}" for name, value in shown)
+
+
+class LiveTable(Live):
+    """Records by key: tickers by symbol, candles by start, positions by symbol, orders by id."""
+
+    _key = "symbol"
+
+    def __getitem__(self, key: Any) -> Row:
+        """Return the record of a key. Raises KeyError when there is none."""
+        self._first(None)
+        for one in self.rows():
+            if one[self._key] == key:
+                return one
+        raise KeyError(key)
+
+    def __contains__(self, key: object) -> bool:
+        return any(one[self._key] == key for one in self.rows())
+
+
+class LiveCandles(LiveTable):
+    """Candles of one interval, oldest first; the last one still changes."""
+
+    _key = "time"
+
+    @property
+    def last(self) -> Row | None:
+        """The candle that is forming, None before the first trade."""
+        rows = self.rows(1)
+        return rows[-1] if rows else None
+
+    def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
+        state = self._topic.data
+        assert isinstance(state, KeyedState)
+        return [state.items[key] for key in sorted(state.items)]
+
+
+class LiveBook(Live):
+    """The best levels of a product's order book."""
+
+    @property
+    def _book(self) -> BookState:
+        self._client.shell.pump()
+        state = self._topic.data
+        assert isinstance(state, BookState)
+        return state
+
+    @property
+    def symbol(self) -> str:
+        """Symbol of the product."""
+        return str(self._topic.fields["symbol"])
+
+    @property
+    def depth(self) -> int:
+        """Levels a side."""
+        return int(self._topic.fields["depth"])
+
+    def bids(self, count: int | None = None) -> list[tuple[Decimal, Decimal]]:
+        """Return the best bids as (price, quantity), best first."""
+        return self._levels("bids", count)
+
+    def asks(self, count: int | None = None) -> list[tuple[Decimal, Decimal]]:
+        """Return the best asks as (price, quantity), best first."""
+        return self._levels("asks", count)
+
+    def _levels(self, side: str, count: int | None) -> list[tuple[Decimal, Decimal]]:
+        state = self._book
+        with self._client.condition:
+            levels = getattr(state.book, side).top(self.depth if count is None else count)
+        return [(Decimal(price), Decimal(quantity)) for price, quantity in levels]
+
+    @property
+    def best_bid(self) -> Decimal | None:
+        """Best bid, None when there is none."""
+        levels = self.bids(1)
+        return levels[0][0] if levels else None
+
+    @property
+    def best_ask(self) -> Decimal | None:
+        """Best ask, None when there is none."""
+        levels = self.asks(1)
+        return levels[0][0] if levels else None
+
+    @property
+    def mid(self) -> Decimal | None:
+        """Middle of best bid and best ask, None while a side is empty."""
+        state = self._book
+        with self._client.condition:
+            return state.book.mid
+
+    @property
+    def spread(self) -> Decimal | None:
+        """Best ask less best bid, None while a side is empty."""
+        state = self._book
+        with self._client.condition:
+            return state.book.spread
+
+    @property
+    def time(self) -> datetime | None:
+        """The venue's time of the last update, UTC."""
+        stamp = self._book.data.get("timestamp")
+        return moment(stamp, 1) if isinstance(stamp, int) else None
+
+    def _items(self, event: Event) -> Sequence[dict[str, Any]]:
+        return [
+            {"side": side, "price": price, "quantity": quantity}
+            for change in event.items
+            for side, key in (("BUY", "bids"), ("SELL", "asks"))
+            for price, quantity in change[key]
+        ]
+
+    def _summary(self) -> str:
+        return f"bid {self.best_bid}, ask {self.best_ask}, {len(self)} levels"
+
+
+class LiveAccount(LiveTable):
+    """One part of an account: wallets, open orders, positions or leverage settings."""
+
+    def __init__(self, client: FeedClient, channel: wire.Channel, fields: dict[str, Any], *, part: str) -> None:
+        self._part = part
+        self._key = {"accounts": "currency", "orders": "order_id"}.get(part, "symbol")
+        super().__init__(client, channel, fields, record=AOP_RECORDS[part])
+
+    def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
+        state = self._topic.data
+        assert isinstance(state, AccountState)
+        records = list(state.parts[self._part].values())
+        return [flat for one in records for flat in _flat(one)] if self._part == "settings" else records
+
+    def _concerns(self, event: Event) -> bool:
+        return event.kind == "snapshot" or any(self._part in item for item in event.items)
+
+    def _items(self, event: Event) -> Sequence[dict[str, Any]]:
+        records = [one for item in event.items for one in item.get(self._part, ())]
+        return [flat for one in records for flat in _flat(one)] if self._part == "settings" else records
+
+    @property
+    def value(self) -> Row:
+        """The only record of a wallet; empty before the first data."""
+        rows = self.rows()
+        return rows[0] if rows else Row()
+
+
+def _flat(setting: dict[str, Any]) -> list[dict[str, Any]]:
+    held = setting.get("leverage")
+    parts = held if isinstance(held, list) else []
+    return [{"symbol": setting.get("symbol"), **one} for one in parts if isinstance(one, dict)]

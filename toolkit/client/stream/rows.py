@@ -1,0 +1,62 @@
+"""Records of the feed as Python values: Decimal amounts, UTC datetimes, names instead of numbers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from ...protocol.enums import ENUMS
+from ...protocol.reads.info_records import Field, Record
+
+
+class Row(dict[str, Any]):
+    """One record by column name, also as attributes: Decimal amounts, UTC datetimes, names instead of numbers."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no {name!r}; there are {', '.join(self)}") from None
+
+
+def row(record: Record, raw: dict[str, Any]) -> Row:
+    """Return one record by column name: amounts as Decimal, times as UTC datetime, enum numbers as names."""
+    return Row({field.column: _value(field, raw[field.wire]) for field in record.fields if field.wire in raw})
+
+
+def _value(field: Field, value: Any) -> Any:
+    """Return a value as its field means it; None for one that can't be read so."""
+    if value is None:
+        return None
+    try:
+        return _read(field, value)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def _read(field: Field, value: Any) -> Any:
+    if field.enum:
+        return ENUMS[field.enum].text(value)
+    kind = field.kind
+    if kind in ("price", "quantity", "money", "ratio"):
+        amount = Decimal(str(value))
+        return amount if amount.is_finite() else None
+    if kind in ("ms", "s"):
+        return moment(value, 1000 if kind == "s" else 1)
+    if kind in ("integer", "id"):
+        return int(value) if str(value).lstrip("-").isdigit() else value
+    if kind == "currency":
+        return "USDC" if str(value) == "1" else str(value)
+    return value
+
+
+def moment(value: Any, scale: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(int(value) * scale // 1000, UTC).replace(
+            microsecond=int(value) * scale % 1000 * 1000
+        )
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None

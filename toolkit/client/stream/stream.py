@@ -1,0 +1,339 @@
+"""`session.stream`: live objects over one connection that mends itself.
+
+The connection opens with the first live object and closes some seconds after the last one. It lives on a thread with
+an event loop of its own; with a venue in this process and a manual clock there is no thread and no socket, and what a
+command makes happen has arrived when the command returns.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from ...errors import InputError
+from ...protocol.reads import feed as wire
+from .client import FeedClient
+from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
+from .live import Live, Until
+from .protocol import FeedProtocol, Settings
+from .shell import DirectShell, HubWire, SocketWire, ThreadShell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+L = TypeVar("L", bound=Live)
+
+_UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+class SessionLike(Protocol):
+    """What a stream asks of its session: where the feed is and whose account it is."""
+
+    @property
+    def environment(self) -> Any:
+        """The Environment; its feed_url is the WebSocket."""
+
+    @property
+    def venue(self) -> Any:
+        """The venue in this process, or None."""
+
+    @property
+    def account(self) -> str | None:
+        """The account's address."""
+
+
+class Stream:
+    """Live objects of one session.
+
+    `settings` says how patient the connection is (see `Settings`); set it before the first live object. `rng` is the
+    randomness of its back-off.
+    """
+
+    def __init__(
+        self, session: SessionLike, *, settings: Settings | None = None, rng: random.Random | None = None
+    ) -> None:
+        self._session = session
+        self._settings = settings
+        self._rng = rng
+        self._client: FeedClient | None = None
+        self._aio: AsyncStream | None = None
+
+    # Markets
+
+    def order_book(self, symbol: str, depth: int = 20) -> LiveBook:
+        """Return the live order book of a product, `depth` levels a side (1–200)."""
+        return LiveBook(self._open(), wire.CHANNELS["orderBook"], {"symbol": symbol, "depth": depth})
+
+    def trades(self, symbol: str) -> LiveLog:
+        """Return the public trades of a product as they happen, beginning with the last ones."""
+        return LiveLog(self._open(), wire.CHANNELS["trades"], {"symbol": symbol})
+
+    def ticker(self, symbol: str) -> LiveValue:
+        """Return prices, open interest, funding and 24 h statistics of a product."""
+        return LiveValue(self._open(), wire.CHANNELS["ticker"], {"symbol": symbol})
+
+    def tickers(self) -> LiveTable:
+        """Return the tickers of all products, by symbol."""
+        return LiveTable(self._open(), wire.CHANNELS["allTickers"], {})
+
+    def candles(self, symbol: str, interval: str | int = "1m") -> LiveCandles:
+        """Return the candles of a product: the last ones and the one that is forming.
+
+        `interval` is text such as "1m", "4h", "1d", or seconds.
+        """
+        return LiveCandles(
+            self._open(), wire.CHANNELS["candle"], {"symbol": symbol, "interval": interval_text(interval)}
+        )
+
+    # An account (the session's own unless another address is given)
+
+    def account(self, address: str | None = None) -> LiveAccount:
+        """Return the wallet: balance, equity, what is available, fee rates."""
+        return self._part("accounts", address)
+
+    def orders(self, address: str | None = None) -> LiveAccount:
+        """Return the open orders, waiting triggers included."""
+        return self._part("orders", address)
+
+    def positions(self, address: str | None = None) -> LiveAccount:
+        """Return the positions, by symbol."""
+        return self._part("positions", address)
+
+    def leverages(self, address: str | None = None) -> LiveAccount:
+        """Return the leverage that is set, by symbol."""
+        return self._part("settings", address)
+
+    def fills(self, address: str | None = None) -> LiveLog:
+        """Return fills as they happen, beginning with the last ones."""
+        return self._log("userFilled", address)
+
+    def order_history(self, address: str | None = None) -> LiveLog:
+        """Return every step in the life of orders as it happens."""
+        return self._log("orderHist", address)
+
+    def closed_positions(self, address: str | None = None) -> LiveLog:
+        """Return closed positions as they happen."""
+        return self._log("closedPosition", address)
+
+    def funding(self, address: str | None = None) -> LiveLog:
+        """Return funding payments as they happen."""
+        return self._log("userFunding", address)
+
+    def events(self, address: str | None = None) -> LiveLog:
+        """Return what happens to the account: orders, acknowledged actions, approvals, vault moves."""
+        return self._log("userEvent", address)
+
+    # The chain
+
+    def blocks(self) -> LiveLog:
+        """Return blocks as they are made."""
+        return LiveLog(self._open(), wire.CHANNELS["block"], {})
+
+    def block_height(self) -> LiveValue:
+        """Return the height of the newest block."""
+        return LiveValue(self._open(), wire.CHANNELS["blockHeight"], {})
+
+    def transactions(self) -> LiveLog:
+        """Return everybody's transactions as they happen."""
+        return LiveLog(self._open(), wire.CHANNELS["tx"], {})
+
+    # The connection
+
+    @property
+    def aio(self) -> AsyncStream:
+        """The asynchronous twin: the same live objects, to be awaited. It shares the connection."""
+        if self._aio is None:
+            self._aio = AsyncStream(self)
+        return self._aio
+
+    @property
+    def settings(self) -> Settings:
+        """How patient the connection is. Can be set before the first live object."""
+        return self._settings or Settings()
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        if self._client is not None:
+            raise InputError("the stream is open; set settings before the first live object, or after close()")
+        self._settings = settings
+
+    @property
+    def state(self) -> str:
+        """idle (not connected, nothing to hear), waiting (to connect again), connecting or open."""
+        if self._client is None:
+            return "idle"
+        self._client.shell.pump()
+        return self._client.protocol.phase
+
+    @property
+    def reason(self) -> str:
+        """Why the last connection ended, in words."""
+        return "" if self._client is None else self._client.protocol.reason
+
+    @property
+    def reconnects(self) -> int:
+        """Connections that were lost so far."""
+        return 0 if self._client is None else self._client.protocol.reconnects
+
+    @property
+    def live(self) -> list[Live]:
+        """All open live objects."""
+        listeners = [] if self._client is None else self._client.listeners()
+        return [one for one in listeners if isinstance(one, Live)]
+
+    def assert_healthy(self, max_age_ms: int | None = None) -> None:
+        """Do nothing if every open live object is healthy; otherwise raise as its `assert_healthy` does."""
+        for one in self.live:
+            one.assert_healthy(max_age_ms)
+
+    def close(self) -> None:
+        """Close all live objects and the connection; no thread is left. The stream can be used again."""
+        client, self._client = self._client, None
+        if client is not None:
+            for one in client.listeners():
+                if isinstance(one, Live):
+                    one.close()
+            client.close()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        names = ", ".join(one.subject for one in self.live)
+        return f"<Stream {self.state}{': ' + names if names else ''}>"
+
+    def _open(self) -> FeedClient:
+        if self._client is None:
+            self._client = self._make()
+        return self._client
+
+    def _make(self) -> FeedClient:
+        venue = self._session.venue
+        manual = venue is not None and not venue.clock.runs
+        settings = self._settings or Settings(rate=None if manual else Settings().rate)
+        client = FeedClient(FeedProtocol(settings, self._rng))
+        if venue is None:
+            url = self._session.environment.feed_url
+            client.shell = ThreadShell(client, lambda: SocketWire.connect(url, settings.connect_ms / 1000))
+        elif manual:
+            client.shell = DirectShell(client, venue.feed, venue.now_ms)
+        else:
+            client.shell = ThreadShell(client, lambda: HubWire.connect(venue.feed))
+        return client
+
+    def _account(self, address: str | None) -> str:
+        found = address or self._session.account
+        if found is None:
+            raise InputError("whose account? give an address, or connect(account=…)", field="address", rule="required")
+        return found
+
+    def _part(self, part: str, address: str | None) -> LiveAccount:
+        fields = {"userAddress": self._account(address)}
+        return LiveAccount(self._open(), wire.CHANNELS["aopState"], fields, part=part)
+
+    def _log(self, channel: str, address: str | None) -> LiveLog:
+        return LiveLog(self._open(), wire.CHANNELS[channel], {"userAddress": self._account(address)})
+
+
+class AsyncLive(Generic[L]):
+    """A live object whose `wait` and `frame` are awaited; everything else is that of `sync`, the object itself."""
+
+    def __init__(self, sync: L) -> None:
+        self.sync = sync
+
+    async def wait(self, until: Until = None, timeout: float | None = None) -> AsyncLive[L]:
+        """As `Live.wait`, without blocking the event loop."""
+        await self.sync.await_update(until, timeout)
+        return self
+
+    async def frame(self, *, exact: bool = False, timeout: float | None = None) -> pd.DataFrame:
+        """As `Live.frame`, without blocking the event loop while it waits for the first data."""
+        if self.sync.age_ms is None:
+            await self.sync.await_update(None, timeout)
+        return self.sync.frame(exact=exact)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self.sync.__aiter__()
+
+    def __len__(self) -> int:
+        return len(self.sync)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.sync[key]  # type: ignore[index]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.sync, name)
+
+    async def __aenter__(self) -> AsyncLive[L]:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.sync.close()
+
+    def __repr__(self) -> str:
+        return repr(self.sync)
+
+
+class AsyncStream:
+    """The awaited twin of Stream: the same names, each giving an AsyncLive. It shares the session's connection."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream: Stream = stream if isinstance(stream, Stream) else stream.sync.stream
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._stream, name)
+        if name not in LIVE_NAMES:
+            return found
+
+        def open_live(*args: Any, **kwargs: Any) -> AsyncLive[Any]:
+            return AsyncLive(found(*args, **kwargs))
+
+        open_live.__name__, open_live.__doc__ = name, found.__doc__
+        open_live.__wrapped__ = found  # type: ignore[attr-defined]
+        return open_live
+
+    def __dir__(self) -> list[str]:
+        return sorted({*LIVE_NAMES, "assert_healthy", "close", "live", "reason", "reconnects", "state"})
+
+    def __repr__(self) -> str:
+        return repr(self._stream).replace("<Stream", "<AsyncStream")
+
+
+LIVE_NAMES: tuple[str, ...] = (
+    *("order_book", "trades", "ticker", "tickers", "candles", "account", "orders", "positions", "leverages", "fills"),
+    *("order_history", "closed_positions", "funding", "events", "blocks", "block_height", "transactions"),
+)
+"""Methods of Stream that give live objects."""
+
+
+def interval_text(interval: str | int) -> str:
+    """Return a candle interval as the wire has it, seconds as text: "1m" → "60".
+
+    Raises InputError for what is no interval; the channel itself says which are offered.
+    """
+    if isinstance(interval, int) and not isinstance(interval, bool):
+        return str(interval)
+    number, unit = (interval[:-1], interval[-1:]) if isinstance(interval, str) else ("", "")
+    if unit in _UNITS and number.isdigit():
+        return str(int(number) * _UNITS[unit])
+    if isinstance(interval, str) and interval.isdigit():
+        return interval
+    raise InputError(
+        f'interval {interval!r} is not known; write it as "1m", "15m", "4h", "1d", "1w" or in seconds',
+        field="interval",
+        rule="interval",
+        value=interval,
+        nearest=("1m", "1h", "1d"),
+    )

@@ -1,0 +1,1 @@
+"""What is read from the venue: Info queries, feed channels, and their records, each declared once."""

@@ -1,0 +1,451 @@
+"""The live feed on the wire: one declaration for each channel, and what a client may say.
+
+Subscriptions, acknowledgements, refusals, data messages and the reference table of the documentation all come
+from CHANNELS. Source: venue-facts, "WebSocket"; what is marked [L] there or here is the local venue's decision.
+
+How the messages of a channel are applied (`Channel.style`):
+
+- ``levels``: the snapshot is a window of a book; an increment lists changed levels, quantity "0" removes one.
+- ``latest``: each message is the whole value; a newer one replaces an older one.
+- ``keyed``: items by key; an increment replaces the items it names and leaves the others.
+- ``append``: items in the order they happened; an increment adds to them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from ...errors import MalformedRequest
+from .. import jsontext
+
+Style = Literal["levels", "latest", "keyed", "append"]
+Method = Literal["subscribe", "unsubscribe", "ping"]
+
+MAX_CONNECTIONS = 10
+"""Connections an IP (specification, "Limits")."""
+MAX_SUBSCRIPTIONS = 50
+"""Subscriptions a connection (specification, "Limits")."""
+MAX_MESSAGES_PER_SECOND = 50
+"""Messages a client may send within any second (specification, "Limits")."""
+IDLE_MS = 60_000
+"""A connection from which nothing came for this long is closed (venue-facts [P])."""
+MAX_MESSAGE_BYTES = 4_096
+"""Longest message a client may send [L]."""
+MAX_DEPTH = 200
+"""Deepest order book window [L]."""
+RECENT = 100
+"""Items a snapshot of an ``append`` channel carries at most, newest last [L]."""
+INTERVALS = (60, 180, 300, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 604800)
+"""Candle intervals in seconds [L]."""
+
+RATE_LIMITED = 40220
+MALFORMED = 40003
+NORMAL_CLOSE = 1000
+GOING_AWAY = 1001
+POLICY_CLOSE = 1008
+INTERNAL_CLOSE = 1011
+OVERLOAD_CLOSE = 1013
+
+_SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,31}")
+_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
+
+
+def _symbol(value: Any) -> str:
+    if not isinstance(value, str) or not _SYMBOL.fullmatch(value):
+        raise _wrong("symbol", "product symbol as text", value, ("BTCUSDC",))
+    return value
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_DEPTH:
+        raise _wrong("depth", f"whole number from 1 to {MAX_DEPTH}", value, ("5", "20", "50"))
+    return value
+
+
+def _interval(value: Any) -> str:
+    if not isinstance(value, str) or value not in _INTERVAL_TEXTS:
+        raise _wrong("interval", f"seconds as text, one of {', '.join(_INTERVAL_TEXTS)}", value, _INTERVAL_TEXTS)
+    return value
+
+
+def _address(value: Any) -> str:
+    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+        raise _wrong("userAddress", "0x and 40 hex digits", value, ())
+    return value.lower()
+
+
+_INTERVAL_TEXTS = tuple(str(seconds) for seconds in INTERVALS)
+
+
+def _wrong(name: str, rule: str, value: Any, nearest: tuple[str, ...]) -> MalformedRequest:
+    path = f"subscription.{name}"
+    shown = "is missing" if value is None else f"{value!r} is not valid"
+    example = f"; for example {nearest[0]}" if nearest else ""
+    return MalformedRequest(f"{path} {shown}: {rule}{example}", field=path, rule=rule, value=value, nearest=nearest)
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionField:
+    """One field of a subscription: wire name, check (returns the canonical value), rule in words, default."""
+
+    name: str
+    check: Callable[[Any], Any]
+    rule: str
+    default: Any = None
+
+
+SYMBOL = SubscriptionField("symbol", _symbol, "product symbol, text")
+DEPTH = SubscriptionField("depth", _depth, f"levels a side, 1 to {MAX_DEPTH}", 5)
+INTERVAL = SubscriptionField("interval", _interval, "seconds, as text")
+USER = SubscriptionField("userAddress", _address, "0x address of the account")
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One channel: what is subscribed, what its data holds and how it is applied.
+
+    Attributes: `type` (wire name of subscription and channel); `fields` of the subscription; `style` (see the
+    module); `key` (member of `data` that holds the items, "" when the record lies in `data` itself); `record`
+    (fields of an item); `identity` (fields that name an item of a ``keyed`` channel); `conflate` (a slow reader may
+    get one newer message instead of many); `silence_ms` (a subscription that is quiet for longer is asked for
+    anew); `quiet` (silence is normal: it is asked anew without being called stale); `also` (further members of
+    `data`); `about` (one sentence for the reference).
+    """
+
+    type: str
+    fields: tuple[SubscriptionField, ...]
+    style: Style
+    key: str
+    record: tuple[str, ...]
+    about: str
+    identity: tuple[str, ...] = ()
+    conflate: bool = False
+    silence_ms: int = 60_000
+    quiet: bool = False
+    also: tuple[str, ...] = ()
+
+    @property
+    def private(self) -> bool:
+        """True for channels of one account (subscribed by userAddress)."""
+        return USER in self.fields
+
+    def parse(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the checked, canonical subscription fields; MalformedRequest names the field that is wrong."""
+        known = {"type", *(one.name for one in self.fields)}
+        for name in given:
+            if name not in known:
+                allowed = ", ".join(sorted(known))
+                raise MalformedRequest(
+                    f"subscription.{name} is not a field of {self.type}; it takes {allowed}",
+                    field=f"subscription.{name}",
+                    rule="known field",
+                    value=given[name],
+                    nearest=tuple(sorted(known)),
+                )
+        return {one.name: one.check(given.get(one.name, one.default)) for one in self.fields}
+
+    def subject(self, fields: Mapping[str, Any]) -> str:
+        """Return the subject text of checked fields, such as "orderBook.BTCUSDC.50"."""
+        return ".".join([self.type, *(str(fields[one.name]) for one in self.fields)])
+
+    def subscription(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the `subscription` object of a client message."""
+        return {"type": self.type, **{one.name: fields[one.name] for one in self.fields}}
+
+
+KLINE = ("symbolName", "timestamp", "intrvl", "open", "high", "low", "close", "volume", "turnover", "tradeCount")
+TICKER = ("s", "p", "op", "mp", "mid", "oi", "fr", "lfr", "o", "h", "l", "v", "tv", "P")
+AOP_KEYS: dict[str, tuple[str, ...]] = {
+    "accounts": ("userAddr", "currency"),
+    "orders": ("ordId",),
+    "positions": ("userAddr", "symbolCode"),
+    "settings": ("symbol",),
+}
+"""Parts of aopState's `aop` and the fields that name an item in each."""
+CLOSED_ORDER_STATES = frozenset({"FILLED", "CANCELED", "REJECTED"})
+"""Order states in an aopState increment that take the order out of the open ones."""
+
+CHANNELS: dict[str, Channel] = {
+    one.type: one
+    for one in (
+        Channel(
+            "orderBook",
+            (SYMBOL, DEPTH),
+            "levels",
+            "book",
+            ("bids", "asks"),
+            "Best levels of a product's book, best first; `[price, quantity]` as text.",
+            conflate=True,
+            silence_ms=15_000,
+            also=("symbolCode", "symbol", "block", "depth", "timestamp"),
+        ),
+        Channel(
+            "candle",
+            (SYMBOL, INTERVAL),
+            "keyed",
+            "",
+            KLINE,
+            "The candle that is forming; a snapshot also carries the ones before it in `recent` [L].",
+            identity=("timestamp",),
+            conflate=True,
+            silence_ms=120_000,
+        ),
+        Channel(
+            "trades",
+            (SYMBOL,),
+            "append",
+            "trades",
+            ("symbol", "ordSide", "filledPx", "filledQty", "transactionTime", "txHash"),
+            "Public trades, oldest first; the side is the taker's.",
+            silence_ms=120_000,
+            also=("symbol",),
+        ),
+        Channel(
+            "ticker",
+            (SYMBOL,),
+            "latest",
+            "ticker",
+            TICKER,
+            "Prices, open interest, funding and 24 h statistics of a product.",
+            conflate=True,
+            silence_ms=15_000,
+            also=("timestamp", "symbol"),
+        ),
+        Channel(
+            "allTickers",
+            (),
+            "keyed",
+            "tickers",
+            TICKER,
+            "Tickers of all products; an increment holds those that changed.",
+            identity=("s",),
+            conflate=True,
+            silence_ms=15_000,
+            also=("timestamp",),
+        ),
+        Channel(
+            "block",
+            (),
+            "append",
+            "",
+            ("blockHeight", "blockTime", "txCount"),
+            "Each block; a snapshot also carries the ones before it in `recent` [L].",
+            silence_ms=120_000,
+        ),
+        Channel(
+            "blockHeight",
+            (),
+            "latest",
+            "",
+            ("blockHeight", "timestamp"),
+            "Height of the newest block.",
+            conflate=True,
+            silence_ms=120_000,
+        ),
+        Channel(
+            "tx",
+            (),
+            "append",
+            "",
+            ("blockHeight", "txHash", "user", "actionType", "status"),
+            "Each transaction; a snapshot also carries the ones before it in `recent` [L].",
+            quiet=True,
+        ),
+        Channel(
+            "aopState",
+            (USER,),
+            "keyed",
+            "aop",
+            ("accounts", "orders", "positions", "settings"),
+            "Wallets, open orders, positions and leverage settings of an account; an increment holds what changed.",
+            conflate=True,
+            quiet=True,
+        ),
+        Channel(
+            "orderHist",
+            (USER,),
+            "append",
+            "orderHists",
+            (
+                *("userAddr", "symbol", "ordId", "execId", "clOrdId", "transactionTime", "ordType", "ordSide"),
+                *("execStatus", "ordPx", "execPx", "triggerPx", "execQty", "ordQty", "reduceOnly", "slippagePct"),
+            ),
+            "Order events of an account, oldest first.",
+            quiet=True,
+        ),
+        Channel(
+            "userFilled",
+            (USER,),
+            "append",
+            "userFills",
+            (
+                *("userAddr", "symbol", "ordId", "execId", "clOrdId", "ordSide", "ordType", "filledPx", "filledQty"),
+                *("openFee", "closeFee", "posLongTerm", "posShortTerm", "txHash", "transactionTime"),
+            ),
+            "Fills of an account, oldest first.",
+            quiet=True,
+        ),
+        Channel(
+            "closedPosition",
+            (USER,),
+            "append",
+            "closedPositions",
+            (
+                *("userAddr", "symbolCode", "symbol", "side", "term", "size", "ordPx", "closePx", "closedPnl"),
+                *("tradingFees", "fundingFees", "realisedPnl", "roi", "leverage", "openTime", "closedTime"),
+            ),
+            "Closed positions of an account, oldest first.",
+            quiet=True,
+        ),
+        Channel(
+            "userFunding",
+            (USER,),
+            "append",
+            "funding",
+            ("userAddr", "symbol", "posSize", "posSide", "fundingRate", "fundingFee", "transactionTime"),
+            "Funding payments of an account, oldest first; a negative fee was paid.",
+            quiet=True,
+        ),
+        Channel(
+            "userEvent",
+            (USER,),
+            "append",
+            "events",
+            ("eventType", "event"),
+            "What happened to an account: perpOrder, approveAgent, actionAck, vaultDeposit, vaultWithdraw.",
+            also=("userAddr", "timestamp"),
+            quiet=True,
+        ),
+    )
+}
+"""Every channel by its wire name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMessage:
+    """A checked message of a client. `channel`, `fields` and `subject` are empty for a ping."""
+
+    method: Method
+    channel: Channel | None = None
+    fields: dict[str, Any] = field(default_factory=dict)
+    subject: str = ""
+
+
+def parse(text: str | bytes) -> ClientMessage:
+    """Return the checked message of a client.
+
+    Raises MalformedRequest whose `field` names what is wrong: "" for no JSON object, "method",
+    "subscription", "subscription.type" or "subscription.<field>".
+    """
+    if len(text) > MAX_MESSAGE_BYTES:
+        raise _bad("", f"a message may have {MAX_MESSAGE_BYTES} bytes, this one has {len(text)}", len(text))
+    try:
+        message = jsontext.decode(text)
+    except _UNREADABLE as error:
+        raise _bad("", f"a message is one JSON object: {error}", None) from None
+    if not isinstance(message, dict):
+        raise _bad("", "a message is one JSON object", message)
+    for name in message:
+        if name not in ("method", "subscription"):
+            raise _bad(name, f"{name} is not a member of a message; it has method and subscription", message[name])
+    method = message.get("method")
+    if method == "ping":
+        return ClientMessage("ping")
+    if method not in ("subscribe", "unsubscribe"):
+        raise _bad("method", f"method {method!r} is not known; use subscribe, unsubscribe or ping", method)
+    given = message.get("subscription")
+    if not isinstance(given, dict):
+        raise _bad("subscription", "subscription must be an object with a type", given)
+    channel = CHANNELS.get(given.get("type", "")) if isinstance(given.get("type"), str) else None
+    if channel is None:
+        known = ", ".join(CHANNELS)
+        raise _bad(
+            "subscription.type", f"subscription.type {given.get('type')!r} is none of {known}", given.get("type")
+        )
+    fields = channel.parse(given)
+    return ClientMessage(
+        "subscribe" if method == "subscribe" else "unsubscribe", channel, fields, channel.subject(fields)
+    )
+
+
+_UNREADABLE = (ValueError, RecursionError)
+
+
+def _bad(path: str, message: str, value: Any) -> MalformedRequest:
+    return MalformedRequest(message, field=path, rule="feed message", value=value)
+
+
+def method_of(text: str | bytes) -> str:
+    """Return the method a broken message meant, "" when that can't be told; for refusals."""
+    try:
+        message = jsontext.decode(text)
+    except _UNREADABLE:
+        return ""
+    method = message.get("method") if isinstance(message, dict) else ""
+    return method if isinstance(method, str) else ""
+
+
+def encode(message: Mapping[str, Any]) -> str:
+    """Return the JSON text of a message."""
+    return msgspec.json.encode(message).decode()
+
+
+def subscribe(channel: Channel, fields: Mapping[str, Any]) -> str:
+    """Return the client's message that subscribes to checked fields."""
+    return encode({"method": "subscribe", "subscription": channel.subscription(fields)})
+
+
+def unsubscribe(channel: Channel, fields: Mapping[str, Any]) -> str:
+    """Return the client's message that ends a subscription."""
+    return encode({"method": "unsubscribe", "subscription": channel.subscription(fields)})
+
+
+PING = '{"method":"ping"}'
+PONG = '{"channel":"pong"}'
+
+
+def acknowledgement(method: str, subject: str) -> str:
+    """Return the venue's message that a (un)subscription was taken."""
+    return encode({"method": method, "success": True, "subject": subject})
+
+
+def refusal(method: str, code: int, message: str, subject: str = "", retry_after_ms: int = 0) -> str:
+    """Return the venue's message that something was not taken.
+
+    `subject` is added where it is known, and `retryAfterMs` where the same message may pass later [L].
+    """
+    told: dict[str, Any] = {"method": method, "success": False, "code": code, "message": message}
+    if subject:
+        told["subject"] = subject
+    if retry_after_ms:
+        told["retryAfterMs"] = retry_after_ms
+    return encode(told)
+
+
+def data_message(channel: str, kind: str, sequence: int, data: Mapping[str, Any]) -> str:
+    """Return a data message; `kind` is "snapshot" or "incremental"."""
+    return encode({"channel": channel, "data": {"type": kind, "sequence": sequence, **data}})
+
+
+def reference_table() -> str:
+    """Return the channels as a Markdown table for the documentation."""
+    lines = [
+        "| Channel | Subscription | Data | Applied | Slow reader | Holds |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in CHANNELS.values():
+        asked = ", ".join(
+            f"{f.name} ({f.rule}{'' if f.default is None else f', default {f.default}'})" for f in one.fields
+        )
+        where = f"`{one.key}`" if one.key else "in `data`"
+        slow = "conflated" if one.conflate else "cut off"
+        record = ", ".join(one.record)
+        lines.append(
+            f"| `{one.type}` | {asked or 'nothing'} | {where}: {record} | {one.style} | {slow} | {one.about} |"
+        )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,571 @@
+"""Info queries: one declaration for each path, with its parameters, checks, record and paging.
+
+The venue's routes and parameter errors, the client's methods and frames, and the reference table of the documentation
+all come from `ENDPOINTS`. Source: venue-facts, "Info API"; records that the venue does not publish are marked
+`published=False` and are the local venue's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from ...errors import MalformedRequest
+from .info_params import (
+    ACCOUNT,
+    CODE,
+    CURRENCY,
+    END,
+    INTERVAL,
+    ORDER_SIDE_FILTER,
+    PAGE,
+    PAGE_SIZE,
+    SIZE,
+    START,
+    SYMBOL_NAME,
+    Param,
+    address,
+    choice,
+    flag,
+    integer,
+    named,
+    ruled,
+    text,
+    time_ms,
+    txhash,
+)
+from .info_records import (
+    ACCOUNT_AGENT,
+    BUILDER_AGENT,
+    FUNDING_PAYMENT,
+    FUNDING_RATE,
+    FUNDING_RATE_POINT,
+    KLINE,
+    LEDGER_ENTRY,
+    ORDER_EVENT,
+    ORDER_STATE,
+    PAYOUT,
+    POSITION,
+    PRODUCT,
+    REFERRAL,
+    REFERRAL_CODE,
+    REFERRAL_SUMMARY,
+    REFERRAL_TIER,
+    TRADE,
+    TRANSACTION,
+    USER_VAULT,
+    VAULT,
+    VAULT_DEPOSITOR,
+    VAULT_EVENT,
+    VAULT_POINT,
+    WALLET,
+    Record,
+)
+
+Shape = Literal["list", "paged", "one"]
+
+
+class Endpoint:
+    """One Info query.
+
+    Attributes: `name` (Python name), `path`, `summary`, `params` by wire name, `record`, `shape` of the data
+    ("list": a bare array, "paged": total and items, "one": a single object), `items` (the key that holds the rows,
+    where the data is an object), `order` (how rows are sorted), `published`.
+    """
+
+    __slots__ = ("items", "name", "order", "params", "path", "published", "record", "shape", "summary")
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        summary: str,
+        record: Record,
+        params: Iterable[Param] = (),
+        *,
+        shape: Shape = "list",
+        items: str = "items",
+        order: str = "",
+        published: bool = True,
+    ) -> None:
+        self.name = name
+        self.path = path
+        self.summary = summary
+        self.record = record
+        self.params = {param.wire: param for param in params}
+        self.shape: Shape = shape
+        self.items = items
+        self.order = order
+        self.published = published
+
+    @property
+    def size_param(self) -> str:
+        """Wire name of the page-size parameter, "" where the query does not page."""
+        return next((name for name in ("pageSize", "size") if name in self.params), "")
+
+    def parse(self, query: Iterable[tuple[str, str]] | Mapping[str, str]) -> dict[str, Any]:
+        """Check a query string and return typed values by wire name, defaults filled in.
+
+        Raises MalformedRequest (40003) that names the parameter: unknown, given twice, missing, or breaking its rule.
+        """
+        pairs = query.items() if isinstance(query, Mapping) else query
+        given: dict[str, str] = {}
+        for name, value in pairs:
+            if name not in self.params:
+                raise ruled(name, "known", value, f"{self.path} has no such parameter; {self._known()}")
+            if name in given:
+                raise ruled(name, "once", value, "is given more than once")
+            given[name] = value
+        values: dict[str, Any] = {}
+        for name, param in self.params.items():
+            if name in given:
+                values[name] = param.parse(given[name])
+            elif param.required:
+                raise ruled(name, "required", None, f"is required by {self.path}: {param.rule}")
+            else:
+                values[name] = param.default
+        self._check_window(values)
+        return values
+
+    def _known(self) -> str:
+        return f"it takes {', '.join(self.params)}" if self.params else "it takes none"
+
+    @staticmethod
+    def _check_window(values: Mapping[str, Any]) -> None:
+        start, end = values.get("startTime"), values.get("endTime")
+        if start is not None and end is not None and start > end:
+            raise ruled("startTime", "order", start, f"must not be after endTime {end}")
+
+    def rows(self, data: Any) -> list[Any]:
+        """Return the rows of an answer's `data`, whichever of the known shapes it has."""
+        if data is None:
+            return []
+        if isinstance(data, list):
+            return data
+        if isinstance(data, Mapping):
+            for key in (self.items, "items", "list"):
+                if isinstance(data.get(key), list):
+                    return list(data[key])
+            if self.shape == "one":
+                return [data]
+            if self.items in data or "items" in data or "total" in data:
+                return []
+            return [data]
+        raise MalformedRequest(
+            f"the data of {self.path} is {type(data).__name__}; an array or an object was expected",
+            field="data",
+            rule="shape",
+            value=data,
+        )
+
+    def total(self, data: Any) -> int | None:
+        """Return how many rows the venue says there are, None where it does not say."""
+        total = data.get("total") if isinstance(data, Mapping) else None
+        return int(total) if isinstance(total, int | str) and str(total).isdigit() else None
+
+
+_WINDOW = (START, END)
+_PAGED = (PAGE, PAGE_SIZE)
+_VAULT_ADDRESS = address("vaultAddress", "vault", "address of the vault", required=True)
+_NEWEST = "newest first"
+
+_DECLARED = (
+    Endpoint(
+        "products",
+        "/info/public/product-meta",
+        "All products with their limits, margin tables and fees",
+        PRODUCT,
+        [text("listStatus", "list_status", "only products with this listing status, e.g. listed")],
+        shape="one",
+        items="perpProducts",
+        order="by code",
+    ),
+    Endpoint(
+        "product",
+        "/info/single",
+        "One product with its limits, margin table and fees",
+        PRODUCT,
+        [CODE.needed()],
+        shape="one",
+        items="perpProducts",
+    ),
+    Endpoint(
+        "wallet",
+        "/info/account/wallet",
+        "Balances and equity of an account",
+        WALLET,
+        [ACCOUNT, CURRENCY, flag("includeZero", "include_zero", "also currencies with a balance of zero")],
+    ),
+    Endpoint(
+        "ledger",
+        "/info/account/ledger",
+        "Every change of an account's balance",
+        LEDGER_ENTRY,
+        [
+            ACCOUNT,
+            CURRENCY,
+            text("bizType", "kind", "only this business type, e.g. DEPOSIT, TRADING_FEE, FUNDING"),
+            txhash("txHash", "tx_hash", "only entries of this transaction"),
+            *_PAGED,
+            *_WINDOW,
+        ],
+        shape="paged",
+        order=_NEWEST,
+        published=False,
+    ),
+    Endpoint(
+        "agents",
+        "/info/account/agent",
+        "Agent wallets of an account, or the masters of an agent",
+        ACCOUNT_AGENT,
+        [
+            ACCOUNT,
+            choice("role", "role", ("MASTER", "AGENT"), "whether the account is the master (default) or the agent"),
+            named("status", "status", "agent_status", "only this status"),
+            address("agentAddress", "agent", "only this agent wallet"),
+            address("masterAddress", "master", "only agents of this master"),
+            *_PAGED,
+        ],
+        shape="paged",
+        order=_NEWEST,
+    ),
+    Endpoint(
+        "agent",
+        "/info/account/agent/active",
+        "The active agent of an account under one name",
+        ACCOUNT_AGENT,
+        [ACCOUNT, text("agentName", "agent_name", "name the agent was approved under", required=True)],
+        shape="one",
+    ),
+    Endpoint(
+        "order_states",
+        "/info/order/states",
+        "Latest state of each order of an account",
+        ORDER_STATE,
+        [
+            ACCOUNT,
+            CODE,
+            named("status", "status", "order_status", "only this status; waiting triggers are not in NEW"),
+            ORDER_SIDE_FILTER,
+            named("type", "type", "order_type", "only this order type"),
+            integer("orderId", "order_id", "only this order", low=0),
+            integer("clientOrderId", "client_order_id", "only this client order id", low=-(2**63)),
+            integer("parentOrderId", "parent_order_id", "only children of this order", low=0),
+            *_PAGED,
+            *_WINDOW,
+        ],
+        shape="paged",
+        order=_NEWEST,
+    ),
+    Endpoint(
+        "order_events",
+        "/info/order/events",
+        "Every step of every order of an account",
+        ORDER_EVENT,
+        [
+            ACCOUNT,
+            integer("orderId", "order_id", "only this order", low=0),
+            integer("clientOrderId", "client_order_id", "only this client order id", low=-(2**63)),
+            CODE,
+            named("execStatus", "status", "exec_status", "only this step"),
+            ORDER_SIDE_FILTER,
+            *_PAGED,
+            *_WINDOW,
+        ],
+        shape="paged",
+        order=_NEWEST,
+    ),
+    Endpoint(
+        "positions",
+        "/info/position/list",
+        "Positions of an account",
+        POSITION,
+        [
+            ACCOUNT,
+            CODE,
+            named("posMode", "position_mode", "position_mode", "only positions kept in this mode"),
+            flag("includeZero", "include_zero", "also positions of size zero"),
+        ],
+        order="by code",
+    ),
+    Endpoint(
+        "trades",
+        "/info/trade/page",
+        "Fills of an account",
+        TRADE,
+        [
+            ACCOUNT,
+            CODE,
+            integer("orderId", "order_id", "only fills of this order", low=0),
+            integer("execId", "exec_id", "only this execution", low=0),
+            ORDER_SIDE_FILTER,
+            choice("role", "role", ("MAKER", "TAKER"), "only fills as maker or as taker"),
+            *_PAGED,
+            *_WINDOW,
+        ],
+        shape="paged",
+        order=_NEWEST,
+    ),
+    Endpoint(
+        "klines_last",
+        "/info/kline/last",
+        "The latest candles of a product",
+        KLINE,
+        [
+            SYMBOL_NAME,
+            INTERVAL,
+            integer("limit", "limit", "most candles to return", low=1, high=1000, default=100),
+        ],
+        order=_NEWEST,
+    ),
+    Endpoint(
+        "klines_before",
+        "/info/kline/before",
+        "Candles that started before a time",
+        KLINE,
+        [
+            SYMBOL_NAME,
+            INTERVAL,
+            time_ms("timestamp", "before", "candles that start before this time (default: now)"),
+            integer("limit", "limit", "most candles to return", low=1, high=1000, default=100),
+        ],
+        order=_NEWEST,
+    ),
+    Endpoint(
+        "klines",
+        "/info/kline/list",
+        "Candles of a product that start in a window",
+        KLINE,
+        [
+            SYMBOL_NAME,
+            INTERVAL,
+            START.needed(),
+            END.needed(),
+        ],
+        order="oldest first",
+    ),
+    Endpoint(
+        "funding_rates",
+        "/info/fundingRate/current",
+        "The running funding rate of each product",
+        FUNDING_RATE,
+        [CODE],
+        order="by code",
+        published=False,
+    ),
+    Endpoint(
+        "funding_rate_history",
+        "/info/fundingRate/history",
+        "Settled funding rates of a product",
+        FUNDING_RATE_POINT,
+        [CODE.needed(), *_PAGED, *_WINDOW],
+        shape="paged",
+        order=_NEWEST,
+        published=False,
+    ),
+    Endpoint(
+        "funding_payments",
+        "/info/funding/history",
+        "Funding that an account paid and received",
+        FUNDING_PAYMENT,
+        [ACCOUNT, CODE, *_PAGED, *_WINDOW],
+        shape="paged",
+        order=_NEWEST,
+        published=False,
+    ),
+    Endpoint(
+        "vault",
+        "/info/vault/detail",
+        "One vault, and a user's part in it",
+        VAULT,
+        [_VAULT_ADDRESS, address("userAddress", "account", "whose deposits to show", fill="account")],
+        shape="one",
+    ),
+    Endpoint(
+        "vaults",
+        "/info/vault/list",
+        "All vaults",
+        VAULT,
+        [address("userAddress", "account", "whose deposits to show", fill="account")],
+        published=False,
+    ),
+    Endpoint(
+        "user_vaults",
+        "/info/vault/user-list",
+        "The vaults a user has shares of",
+        USER_VAULT,
+        [address("userAddress", "account", "the depositor", required=True, fill="account")],
+        published=False,
+    ),
+    Endpoint(
+        "vault_user",
+        "/info/vault/user",
+        "A user's shares of one vault",
+        USER_VAULT,
+        [_VAULT_ADDRESS, address("userAddress", "account", "the depositor", required=True, fill="account")],
+        shape="one",
+        published=False,
+    ),
+    Endpoint(
+        "vault_history",
+        "/info/vault/history",
+        "Total value or profit of a vault over time",
+        VAULT_POINT,
+        [
+            _VAULT_ADDRESS,
+            choice("type", "kind", ("tvl", "pnl"), "total value or profit and loss", default="tvl"),
+            choice("interval", "interval", ("24h", "7d", "30d", "all-time"), "how far back", default="7d"),
+        ],
+        order="oldest first",
+        published=False,
+    ),
+    Endpoint(
+        "vault_events",
+        "/info/vault/events",
+        "Deposits, withdrawals and other events of a vault",
+        VAULT_EVENT,
+        [_VAULT_ADDRESS, *_PAGED],
+        shape="paged",
+        order=_NEWEST,
+        published=False,
+    ),
+    Endpoint(
+        "vault_depositors",
+        "/info/vault/depositors",
+        "Who has shares of a vault",
+        VAULT_DEPOSITOR,
+        [_VAULT_ADDRESS],
+        order="largest first",
+        published=False,
+    ),
+    Endpoint(
+        "referral_code",
+        "/info/referral/code",
+        "An account's referral code, and who invited it",
+        REFERRAL_CODE,
+        [ACCOUNT],
+        shape="one",
+        published=False,
+    ),
+    Endpoint(
+        "referral_summary",
+        "/info/referral/summary",
+        "What an account's invitations brought in a period",
+        REFERRAL_SUMMARY,
+        [
+            ACCOUNT,
+            choice("period", "period", ("24h", "7d", "30d", "all-time"), "how far back", default="all-time"),
+            *_WINDOW,
+        ],
+        shape="one",
+        published=False,
+    ),
+    Endpoint(
+        "referrals",
+        "/info/referral/referrals",
+        "The accounts that an account invited",
+        REFERRAL,
+        [
+            ACCOUNT,
+            PAGE,
+            SIZE,
+            choice("sortBy", "sort_by", ("joinTime", "volume", "fees", "reward"), "sort key", default="joinTime"),
+            choice("sortOrder", "sort_order", ("asc", "desc"), "sort direction", default="desc"),
+            text("search", "search", "only invitees whose address contains this text"),
+        ],
+        shape="paged",
+        published=False,
+    ),
+    Endpoint(
+        "referral_payouts",
+        "/info/referral/payouts",
+        "Referral rewards that were paid to an account",
+        PAYOUT,
+        [ACCOUNT, PAGE, SIZE],
+        shape="paged",
+        order=_NEWEST,
+        published=False,
+    ),
+    Endpoint(
+        "referral_tiers",
+        "/info/referral/tiers",
+        "Reward rates by network volume",
+        REFERRAL_TIER,
+        order="by volume",
+        published=False,
+    ),
+    Endpoint(
+        "builder_agents",
+        "/info/builder/agents",
+        "Agent wallets authorised to a builder",
+        BUILDER_AGENT,
+        [
+            address(
+                "builder",
+                "builder",
+                "the builder's master wallet (required, or wallet is [L])",
+                fill="account",
+                unless="wallet",
+            ),
+            address("wallet", "wallet", "only this trader"),
+            address("agent", "agent", "only this agent wallet"),
+            choice("approveState", "approve_state", ("APPROVED", "REVOKED"), "only this state", default="APPROVED"),
+            flag("includeExpired", "include_expired", "also authorisations past their expiry"),
+            PAGE,
+            PAGE_SIZE.capped(100),
+        ],
+        shape="paged",
+        items="agents",
+        order=_NEWEST,
+    ),
+    Endpoint(
+        "transactions",
+        "/info/explore/transaction/page",
+        "Transactions of a user",
+        TRANSACTION,
+        [address("user", "account", "the account or vault they acted for", required=True, fill="account"), *_PAGED],
+        shape="paged",
+        order=_NEWEST,
+        published=False,
+    ),
+    Endpoint(
+        "transaction",
+        "/info/explore/transaction/detail",
+        "One transaction",
+        TRANSACTION,
+        [txhash("txHash", "tx_hash", "hash of the transaction", required=True)],
+        shape="one",
+        published=False,
+    ),
+    Endpoint(
+        "block",
+        "/info/explore/block/detail",
+        "One block with its transactions",
+        TRANSACTION,
+        [integer("blockHeight", "height", "height of the block", required=True, low=0), *_PAGED],
+        shape="paged",
+        published=False,
+    ),
+)
+
+ENDPOINTS: dict[str, Endpoint] = {endpoint.name: endpoint for endpoint in _DECLARED}
+"""Python name → declaration."""
+
+BY_PATH: dict[str, Endpoint] = {endpoint.path: endpoint for endpoint in _DECLARED}
+"""Path → declaration."""
+
+
+def reference_table() -> str:
+    """Return the queries and their records as Markdown: paths, parameters (bold: required), then the fields."""
+    lines = ["| Method | Path | Parameters | Record |", "|---|---|---|---|"]
+    records: dict[str, Record] = {}
+    for endpoint in _DECLARED:
+        record = records.setdefault(endpoint.record.name, endpoint.record)
+        params = ", ".join(f"**{name}**" if param.required else name for name, param in endpoint.params.items())
+        mark = "" if endpoint.published else " [L]"
+        lines.append(f"| `{endpoint.name}` | `{endpoint.path}`{mark} | {params or '–'} | {record.name} |")
+    for record in records.values():
+        lines += ["", f"### {record.name}", "", "| Field | Column | dtype | Unit | |", "|---|---|---|---|---|"]
+        for field in record.fields:
+            lines.append(f"| `{field.wire}` | `{field.column}` | {field.dtype} | {field.unit or '–'} | {field.about} |")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What a run was worth: results, metrics, sweeps, splits and reports."""

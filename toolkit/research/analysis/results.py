@@ -1,0 +1,245 @@
+"""Results: what a run left behind, as frames, with its measures and a one-call report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ...errors import InputError
+from . import metrics as measures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TIME = "datetime64[ms, UTC]"
+
+FILLS = {
+    "time": TIME,
+    "symbol": "str",
+    "side": "str",
+    "price": "float64",
+    "quantity": "float64",
+    "value": "float64",
+    "fee": "float64",
+    "realized_pnl": "float64",
+    "role": "str",
+    "type": "str",
+    "order_id": "int64",
+}
+"""Columns of `Results.fills`; side BUY or SELL, role MAKER or TAKER, amounts in USDC (fee > 0 is paid)."""
+
+ORDERS = {
+    "time": TIME,
+    "symbol": "str",
+    "order_id": "int64",
+    "side": "str",
+    "type": "str",
+    "tif": "str",
+    "price": "float64",
+    "quantity": "float64",
+    "filled": "float64",
+    "status": "str",
+    "reason": "str",
+}
+"""Columns of `Results.orders`; price is NaN for a market order, reason says why an order was refused or cancelled."""
+
+FUNDING = {
+    "time": TIME,
+    "symbol": "str",
+    "position": "float64",
+    "price": "float64",
+    "rate": "float64",
+    "payment": "float64",
+}
+"""Columns of `Results.funding`; payment > 0 was received, < 0 was paid, in USDC."""
+
+TRANSFERS = {"time": TIME, "kind": "str", "symbol": "str", "amount": "float64"}
+"""Columns of `Results.transfers`: other changes of the balance (liquidation fees, what others paid for a bankrupt
+account, deposits on the way), in USDC; amount > 0 was received."""
+
+SHOWN_ELSEWHERE = ("TRADING_FEE", "BUILDER_FEE", "REALIZED_PNL", "FUNDING", "ISOLATED_MARGIN")
+"""Kinds of ledger entries that are no transfers, because fills and funding tell them."""
+
+EQUITY = {"equity": "float64", "balance": "float64", "unrealized": "float64"}
+"""Columns of `Results.equity`, on a UTC index; equity = balance + unrealized, USDC."""
+
+EVENTS = {"time": TIME, "kind": "str", "symbol": "str", "text": "str"}
+"""Columns of `Results.events`: what a reader must know (liquidations, stops by a limit, errors of the strategy)."""
+
+
+def frame(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
+    """Return `rows` (tuples, or a mapping of columns) as a frame with exactly the columns and dtypes of `schema`.
+
+    Times may be integers: milliseconds since 1970.
+    """
+    if not isinstance(rows, Mapping) and not len(rows):
+        return _empty(tuple(schema.items())).copy()
+    return _typed(rows, schema)
+
+
+@lru_cache(maxsize=64)
+def _empty(schema: tuple[tuple[str, str], ...]) -> pd.DataFrame:
+    """Return the frame without rows, made once: in a sweep most of a run's frames are empty."""
+    return _typed([], dict(schema))
+
+
+def _typed(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
+    if isinstance(rows, Mapping):
+        made = pd.DataFrame({name: rows[name] for name in schema})
+    else:
+        made = pd.DataFrame.from_records(list(rows), columns=list(schema))
+    for name, dtype in schema.items():
+        if dtype == TIME and not isinstance(made[name].dtype, pd.DatetimeTZDtype):
+            made[name] = pd.to_datetime(made[name].astype("int64"), unit="ms", utc=True)
+    return made.astype(dict(schema))
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """What a run left behind. Frames of floats with UTC times; columns are listed beside each schema in this module.
+
+    Attributes:
+        name: the strategy's name; `params`: its parameters; `settings`: how it was run (models, seed, fees …).
+        equity: index time, columns of EQUITY; the first row is the state before the first fill.
+        positions: index as `equity`, one column a symbol: signed quantity.
+        marks: index as `equity`, one column a symbol: the price that values it.
+        fills, orders, funding, transfers, events: columns of FILLS, ORDERS, FUNDING, TRANSFERS, EVENTS.
+        records: what the strategy recorded with `ctx.record(name=value)`: index time, one column a name.
+    """
+
+    name: str
+    equity: pd.DataFrame
+    positions: pd.DataFrame
+    marks: pd.DataFrame
+    fills: pd.DataFrame = field(default_factory=lambda: frame([], FILLS))
+    orders: pd.DataFrame = field(default_factory=lambda: frame([], ORDERS))
+    funding: pd.DataFrame = field(default_factory=lambda: frame([], FUNDING))
+    transfers: pd.DataFrame = field(default_factory=lambda: frame([], TRANSFERS))
+    events: pd.DataFrame = field(default_factory=lambda: frame([], EVENTS))
+    records: pd.DataFrame = field(default_factory=pd.DataFrame)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def drawdown(self) -> pd.Series[float]:
+        """Equity over its highest value so far, less one; see `metrics.drawdown`."""
+        return measures.drawdown(self.equity["equity"])
+
+    @property
+    def exposure(self) -> pd.DataFrame:
+        """Signed notional of each symbol (USDC) over time, with `net` and `gross` sums."""
+        notional = self.positions * self.marks
+        return notional.assign(net=notional.sum(axis=1), gross=notional.abs().sum(axis=1))
+
+    @property
+    def round_trips(self) -> pd.DataFrame:
+        """One row for each way from flat to flat; see `metrics.round_trips`."""
+        return measures.round_trips(self.fills)
+
+    @property
+    def attribution(self) -> pd.DataFrame:
+        """Where the profit came from, by symbol: price, fees (≤ 0), funding, other, net; a last row TOTAL. USDC.
+
+        price = Σ sells − Σ buys + what is held at the end − what was held at the start (both at mark), before fees.
+        `other` are the transfers; those of no symbol stand in a row ACCOUNT. The total's net is the change of equity.
+        """
+        symbols = list(self.positions.columns)
+        signed = self.fills["value"].where(self.fills["side"] == "SELL", -self.fills["value"])
+        held = self.positions.iloc[-1] * self.marks.iloc[-1] if len(self.positions) else pd.Series(0.0, index=symbols)
+        begun = self.positions.iloc[0] * self.marks.iloc[0] if len(self.positions) else pd.Series(0.0, index=symbols)
+        table = pd.DataFrame(
+            {
+                "price": signed.groupby(self.fills["symbol"]).sum().reindex(symbols, fill_value=0.0) + held - begun,
+                "fees": -self.fills.groupby("symbol")["fee"].sum().reindex(symbols, fill_value=0.0),
+                "funding": self.funding.groupby("symbol")["payment"].sum().reindex(symbols, fill_value=0.0),
+                "other": self.transfers.groupby("symbol")["amount"].sum().reindex(symbols, fill_value=0.0),
+            },
+            index=pd.Index(symbols, name="symbol"),
+        ).fillna(0.0)
+        apart = float(self.transfers.loc[~self.transfers["symbol"].isin(symbols), "amount"].sum())
+        if apart:
+            table.loc["ACCOUNT"] = [0.0, 0.0, 0.0, apart]
+        table["net"] = table.sum(axis=1)
+        table.loc["TOTAL"] = table.sum(axis=0)
+        return table
+
+    def metrics(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> pd.Series[Any]:
+        """Return the usual measures as one Series; formulas stand in `toolkit.research.analysis.metrics`."""
+        return measures.summary(
+            self.equity["equity"],
+            self.fills,
+            self.funding,
+            self.exposure["gross"],
+            period=period,
+            risk_free=risk_free,
+        )
+
+    def report(self, *, dark: bool = False) -> Figure:
+        """Draw equity, drawdown, exposure, attribution and measures on one page; returns a matplotlib Figure."""
+        from .report import draw
+
+        return draw(self, dark=dark)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write every frame as Parquet, and the rest as meta.json, into `folder` (made if missing); returns it."""
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        for name in FRAMES:
+            getattr(self, name).to_parquet(target / f"{name}.parquet")
+        meta = {"name": self.name, "params": dict(self.params), "settings": dict(self.settings)}
+        (target / "meta.json").write_text(json.dumps(meta, default=str, indent=1), encoding="utf-8")
+        return target
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Results:
+        """Read what `save` wrote. Values of params and settings that JSON lacks come back as text."""
+        source = Path(folder)
+        if not (source / "meta.json").is_file():
+            raise InputError(
+                f"{source} holds no saved results (meta.json is missing)", field="folder", value=str(source)
+            )
+        meta = json.loads((source / "meta.json").read_text(encoding="utf-8"))
+        frames: dict[str, Any] = {name: pd.read_parquet(source / f"{name}.parquet") for name in FRAMES}
+        return cls(**meta, **frames)
+
+    def __repr__(self) -> str:
+        if not len(self.equity):
+            return f"Results({self.name!r}, empty)"
+        first, last = self.equity["equity"].iloc[0], self.equity["equity"].iloc[-1]
+        span = f"{self.equity.index[0]:%Y-%m-%d %H:%M} to {self.equity.index[-1]:%Y-%m-%d %H:%M}"
+        change = f"{measures.total_return(self.equity['equity']):+.2%}"
+        return f"Results({self.name!r}, {span}, {first:,.2f} → {last:,.2f} USDC ({change}), {len(self.fills)} fills)"
+
+
+FRAMES = tuple(item.name for item in fields(Results) if item.type == "pd.DataFrame")
+
+
+def compare(runs: Sequence[Results] | Mapping[str, Results]) -> pd.DataFrame:
+    """Return the measures of several runs side by side: one row a measure, one column a run.
+
+    A sequence names its columns after the runs (name and parameters, numbered when they repeat).
+    """
+    if not isinstance(runs, Mapping):
+        runs = _named(runs)
+    if not runs:
+        return pd.DataFrame(columns=pd.Index([], name="run"), index=pd.Index([], name="measure"))
+    table = pd.concat({name: run.metrics() for name, run in runs.items()}, axis=1)
+    return table.rename_axis(index="measure", columns="run")
+
+
+def _named(runs: Sequence[Results]) -> dict[str, Results]:
+    named: dict[str, Results] = {}
+    for run in runs:
+        values = ", ".join(f"{key}={value}" for key, value in run.params.items())
+        base = f"{run.name}({values})" if values else run.name
+        label, number = base, 2
+        while label in named:
+            label, number = f"{base} #{number}", number + 1
+        named[label] = run
+    return named

@@ -1,0 +1,167 @@
+"""Walk-forward splits: fit on the past, judge on what came after, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import pandas as pd
+
+from ...errors import InputError
+
+Size = int | str | pd.Timedelta
+"""Rows (int) or a length of time ("30D", Timedelta)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One step: train rows [train_start, train_end), test rows [test_start, test_end), as positions and as times.
+
+    The times are half-open too: the test ends before `test_until`.
+    """
+
+    number: int
+    train_start: int
+    train_end: int
+    test_start: int
+    test_end: int
+    train_from: pd.Timestamp
+    train_until: pd.Timestamp
+    test_from: pd.Timestamp
+    test_until: pd.Timestamp
+
+    def train(self, data: Any) -> Any:
+        """Return the rows of the training part of a frame, or of each frame of a mapping."""
+        return _between(data, self.train_from, self.train_until)
+
+    def test(self, data: Any, warm_up: int = 0) -> Any:
+        """Return the rows of the test part; `warm_up` rows before it lead in (for indicators; don't judge them)."""
+        return _between(data, self.test_from, self.test_until, warm_up)
+
+
+def walk_forward(
+    data: Any,
+    *,
+    train: Size,
+    test: Size,
+    step: Size | None = None,
+    gap: Size = 0,
+    anchored: bool = False,
+) -> list[Split]:
+    """Return splits of `data` (a frame, a mapping of frames, or a DatetimeIndex), oldest first.
+
+    Each test part begins where its training part and the `gap` (an embargo against labels that reach forward) end;
+    the next split begins `step` later (default: the length of the test, so that no row is judged twice). `anchored`
+    keeps the first row in every training part, which then grows. A last test part that is not whole is left out.
+    Sizes are rows (int) or lengths of time. No test row is ever in or before its own training part.
+
+    >>> index = pd.date_range("2026-01-01", periods=10, freq="D", tz="UTC")
+    >>> [(s.train_start, s.train_end, s.test_start, s.test_end) for s in walk_forward(index, train=4, test=2)]
+    [(0, 4, 4, 6), (2, 6, 6, 8), (4, 8, 8, 10)]
+
+    Raises InputError when not one split fits.
+    """
+    index = _index(data)
+    train, test, gap = _size(train, "train"), _size(test, "test"), _size(gap, "gap")
+    stride = test if step is None else _size(step, "step")
+    move = _advance(index)
+    end = len(index)
+    splits: list[Split] = []
+    begin = 0
+    while True:
+        train_end = move(begin, train, "train")
+        test_start = move(train_end, gap, "gap") if _positive(gap) else train_end
+        test_end = move(test_start, test, "test") if test_start is not None else None
+        if train_end is None or test_start is None or test_end is None or test_start >= end:
+            break
+        splits.append(_split(index, len(splits), 0 if anchored else begin, train_end, test_start, test_end))
+        following = move(begin, stride, "step")
+        if following is None or following >= end:
+            break
+        begin = following
+    if not splits:
+        raise InputError(
+            f"{end} rows do not hold one training part of {train} and one test part of {test}",
+            field="train",
+            rule="fits",
+            value=train,
+        )
+    return splits
+
+
+def _index(data: Any) -> pd.DatetimeIndex:
+    if isinstance(data, dict):
+        union = pd.DatetimeIndex([])
+        for number, part in enumerate(data.values()):
+            union = _index(part) if number == 0 else union.union(_index(part))
+        return union
+    index = data if isinstance(data, pd.Index) else getattr(data, "index", None)
+    if not isinstance(index, pd.DatetimeIndex):
+        raise InputError("splits need a DatetimeIndex; set the time column as index", field="data", rule="times")
+    if not index.is_monotonic_increasing:
+        raise InputError("the times run backwards; sort the rows first", field="data", rule="increasing times")
+    return index
+
+
+def _size(size: Any, name: str) -> int | pd.Timedelta:
+    """Return rows as int, anything else as a length of time."""
+    if isinstance(size, Integral):
+        return int(size)
+    try:
+        if isinstance(size, Real):
+            raise ValueError("not a whole number of rows")
+        return pd.Timedelta(size)
+    except ValueError as error:
+        raise InputError(
+            f"{name} is {size!r}: {error}; give rows (500) or a length of time ('30D')", field=name, value=str(size)
+        ) from None
+
+
+def _positive(size: int | pd.Timedelta) -> bool:
+    return size > 0 if isinstance(size, int) else size > pd.Timedelta(0)
+
+
+def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, int | pd.Timedelta, str], int | None]:
+    """Return a function (position, size, name) → position after it, or None when the data ends before."""
+    spacing = index.to_series().diff().median() if len(index) > 1 else pd.Timedelta(0)
+    over = index[-1] + spacing if len(index) else None
+
+    def move(start: int | None, size: int | pd.Timedelta, name: str) -> int | None:
+        if not _positive(size):
+            raise InputError(f"{name} is {size}; it must be positive", field=name, rule="positive", value=size)
+        if start is None or start >= len(index):
+            return None
+        if isinstance(size, int):
+            return start + size if start + size <= len(index) else None
+        until = index[start] + size
+        return int(index.searchsorted(until, side="left")) if over is not None and until <= over else None
+
+    return move
+
+
+def _split(index: pd.DatetimeIndex, number: int, first: int, train_end: int, test_start: int, test_end: int) -> Split:
+    def time(position: int) -> pd.Timestamp:
+        return index[position] if position < len(index) else index[-1] + pd.Timedelta(1, unit="ms")
+
+    return Split(
+        number,
+        first,
+        train_end,
+        test_start,
+        test_end,
+        time(first),
+        time(train_end),
+        time(test_start),
+        time(test_end),
+    )
+
+
+def _between(data: Any, start: pd.Timestamp, until: pd.Timestamp, lead: int = 0) -> Any:
+    if isinstance(data, dict):
+        return {name: _between(part, start, until, lead) for name, part in data.items()}
+    index = data if isinstance(data, pd.DatetimeIndex) else data.index
+    first = max(int(index.searchsorted(start, side="left")) - lead, 0)
+    rows = slice(first, int(index.searchsorted(until, side="left")))
+    return data[rows] if isinstance(data, pd.Index) else data.iloc[rows]

@@ -1,0 +1,1 @@
+"""Strategies on history: driver, simulated broker, context and models on the venue's own core."""

@@ -1,0 +1,341 @@
+"""Target-position signals over whole arrays: many assets and parameters, with the fees and funding of the venue.
+
+A target of row t is decided when bar t closes and traded at the open of bar t + 1: no row can use what came later. It
+is the fast first look; what it leaves out (queue, margin, liquidation, minimum sizes) the event-driven backtest has.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ...errors import InputError
+from ..analysis.results import EQUITY, FILLS, FUNDING, Results, frame
+from ..data.bars import Bars, read_bars
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+Sizing = Literal["quantity", "notional", "equity"]
+
+FUNDING_MS = 14_400_000
+
+
+def vectorised(
+    data: Any,
+    targets: Any,
+    *,
+    sizing: Sizing = "quantity",
+    capital: float = 10_000.0,
+    fee: float = 0.0006,
+    slippage: float = 0.0,
+    funding: Any = None,
+    step: float | Mapping[str, float] | None = None,
+    name: str = "vectorised",
+    params: Mapping[str, Any] | None = None,
+) -> Results:
+    """Return the Results of holding `targets` on `data`.
+
+    Parameters:
+        data: bars of one or many symbols, in any shape `read_bars` takes; all symbols on the same times.
+        targets: signed targets, one row a bar and one column a symbol (frame, Series or array); NaN keeps the position.
+            Times in their index must be those of the bars, names in their columns the symbols.
+        sizing: what a target counts: "quantity" (units), "notional" (USDC at the close it was decided at) or
+            "equity" (multiples of equity at that close; it compounds). A notional or equity target trades only when
+            the target itself changes, so that drift alone costs no fees.
+        fee: taker fee as a ratio of value. slippage: each price is worse by this ratio.
+        funding: None, or one rate an interval of 4 h, or a Series of rates over UTC times, or a mapping symbol →
+            Series. A settlement falls on the position held before trades of the same instant, valued at the open of
+            its bar (in a gap between bars: at the last close); longs pay a positive rate.
+        step: quantities are cut towards zero to multiples of this (a number, or a mapping by symbol).
+
+    Fills are TAKER at the open; equity is valued at closes. Nobody is liquidated: `metrics()["leverage_max"]` tells
+    how near it was. Raises InputError for shapes that don't match.
+    """
+    bars = list(read_bars(data).values())
+    wanted = _targets(targets, bars)
+    return _run(bars, wanted, sizing, capital, fee, slippage, funding, step, name, dict(params or {}))
+
+
+def vectorised_many(data: Any, targets: Mapping[Any, Any], **options: Any) -> pd.DataFrame:
+    """Return the measures of many target frames on the same bars: one row for each key, columns as `metrics()`.
+
+    Options are those of `vectorised`. Runs one after the other, so memory stays that of one; for several
+    processes use `sweep`.
+    """
+    bars = list(read_bars(data).values())
+    together = {bar.symbol: bar for bar in bars}
+    rows = {key: vectorised(together, wanted, **options).metrics() for key, wanted in targets.items()}
+    return pd.DataFrame(rows).T.infer_objects().rename_axis(index="run", columns="measure")
+
+
+def _targets(targets: Any, bars: list[Bars]) -> Array:
+    rows = len(bars[0])
+    for other in bars[1:]:
+        if len(other) != rows or not np.array_equal(other.opened, bars[0].opened):
+            raise InputError(
+                f"{other.symbol} and {bars[0].symbol} have different times; align them first",
+                field="data",
+                rule="same times",
+                value=other.symbol,
+            )
+    _check_times(targets, bars[0])
+    if isinstance(targets, pd.DataFrame):
+        symbols = [bar.symbol for bar in bars]
+        missing = [symbol for symbol in symbols if symbol not in targets.columns]
+        named = len(symbols) > 1 and any(isinstance(name, str) for name in targets.columns)
+        if missing and (named or targets.shape[1] != len(symbols)):
+            raise InputError(f"targets have no column {missing[0]}", field="targets", rule="columns", value=missing[0])
+        targets = targets if missing else targets[symbols]
+    array = np.array(targets, dtype="float64", copy=True)
+    array = array.reshape(-1, 1) if array.ndim == 1 else array
+    if array.shape != (rows, len(bars)):
+        raise InputError(
+            f"targets have the shape {array.shape}; {rows} bars of {len(bars)} symbols need {(rows, len(bars))}",
+            field="targets",
+            rule="shape",
+            value=str(array.shape),
+        )
+    if np.isinf(array).any():
+        raise InputError("targets hold an infinite number", field="targets", rule="finite")
+    return array
+
+
+def _check_times(targets: Any, bars: Bars) -> None:
+    """Raise InputError where targets have other times than the bars: by position they would see the future."""
+    index = getattr(targets, "index", None)
+    if not isinstance(index, pd.DatetimeIndex) or len(index) != len(bars):
+        return
+    different = np.flatnonzero(pd.to_datetime(index, utc=True).as_unit("ms").asi8 != bars.opened)
+    if len(different):
+        at, opened = index[different[0]], pd.Timestamp(int(bars.opened[different[0]]), unit="ms", tz="UTC")
+        raise InputError(
+            f"row {different[0]} of the targets is of {at}, its bar of {opened}; reindex them to the bars' times",
+            field="targets",
+            rule="same times",
+            value=str(at),
+        )
+
+
+def _run(
+    bars: list[Bars],
+    wanted: Array,
+    sizing: Sizing,
+    capital: float,
+    fee: float,
+    slippage: float,
+    funding: Any,
+    step: float | Mapping[str, float] | None,
+    name: str,
+    params: dict[str, Any],
+) -> Results:
+    opens = np.column_stack([bar.open for bar in bars])
+    closes = np.column_stack([bar.close for bar in bars])
+    steps = np.array([_step(step, bar.symbol) for bar in bars])
+    wanted = pd.DataFrame(wanted).ffill().fillna(0.0).to_numpy()
+    settled = [_settlements(funding, bar, column, opens, closes) for column, bar in enumerate(bars)]
+    early, late = _costs(settled, opens.shape)
+    if sizing == "equity":
+        held = _compounded(wanted, opens, closes, steps, early, late, capital, fee, slippage)
+    else:
+        units = wanted if sizing == "quantity" else _notional_units(wanted, closes)
+        held = np.vstack([np.zeros(len(bars)), _cut(units, steps)[:-1]])
+    traded = np.diff(held, axis=0, prepend=0.0)
+    prices = opens * (1 + np.sign(traded) * slippage)
+    values = np.abs(traded) * prices
+    before = np.vstack([np.zeros(len(bars)), held[:-1]])
+    payments = -before * early - held * late
+    cash = capital + np.cumsum((-traded * prices - values * fee + payments).sum(axis=1))
+    parts = _Parts(held, traded, prices, values * fee, payments, cash)
+    return _results(bars, closes, parts, settled, capital, name, params)
+
+
+def _step(step: float | Mapping[str, float] | None, symbol: str) -> float:
+    return float((step.get(symbol, 0.0) if isinstance(step, Mapping) else step) or 0.0)
+
+
+def _cut(units: Array, steps: Array) -> Array:
+    """Return quantities cut towards zero to whole steps (a hair of float noise below a step still counts as it)."""
+    if not steps.any():
+        return units
+    whole = np.trunc(units / np.where(steps > 0, steps, 1.0) + np.sign(units) * 1e-9) * steps
+    return np.where(steps > 0, whole, units)
+
+
+def _notional_units(wanted: Array, closes: Array) -> Array:
+    changed = np.diff(wanted, axis=0, prepend=np.nan) != 0
+    units = np.where(changed, wanted / closes, np.nan)
+    return pd.DataFrame(units).ffill().to_numpy()
+
+
+def _compounded(
+    wanted: Array,
+    opens: Array,
+    closes: Array,
+    steps: Array,
+    early: Array,
+    late: Array,
+    capital: float,
+    fee: float,
+    slippage: float,
+) -> Array:
+    """Return the positions held when each target is a multiple of the equity at its close; only changes need a step."""
+    held = np.zeros_like(wanted)
+    changed = np.flatnonzero((np.diff(wanted, axis=0, prepend=0.0) != 0).any(axis=1))
+    previous = np.zeros(wanted.shape[1])
+    position, cash, done = previous, capital, 0
+    for decided in changed.tolist():
+        if decided + 1 >= len(wanted):
+            break
+        held[done : decided + 1] = position
+        cash -= float((early[done : decided + 1] + late[done : decided + 1]).sum(axis=0) @ position)
+        equity = cash + float(position @ closes[decided])
+        target = wanted[decided]
+        fresh = _cut(target * max(equity, 0.0) / closes[decided], steps)
+        new = np.where(target != previous, fresh, position)
+        traded = new - position
+        price = opens[decided + 1] * (1 + np.sign(traded) * slippage)
+        cash -= float(position @ early[decided + 1] + new @ late[decided + 1])
+        cash -= float((traded * price + np.abs(traded) * price * fee).sum())
+        held[decided + 1] = new
+        previous, position, done = target, new, decided + 2
+    held[done:] = position
+    return held
+
+
+class _Settlement(NamedTuple):
+    """One funding settlement of one symbol: in which bar, when, at which rate and price; `late` = not at its start."""
+
+    row: int
+    column: int
+    time: int
+    rate: float
+    price: float
+    late: bool
+
+
+def _settlements(funding: Any, bar: Bars, column: int, opens: Array, closes: Array) -> list[_Settlement]:
+    """Return the settlements that fall into the bars: one at a bar's start meets the position from before it."""
+    times, rates = _schedule(funding, bar)
+    rows = np.searchsorted(bar.opened, times, side="right") - 1
+    found = []
+    for row, time, rate in zip(rows.tolist(), times.tolist(), rates.tolist(), strict=True):
+        if row < 0 or time >= bar.closed[-1]:
+            continue
+        late = time > bar.opened[row]
+        gone = time >= bar.closed[row]
+        price = closes[row, column] if gone else opens[row, column]
+        found.append(_Settlement(row, column, time, rate, float(price), bool(late)))
+    return found
+
+
+def _costs(settled: list[list[_Settlement]], shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return what one unit pays in each bar: when held before its start, and when held in it."""
+    early, late = np.zeros(shape), np.zeros(shape)
+    for items in settled:
+        for item in items:
+            (late if item.late else early)[item.row, item.column] += item.rate * item.price
+    return early, late
+
+
+def _schedule(funding: Any, bar: Bars) -> tuple[NDArray[np.int64], Array]:
+    if isinstance(funding, Mapping):
+        funding = funding.get(bar.symbol)
+    if funding is None:
+        return np.zeros(0, dtype="int64"), np.zeros(0)
+    if isinstance(funding, pd.Series):
+        times = pd.DatetimeIndex(pd.to_datetime(funding.index, utc=True)).as_unit("ms").asi8
+        rates = funding.to_numpy(dtype="float64")
+        if not np.isfinite(rates).all():
+            raise InputError(f"{bar.symbol}: a funding rate is no number; drop or fill it", field="funding")
+        return times, rates
+    first = -(-int(bar.opened[0]) // FUNDING_MS) * FUNDING_MS
+    times = np.arange(first, int(bar.closed[-1]), FUNDING_MS, dtype="int64")
+    return times, np.full(len(times), float(funding))
+
+
+class _Parts(NamedTuple):
+    """Arrays of a run, one row a bar and one column a symbol (cash: one number a bar)."""
+
+    held: Array
+    traded: Array
+    prices: Array
+    fees: Array
+    payments: Array
+    cash: Array
+
+
+def _results(
+    bars: list[Bars],
+    closes: Array,
+    parts: _Parts,
+    settled: list[list[_Settlement]],
+    capital: float,
+    name: str,
+    params: dict[str, Any],
+) -> Results:
+    symbols, held = [bar.symbol for bar in bars], parts.held
+    opened = bars[0].opened
+    stamps = np.concatenate([opened[:1], bars[0].closed])
+    index = pd.DatetimeIndex(pd.to_datetime(stamps, unit="ms", utc=True).as_unit("ms"), name="time")
+    fills = frame(list(_fills(symbols, opened, parts)), FILLS)
+    equity = np.concatenate([[capital], parts.cash + (held * closes).sum(axis=1)])
+    realised = np.zeros(len(stamps))
+    if len(fills):
+        rows = np.searchsorted(opened, pd.DatetimeIndex(fills["time"]).as_unit("ms").asi8) + 1
+        np.add.at(realised, rows, (fills["realized_pnl"] - fills["fee"]).to_numpy())
+    realised[1:] += parts.payments.sum(axis=1)
+    balance = capital + np.cumsum(realised)
+    paid = [
+        (item.time, symbols[item.column], size, item.price, item.rate, -size * item.price * item.rate)
+        for item in sorted(itertools.chain.from_iterable(settled), key=lambda item: item.time)
+        if (size := _held_at(held, item))
+    ]
+    columns = {"equity": equity, "balance": balance, "unrealized": equity - balance}
+    return Results(
+        name,
+        pd.DataFrame(columns, index=index).astype(EQUITY),
+        pd.DataFrame(np.vstack([np.zeros(len(bars)), held]), index=index, columns=symbols),
+        pd.DataFrame(np.vstack([[bar.open[0] for bar in bars], closes]), index=index, columns=symbols),
+        fills=fills,
+        funding=frame(paid, FUNDING),
+        params=params,
+        settings={"engine": "vectorised"},
+    )
+
+
+def _held_at(held: Array, item: _Settlement) -> float:
+    row = item.row if item.late else item.row - 1
+    return float(held[row, item.column]) if row >= 0 else 0.0
+
+
+def _fills(symbols: list[str], opened: NDArray[np.int64], parts: _Parts) -> Iterator[Any]:
+    size = [0.0] * len(symbols)
+    entry = [0.0] * len(symbols)
+    rows, columns = np.nonzero(parts.traded)
+    for number, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True), start=1):
+        signed, price = float(parts.traded[row, column]), float(parts.prices[row, column])
+        pnl, size[column], entry[column] = average_cost(size[column], entry[column], signed, price)
+        side = "BUY" if signed > 0 else "SELL"
+        value = abs(signed) * price
+        fee = float(parts.fees[row, column])
+        yield int(opened[row]), symbols[column], side, price, abs(signed), value, fee, pnl, "TAKER", "MARKET", number
+
+
+def average_cost(size: float, entry: float, signed: float, price: float) -> tuple[float, float, float]:
+    """Return (realised PnL, new signed size, new entry price) of a fill, by average cost."""
+    if size * signed >= 0:
+        total = size + signed
+        return 0.0, total, (entry * size + price * signed) / total
+    closing = min(abs(signed), abs(size))
+    pnl = closing * (price - entry) * (1.0 if size > 0 else -1.0)
+    left = size + signed
+    if abs(left) < 1e-12 + 1e-14 * (abs(size) + abs(signed)):
+        return pnl, 0.0, 0.0
+    return pnl, left, (entry if abs(signed) < abs(size) else price)

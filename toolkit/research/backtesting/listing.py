@@ -1,0 +1,103 @@
+"""Which product a symbol of a backtest is: a market of the venue, one the user describes, or one read off its bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from ...errors import InputError
+from ...products import Product
+from ..data.bars import Bars, tick_of
+
+FIELDS = {
+    "tick_size": "tickSize",
+    "step_size": "stepSize",
+    "min_order_value": "minOrderValue",
+    "max_order_quantity": "maxOrderQty",
+    "max_position_notional": "maxPositionNtnl",
+    "max_leverage": "maxLeverage",
+    "max_slippage_pct": "maxSlippagePct",
+    "maker_fee_rate": "defaultMakerFeeRate",
+    "taker_fee_rate": "defaultTakerFeeRate",
+    "funding_interval": "fundingInterval",
+}
+"""What `products={"SYMBOL": {...}}` may change, and its name in ProductMeta."""
+
+Tables = dict[int, list[dict[str, str]]]
+
+
+def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], Tables]:
+    """Return ProductMeta rows for the symbols of `bars` (in their order), and the margin tables they name.
+
+    A symbol the local venue lists is that product; another one gets the tick its prices show, a step that keeps money
+    exact, and BTCUSDC's fees and margins. `given` maps symbols to a Product (for example of a session) or to fields.
+    """
+    from ...venue.model.genesis import default_margin_tables, default_products
+
+    tables = default_margin_tables()
+    known = {row["symbol"]: row for row in default_products()}
+    rows = []
+    for number, (symbol, series) in enumerate(bars.items()):
+        wish = (given or {}).get(symbol)
+        if isinstance(wish, Product):
+            rows.append(_of_product(wish, tables))
+            continue
+        row = dict(known.get(symbol) or _read_off(symbol, 101 + number, series, known["BTCUSDC"]))
+        for name, value in dict(wish or {}).items():
+            if name not in FIELDS:
+                raise InputError(
+                    f"{symbol}: products may set {', '.join(FIELDS)}, not {name!r}", field=name, nearest=tuple(FIELDS)
+                )
+            row[FIELDS[name]] = value if name == "funding_interval" else format(Decimal(str(value)), "f")
+        rows.append(row)
+    return rows, tables
+
+
+def _read_off(symbol: str, code: int, bars: Bars, like: Mapping[str, Any]) -> dict[str, Any]:
+    tick = tick_of(bars)
+    places = -int(tick.as_tuple().exponent)
+    step = Decimal(1).scaleb(-min(6 - places, 3))
+    return {
+        **like,
+        "name": symbol,
+        "symbol": symbol,
+        "code": str(code),
+        "tickSize": format(tick, "f"),
+        "stepSize": format(step, "f"),
+        "pricePrecision": max(places, 0),
+        "qtyPrecision": max(0, -int(step.as_tuple().exponent)),
+        "maxOrderQty": "1000000000",
+        "maxPositionNtnl": "100000000",
+        "baseCurrency": symbol,
+    }
+
+
+def _of_product(product: Product, tables: Tables) -> dict[str, Any]:
+    number = 1000 + product.code
+    tables[number] = [
+        {
+            "minimumValue": format(tier.floor, "f"),
+            "maintainMarginRatio": format(tier.maintenance_rate, "f"),
+            "maxLeverage": format(tier.max_leverage, "f"),
+        }
+        for tier in product.tiers
+    ]
+    texts = {wire: getattr(product, name) for name, wire in FIELDS.items() if name != "funding_interval"}
+    return {
+        "name": product.name,
+        "symbol": product.symbol,
+        "code": str(product.code),
+        "currencyCode": product.currency_code,
+        "pricePrecision": product.price_precision,
+        "qtyPrecision": product.quantity_precision,
+        **{wire: format(value, "f") for wire, value in texts.items()},
+        "fundingInterval": product.funding_interval,
+        "productType": product.product_type,
+        "listStatus": "listed",
+        "onlyIsolated": product.only_isolated,
+        "baseCurrency": product.base_currency,
+        "quoteCurrency": product.quote_currency,
+        "settleCurrency": product.settle_currency,
+        "marginTableId": number,
+    }

@@ -1,0 +1,1 @@
+"""Bars and recordings: reading, checking, storing and replaying them."""

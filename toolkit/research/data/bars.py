@@ -1,0 +1,243 @@
+"""Bars: OHLCV input of any shape, checked and brought into one form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import InputError
+from .recording import Recording
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PRICES = ("open", "high", "low", "close")
+TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars of one symbol: `opened` (ms since 1970, int64, increasing), `interval` (ms) and float64 columns.
+
+    A bar covers [opened, opened + interval) and is known at `closed` = opened + interval.
+    """
+
+    symbol: str
+    interval: int
+    opened: NDArray[np.int64]
+    open: NDArray[np.float64]
+    high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    close: NDArray[np.float64]
+    volume: NDArray[np.float64]
+
+    @property
+    def closed(self) -> NDArray[np.int64]:
+        """When each bar is complete, in ms."""
+        return self.opened + self.interval
+
+    def __len__(self) -> int:
+        return len(self.opened)
+
+
+def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timedelta | None = None) -> dict[str, Bars]:
+    """Return `data` as Bars by symbol.
+
+    `data` is one of: an OHLCV frame (columns open, high, low, close and perhaps volume in any case; times as index or
+    in a column time or timestamp; epoch s, ms, µs and ns are told apart by size); the same in long form with
+    a column symbol; a mapping symbol → frame; a wide frame of closes with one column a symbol (each open is then the
+    close before); a Recording (its bars of `interval`, default a minute). Naive times are taken as UTC. `symbol` names
+    a frame that has no name of its own; `interval` is the length of a bar (default: the commonest spacing).
+
+    Raises InputError for times that are missing, repeat or run backwards, for prices that are missing, not positive, or
+    outside their own high and low, and for an `interval` longer than the bars' spacing.
+    """
+    if isinstance(data, Recording):
+        interval = interval or "1m"
+        seconds = round(pd.Timedelta(interval).total_seconds())
+        recorded = {name: data.bars(name, seconds) for name in data.symbols}
+        data = {name: part for name, part in recorded.items() if len(part)}
+    found = {name: _one(name, part, interval) for name, part in _parts(data, symbol).items()}
+    if not found:
+        raise InputError("there are no bars in the data", field="data", rule="not empty")
+    return found
+
+
+def tick_of(bars: Bars, most: int = 8) -> Decimal:
+    """Return the finest power of ten that all prices of `bars` are multiples of (at most `most` decimals).
+
+    Prices on no grid (computed ones), or on one so fine that quantities would have to be coarse for money to stay
+    exact, get a tick of about a millionth of the highest price; they are rounded to it.
+    """
+    prices = np.concatenate([bars.open, bars.high, bars.low, bars.close])
+    highest = float(prices.max())
+    size = math.floor(math.log10(highest))
+    for places in range(min(most, max(3, 7 - size)) + 1):
+        scaled = prices * 10.0**places
+        if np.allclose(scaled, np.round(scaled), rtol=1e-11, atol=1e-6 * min(1.0, highest * 10.0**places)):
+            return Decimal(1).scaleb(-places)
+    return Decimal(1).scaleb(-min(most, max(0, 5 - size)))
+
+
+def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
+    if isinstance(data, Bars):
+        return {data.symbol: _frame_of(data)}
+    if isinstance(data, Mapping):
+        return {str(name): part if not isinstance(part, Bars) else _frame_of(part) for name, part in data.items()}
+    if isinstance(data, pd.Series):
+        data = data.to_frame("close")
+    if not isinstance(data, pd.DataFrame):
+        raise InputError(
+            f"data is {type(data).__name__}; pass an OHLCV frame or a mapping symbol → frame", field="data", rule="type"
+        )
+    names = [str(name).lower() for name in data.columns]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if data.columns.nlevels > 1 or repeated is not None:
+        what = (
+            f"the column {repeated!r} comes twice" if data.columns.nlevels == 1 else "its columns have several levels"
+        )
+        raise InputError(
+            f"{what}; pass a frame with one column each of open, high, low, close, or a mapping symbol → frame",
+            field="data",
+            rule="columns",
+        )
+    lowered = set(names)
+    if "symbol" in lowered:
+        column = next(name for name in data.columns if str(name).lower() == "symbol")
+        return {str(name): part.drop(columns=column) for name, part in data.groupby(column, sort=False, observed=True)}
+    if "close" not in lowered:
+        return {str(name): data[[name]].set_axis(["close"], axis=1) for name in data.columns}
+    return {symbol or "ASSET": data}
+
+
+def _frame_of(bars: Bars) -> pd.DataFrame:
+    values = {name: getattr(bars, name) for name in (*PRICES, "volume")}
+    return pd.DataFrame(values, index=pd.to_datetime(bars.opened, unit="ms", utc=True))
+
+
+def _one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | None) -> Bars:
+    lowered = data.set_axis([str(name).lower() for name in data.columns], axis=1)
+    if "close" not in lowered or lowered.columns.has_duplicates:
+        raise InputError(f"{symbol}: a frame of bars has one column 'close'", field="data", rule="columns")
+    opened = _times(symbol, lowered)
+    if len(opened) == 0:
+        raise InputError(f"{symbol}: there are no bars in the data", field="data", rule="not empty")
+    close = _numbers(symbol, lowered, "close")
+    columns = {"close": close}
+    if {"open", "high", "low"} <= set(lowered.columns):
+        columns |= {name: _numbers(symbol, lowered, name) for name in ("open", "high", "low")}
+    else:
+        before = np.concatenate([close[:1], close[:-1]])
+        columns |= {"open": before, "high": np.maximum(before, close), "low": np.minimum(before, close)}
+    volume = np.zeros(len(close))
+    if "volume" in lowered:
+        volume = np.where(np.isnan(given := _numbers(symbol, lowered, "volume")), 0.0, given)
+    _check_prices(symbol, opened, columns)
+    _refuse(symbol, opened, ~((volume >= 0) & (volume < np.inf)), "volume", volume, "a number that is not negative")
+    return Bars(symbol, _interval(symbol, opened, interval), opened, **columns, volume=volume)
+
+
+def _numbers(symbol: str, data: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    try:
+        return data[name].to_numpy(dtype="float64", na_value=np.nan)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{symbol}: {name} holds something else than numbers: {error}", field=f"data.{name}") from None
+
+
+def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
+    column = next((name for name in TIME_COLUMNS if name in data.columns), None)
+    times: Any = data[column] if column is not None else data.index
+    if pd.api.types.is_numeric_dtype(times.dtype):
+        if column is None:
+            raise InputError(
+                f"{symbol}: the index holds no times; use a DatetimeIndex or a column 'time'",
+                field="data",
+                rule="times",
+            )
+        opened = _epochs(symbol, times)
+    else:
+        stamps = pd.DatetimeIndex(pd.to_datetime(times, utc=True))
+        _refuse_missing(symbol, stamps.hasnans)
+        opened = stamps.as_unit("ms").asi8
+    wrong = np.flatnonzero(np.diff(opened) <= 0)
+    if len(wrong):
+        at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
+        raise InputError(
+            f"{symbol}: the time {at} does not come after the one before it; sort the bars and drop repeats",
+            field="data",
+            rule="increasing times",
+            value=str(at),
+        )
+    return np.ascontiguousarray(opened, dtype="int64")
+
+
+def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:
+    """Return numbers of s, ms, µs or ns since 1970 as ms; after 1973 and before 5138 their sizes don't overlap."""
+    if times.dtype.kind not in "iu":
+        times = pd.array(times, dtype="Float64")
+        _refuse_missing(symbol, bool(pd.isna(times).any()))
+        times = times.to_numpy(dtype="float64")
+    numbers: NDArray[Any] = np.asarray(times)
+    largest = int(numbers.max()) if len(numbers) else 0
+    if largest < 10**11:
+        made: NDArray[np.int64] = np.rint(numbers * 1000).astype(np.int64)
+        return made
+    scale = 1 if largest < 10**14 else 1_000 if largest < 10**17 else 1_000_000
+    made = np.floor_divide(numbers, scale).astype(np.int64)
+    return made
+
+
+def _refuse_missing(symbol: str, missing: bool) -> None:
+    if missing:
+        raise InputError(f"{symbol}: a time is missing; drop its row", field="data", rule="times")
+
+
+def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, NDArray[np.float64]]) -> None:
+    high, low = columns["high"], columns["low"]
+    inside = np.ones(len(opened), dtype=bool)
+    for name in PRICES:
+        values = columns[name]
+        _refuse(
+            symbol, opened, ~(np.isfinite(values) & (values > 0)), name, values, "a positive number; drop or fill it"
+        )
+        inside &= (values <= high * (1 + 1e-12)) & (values >= low * (1 - 1e-12))
+    _refuse(symbol, opened, ~inside, "close", columns["close"], "within low and high, as open must be too")
+
+
+def _refuse(
+    symbol: str, opened: NDArray[np.int64], wrong: NDArray[np.bool_], name: str, values: NDArray[np.float64], must: str
+) -> None:
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        at = pd.Timestamp(int(opened[place]), unit="ms", tz="UTC")
+        raise InputError(
+            f"{symbol}: {name} at {at} is {values[place]}; it must be {must}",
+            field=f"data.{name}",
+            rule=must,
+            value=float(values[place]),
+        )
+
+
+def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedelta | None) -> int:
+    if len(opened) < 2 and interval is None:
+        raise InputError(f"{symbol}: one bar does not tell its length; pass interval=", field="interval", rule="needed")
+    gaps, counts = np.unique(np.diff(opened), return_counts=True)
+    usual = int(gaps[np.argmax(counts)]) if len(gaps) else 0
+    if interval is None:
+        return usual
+    length = int(pd.Timedelta(interval) / pd.Timedelta(milliseconds=1))
+    if length <= 0 or (usual and length > usual):
+        apart = pd.Timedelta(usual, unit="ms")
+        raise InputError(
+            f"{symbol}: bars {apart} apart can't be {pd.Timedelta(interval)} long; resample them first",
+            field="interval",
+            rule="at most the spacing",
+            value=str(interval),
+        )
+    return length

@@ -1,0 +1,291 @@
+"""The files of a recording: a journal that survives crashes, and Parquet parts made from it.
+
+Rows are kept in storage form: amounts as decimal text, times as Unix ms, everything else as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...errors import InputError
+from ...protocol.reads import feed_records as feed
+from ...protocol.reads.info_records import KLINE, Record
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+JOURNAL = "journal.sqlite"
+ROW_GROUP = 10_000
+"""Rows in a row group, so that readers can skip what they don't need."""
+
+_FORMS = {
+    **dict.fromkeys(("price", "quantity", "money", "ratio"), "amount"),
+    **dict.fromkeys(("integer", "id"), "integer"),
+    **dict.fromkeys(("ms", "s"), "time"),
+    "bool": "bool",
+    "object": "object",
+}
+
+
+def _columns(record: Record, *without: str) -> dict[str, str]:
+    return {f.column: _FORMS.get(f.kind, "text") for f in record.fields if f.column not in without}
+
+
+RECORDED: dict[str, dict[str, str]] = {
+    "trades": _columns(feed.PUBLIC_TRADE),
+    "order_book": _columns(feed.BOOK, "level"),
+    "ticker": _columns(feed.TICKER),
+    "candles": _columns(KLINE),
+    "fills": _columns(feed.FEED_FILL),
+    "order_history": _columns(feed.FEED_ORDER_EVENT),
+    "closed_positions": _columns(feed.FEED_CLOSED_POSITION),
+    "funding": _columns(feed.FEED_FUNDING),
+    "positions": _columns(feed.FEED_POSITION),
+    "account": _columns(feed.FEED_WALLET),
+    "status": {"subject": "text", "state": "text", "reason": "text"},
+}
+"""Channel → column → form (amount, integer, time, bool, text, object)."""
+
+LOGS = ("trades", "fills", "order_history", "closed_positions", "funding")
+"""Channels of things that happen once each."""
+
+
+def table(channel: str) -> dict[str, str]:
+    """Return the columns of a channel's table and their forms: `time` is always there, then when and how it came."""
+    columns = dict(RECORDED[channel])
+    time = {"time": columns.pop("time", "time")}
+    return {**time, **columns, "received": "time", "sequence": "integer", "kind": "text"}
+
+
+def stored(form: str, value: Any) -> Any:
+    """Return a value in storage form."""
+    if value is None:
+        return None
+    if form == "time" and isinstance(value, datetime):
+        return round(value.timestamp() * 1000)
+    if form == "amount":
+        return str(value)
+    if form == "object":
+        return msgspec.json.encode(value).decode()
+    return value
+
+
+def comparable(form: str, value: Any) -> Any:
+    """Return a value so that what was recorded equals what is heard again, whether amounts are exact or not."""
+    if form == "amount" and value is not None:
+        return float(value)
+    return stored(form, value)
+
+
+def arrow_schema(channel: str, *, exact: bool) -> pa.Schema:
+    """Return the Arrow schema of a channel's parts."""
+    import pyarrow as pa
+
+    types = {
+        "amount": pa.decimal128(38, 12) if exact else pa.float64(),
+        "integer": pa.int64(),
+        "time": pa.timestamp("ms", "UTC"),
+        "bool": pa.bool_(),
+        "text": pa.string(),
+        "object": pa.string(),
+    }
+    return pa.schema([(name, types[form]) for name, form in table(channel).items()])
+
+
+def _arrow(channel: str, rows: Sequence[Sequence[Any]], *, exact: bool) -> pa.Table:
+    import pyarrow as pa
+
+    schema = arrow_schema(channel, exact=exact)
+    read = Decimal if exact else float
+    arrays = []
+    for at, form in enumerate(table(channel).values()):
+        values = [line[at] for line in rows]
+        if form == "amount":
+            values = [None if value is None else read(value) for value in values]
+        arrays.append(pa.array(values, schema.types[at]))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+class Store:
+    """Writes one recording. Safe for use from several threads; one at a time per directory.
+
+    Opening it writes what an earlier, broken off recording left in the journal. Raises InputError when another recorder
+    has the directory.
+    """
+
+    def __init__(
+        self, path: Path, *, exact: bool = False, rows_per_file: int = 50_000, flush_ms: int = 300_000
+    ) -> None:
+        self.path = path
+        self.written: list[Path] = []
+        self._exact = exact
+        self._rows_per_file = rows_per_file
+        self._flush_ms = flush_ms
+        self._run = secrets.token_hex(4)
+        self._parts = 0
+        self._lock = threading.RLock()
+        self._open: dict[tuple[str, str, str], _Segment] = {}
+        path.mkdir(parents=True, exist_ok=True)
+        self._journal: sqlite3.Connection | None = _open_journal(path)
+        weakref.finalize(self, self._journal.close)
+        self._recover()
+
+    def append(
+        self, channel: str, product: str, items: Sequence[Mapping[str, Any]], now: datetime, kind: str, sequence: int
+    ) -> None:
+        """Keep rows by column name. `now` is when they came; rows without a time of their own have that."""
+        columns, received = table(channel), stored("time", now)
+        days: dict[str, list[list[Any]]] = {}
+        for item in items:
+            line = [stored(form, item.get(name)) for name, form in columns.items()]
+            line[0] = received if line[0] is None else line[0]
+            line[-3:] = [received, sequence, kind]
+            days.setdefault(_day(line[0]), []).append(line)
+        with self._lock:
+            if self._journal is None:
+                return
+            for day, lines in days.items():
+                self._keep(self._segment(channel, product, day, received), lines)
+            for segment in list(self._open.values()):
+                if len(segment.rows) >= self._rows_per_file or received - segment.began >= self._flush_ms:
+                    self._write(segment)
+
+    def last(self, channel: str, product: str, count: int) -> list[dict[str, Any]]:
+        """Return the last rows on disk by column name, without received, sequence and kind."""
+        import pyarrow.parquet as pq
+
+        names = list(table(channel))[:-3]
+        parts = sorted(self.path.glob(f"channel={channel}/product={product}/day=*/part-*.parquet"), key=_order)
+        rows: list[dict[str, Any]] = []
+        for part in reversed(parts):
+            kept = pq.read_table(part, columns=names, partitioning=None)
+            found = kept.slice(max(0, len(kept) - count)).to_pylist()
+            rows = found + rows
+            if len(rows) >= count:
+                break
+        return rows[-count:]
+
+    def flush(self) -> None:
+        """Write all rows as parts."""
+        with self._lock:
+            for segment in list(self._open.values()):
+                self._write(segment)
+
+    def close(self) -> None:
+        """Write all rows and give the directory back. Closing again does nothing."""
+        with self._lock:
+            if self._journal is None:
+                return
+            self.flush()
+            self._journal.close()
+            self._journal = None
+            for name in (JOURNAL, f"{JOURNAL}-wal", f"{JOURNAL}-shm"):
+                with contextlib.suppress(OSError):
+                    (self.path / name).unlink()
+
+    def _segment(self, channel: str, product: str, day: str, now: int) -> _Segment:
+        key = (channel, product, day)
+        found = self._open.get(key)
+        if found is None:
+            self._parts += 1
+            name = f"part-{now:013d}-{self._run}-{self._parts:06d}"
+            found = self._open[key] = _Segment(channel, product, day, name, now)
+        return found
+
+    def _keep(self, segment: _Segment, lines: list[list[Any]]) -> None:
+        """Remember rows, and commit them to the journal."""
+        assert self._journal is not None
+        segment.rows += lines
+        with self._journal:
+            self._journal.execute("insert into kept values (?, ?)", (segment.place, msgspec.json.encode(lines)))
+
+    def _write(self, segment: _Segment) -> None:
+        """Write a part under a temporary name, rename it, and only then forget its rows in the journal."""
+        import pyarrow.parquet as pq
+
+        assert self._journal is not None
+        target = self.path / segment.place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f"{target.name}.tmp")
+        with temporary.open("wb") as out:
+            arrow = _arrow(segment.channel, segment.rows, exact=self._exact)
+            pq.write_table(arrow, out, row_group_size=ROW_GROUP, compression="zstd")
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, target)
+        with self._journal:
+            self._journal.execute("delete from kept where part = ?", (segment.place,))
+        self._open.pop((segment.channel, segment.product, segment.day), None)
+        self.written.append(target)
+
+    def _recover(self) -> None:
+        """Write what a crash left in the journal, unless it was written just before the crash."""
+        assert self._journal is not None
+        left: dict[str, list[list[Any]]] = {}
+        for place, lines in self._journal.execute("select part, lines from kept order by rowid"):
+            left.setdefault(place, []).extend(msgspec.json.decode(lines))
+        for place, lines in left.items():
+            if (self.path / place).exists():
+                with self._journal:
+                    self._journal.execute("delete from kept where part = ?", (place,))
+                continue
+            *keys, name = place.split("/")
+            channel, product, day = (key.partition("=")[2] for key in keys)
+            segment = _Segment(channel, product, day, name.removesuffix(".parquet"), 0)
+            segment.rows = lines
+            self._write(segment)
+        for torn in self.path.glob("channel=*/product=*/day=*/part-*.parquet.tmp"):
+            torn.unlink()
+
+
+class _Segment:
+    """Rows that will become one part."""
+
+    def __init__(self, channel: str, product: str, day: str, name: str, began: int) -> None:
+        self.channel = channel
+        self.product = product
+        self.day = day
+        self.began = began
+        self.place = f"channel={channel}/product={product}/day={day}/{name}.parquet"
+        self.rows: list[list[Any]] = []
+
+
+def _open_journal(path: Path) -> sqlite3.Connection:
+    journal = sqlite3.connect(path / JOURNAL, timeout=0.5, check_same_thread=False)
+    try:
+        journal.execute("pragma locking_mode = exclusive")
+        journal.execute("pragma journal_mode = wal")
+        journal.execute("pragma synchronous = normal")
+        with journal:
+            journal.execute("create table if not exists kept (part text not null, lines blob not null)")
+            journal.execute("insert into kept values ('', x'')")
+            journal.execute("delete from kept where part = ''")
+    except sqlite3.Error as error:
+        journal.close()
+        raise InputError(
+            f"can't record to {path}: {error}; another recorder may be writing there, use another directory",
+            field="path",
+            rule="one recorder",
+            value=str(path),
+        ) from error
+    return journal
+
+
+def _day(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%d")
+
+
+def _order(part: Path) -> tuple[str, str]:
+    return part.parent.name, part.name

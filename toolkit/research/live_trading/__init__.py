@@ -1,0 +1,1 @@
+"""Strategies on a session: paper and live runs, and the limits that stop them."""

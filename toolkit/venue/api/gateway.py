@@ -1,0 +1,240 @@
+"""The one door of the venue: an HTTP request as plain values goes in, an answer comes out.
+
+`Gateway.handle` never raises and never answers 500. The in-process transport and the server both call it, so
+the same bytes take the same way everywhere. Parsing and recovering the signer are pure and happen outside the
+venue's lock; only the command itself is applied under it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from ...environments import LOCAL, Chain
+from ...errors import BadSignature, InputError, UnknownAction, VenueError
+from ...protocol import envelope, signing
+from ...protocol.reads.info import BY_PATH, Endpoint
+from ..engine.core import Core, WireError
+from .admission import Guard
+
+if TYPE_CHECKING:
+    from ..local import LocalVenue
+
+EXCHANGE_PATH = "/api/v1/exchange"
+MAX_BODY = 1 << 20
+"""Largest body in bytes; more is answered 413. Source: venue-facts, "Request details" [L]."""
+
+MALFORMED = 40003
+UNSUPPORTED = 40201
+BAD_SIGNATURE = 40204
+JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
+
+Query = Sequence[tuple[str, str]]
+
+
+class Answer(NamedTuple):
+    """What the venue answers.
+
+    `broken` is "" for an answer that arrives, or how it fails to: "refused" (never reached the venue),
+    "disconnect" (the connection broke before an answer), "timeout" (no answer at all). `delay` is in seconds
+    and is waited for by the transport or server that delivers the answer.
+    """
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = JSON_HEADERS
+    broken: str = ""
+    delay: float = 0.0
+
+
+@dataclass(slots=True)
+class Incoming:
+    """One request on its way through the gateway; `action`, `signer` and `vault` are known from `admitted` on."""
+
+    method: str
+    path: str
+    query: Query
+    body: bytes
+    peer: str
+    action: str = ""
+    signer: str = ""
+    vault: str = ""
+    """What vaultAddress names, in lower case."""
+    spared: bool = False
+    """No scripted fault strikes it: it is the second copy of a request, or one that a fault made late."""
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+class Struck(Exception):
+    """A scripted fault takes a request out of the venue's hands: `answer` is what its client gets."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__("scripted fault")
+        self.answer = answer
+
+
+class Hooks:
+    """Points for one's own faults, limits and refusals, beside the scripted ones. This one lets everything pass."""
+
+    def arrived(self, incoming: Incoming) -> Answer | None:
+        """Return an answer to give at once (nothing is committed), or None to go on."""
+        return None
+
+    def admitted(self, incoming: Incoming, now: int) -> None:
+        """Called with the action and the recovered signer ("" for queries), before it is applied; `now` in ms.
+
+        Raises WireError (40006, 40220, 40231, 40280, 40281) to refuse it.
+        """
+
+    def committed(self, incoming: Incoming, answer: Answer) -> Answer:
+        """Called after the command was applied; return what is to be answered."""
+        return answer
+
+
+def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
+    """Return an answer in the venue's envelope {code, message, data}; half characters in the message become "?"."""
+    try:
+        body = msgspec.json.encode({"code": code, "message": message, "data": data})
+    except UnicodeEncodeError:
+        message = message.encode("utf-8", "replace").decode()
+        body = msgspec.json.encode({"code": code, "message": message, "data": None})
+    return Answer(status, body)
+
+
+def too_large(length: int) -> Answer:
+    """Return the answer to a body over the limit."""
+    return enveloped(413, 413, f"the body has {length} bytes or more; at most {MAX_BODY} are taken")
+
+
+class Gateway:
+    """Turns requests into commands and outcomes into answers for one venue.
+
+    The typed-data chain is Testnet's (venue-facts, "Environments"): signatures made for Mainnet recover to other
+    addresses and are answered 40204. What is checked, in this order: form (40003), action type (40201), signature
+    (40204 when it names nobody), emergencies and limits (40006, 40281, 40280, 40220), authority of the signer (40204),
+    nonce (40207), expiry (40208), and last the rules of the action (40230).
+    """
+
+    def __init__(self, venue: LocalVenue, *, chain: Chain = LOCAL.chain) -> None:
+        self.venue = venue
+        self.chain = chain
+        from ..lab.faults import Faults
+
+        self.hooks = Hooks()
+        self.guard = Guard()
+        self.faults = Faults(venue)
+        self.routes: dict[str, Callable[[Incoming], Answer]] = {}
+        """Further paths, path → function; used for the control interface when a venue is served with it."""
+
+    def handle(self, method: str, path: str, query: Query | str, body: bytes, peer: str = "") -> Answer:
+        """Answer one request. `query` is a list of pairs or the raw query text; `peer` is the caller's address.
+
+        Never raises: what nobody foresaw is answered 400 with code 40003 and the kind of the error.
+        """
+        try:
+            pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
+            incoming = Incoming(method.upper(), path, pairs, body, peer)
+            answer = self._spoilt(incoming) if self.faults.active else self._answer(incoming)
+        except Exception as error:
+            answer = refusal(error)
+        return answer._replace(headers={**answer.headers, "x-venue-time": str(self.venue.now_ms())})
+
+    def _spoilt(self, incoming: Incoming) -> Answer:
+        self.let_in_late(self.venue.now_ms())
+        again = dataclasses.replace(incoming, spared=True)
+        try:
+            self.faults.arrived(incoming)
+            answer = self._answer(incoming)
+        except Struck as struck:
+            return struck.answer
+        return self.faults.committed(incoming, answer, lambda: self._answer(again))
+
+    def let_in_late(self, now: int) -> None:
+        """Take the requests that a fault held back until now; nobody waits for their answers."""
+        for late in self.faults.due(now):
+            self._answer(late)
+
+    def _answer(self, incoming: Incoming) -> Answer:
+        answer = self.hooks.arrived(incoming)
+        return self.hooks.committed(incoming, self._route(incoming)) if answer is None else answer
+
+    def _admit(self, incoming: Incoming, core: Core) -> None:
+        self.guard.admit(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
+        if self.faults.active and not incoming.spared:
+            self.faults.admitted(core, incoming)
+        self.hooks.admitted(incoming, core.state.time)
+
+    def _route(self, incoming: Incoming) -> Answer:
+        try:
+            path = incoming.path
+            if len(incoming.body) > MAX_BODY:
+                return too_large(len(incoming.body))
+            if path == EXCHANGE_PATH:
+                return _wrong_method(incoming, "POST") or self._exchange(incoming)
+            if path in self.routes:
+                return self.routes[path](incoming)
+            endpoint = BY_PATH.get(path)
+            if endpoint is not None:
+                return _wrong_method(incoming, "GET") or self._info(endpoint, incoming)
+        except Struck:
+            raise
+        except Exception as error:
+            return refusal(error)
+        return enveloped(
+            404, 404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
+        )
+
+    def _exchange(self, incoming: Incoming) -> Answer:
+        request = envelope.parse(incoming.body)
+        incoming.action = request.type
+        verified = signing.verify(request, self.chain)
+        incoming.signer = verified.signer
+        incoming.vault = (request.vault_address or "").lower()
+        outcome = self.venue.submit(
+            request.action,
+            verified.signer,
+            request.nonce,
+            request.expiry_after,
+            incoming.vault or None,
+            verified.digest,
+            admit=lambda core: self._admit(incoming, core),
+        )
+        return enveloped(outcome.status, outcome.code, outcome.message, outcome.data)
+
+    def _info(self, endpoint: Endpoint, incoming: Incoming) -> Answer:
+        from . import info
+
+        values = endpoint.parse(incoming.query)
+
+        def answer(core: Core) -> Answer:
+            self._admit(incoming, core)
+            return enveloped(200, 0, "success", info.answer(core, endpoint.name, values))
+
+        return self.venue.ask(answer)
+
+
+def refusal(error: Exception) -> Answer:
+    """Return the answer to a request that ended in an error, foreseen or not."""
+    if isinstance(error, WireError):
+        return enveloped(error.status, error.code, error.message, error.data)
+    if isinstance(error, UnknownAction):
+        return enveloped(200, UNSUPPORTED, f"unsupported action type: {error}")
+    if isinstance(error, BadSignature):
+        return enveloped(200, BAD_SIGNATURE, f"signature verification failed: {error}")
+    if isinstance(error, VenueError):
+        return enveloped(503, 503, str(error))  # what was asked for was not written down, and so not done
+    if isinstance(error, InputError):
+        return enveloped(400, MALFORMED, str(error))
+    return enveloped(400, MALFORMED, f"the request could not be processed ({type(error).__name__})")
+
+
+def _wrong_method(incoming: Incoming, method: str) -> Answer | None:
+    if incoming.method == method:
+        return None
+    answer = enveloped(405, 405, f"{incoming.path} takes {method}, not {incoming.method[:20]}")
+    return answer._replace(headers={**JSON_HEADERS, "allow": method})

@@ -1,0 +1,143 @@
+"""Answers to Info queries, from the state and the history of a core.
+
+`answer` is what the gateway calls with checked parameters; the queries themselves are in the `info_*` modules beside
+this one, registered by the name of their declaration.
+"""
+
+from __future__ import annotations
+
+import heapq
+import importlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...errors import MalformedRequest
+from ...products import Product
+from ...protocol.reads.info import ENDPOINTS
+from ..model.state import Account, Log
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+Values = Mapping[str, Any]
+"""Checked parameters by wire name, defaults filled in."""
+Query = Callable[["Core", Values], Any]
+T = TypeVar("T")
+Test = Callable[[Any], bool]
+
+MODULES = ("info_accounts", "info_orders", "info_market", "info_programs")
+
+QUERIES: dict[str, Query] = {}
+"""Name of the declaration → function(core, values) that returns the answer's data."""
+
+
+def answer(core: Core, endpoint: str, values: Values) -> Any:
+    """Return the data of an Info query, JSON-ready.
+
+    `endpoint` is a name in `protocol.info.ENDPOINTS`, `values` what its `parse` returned. Raises MalformedRequest for
+    a parameter that is well-formed and still names nothing here (product, vault, block to come).
+    """
+    if endpoint not in QUERIES:
+        for module in MODULES:
+            importlib.import_module(f".{module}", __package__)
+        missing = ENDPOINTS.keys() - QUERIES.keys()
+        assert not missing, f"no answer for {sorted(missing)}"
+    return QUERIES[endpoint](core, values)
+
+
+def answers(endpoint: str) -> Callable[[Query], Query]:
+    """Register the function that answers a query."""
+
+    def register(query: Query) -> Query:
+        QUERIES[endpoint] = query
+        return query
+
+    return register
+
+
+# What the queries share.
+
+
+def account_of(core: Core, values: Values, name: str = "userAddr") -> Account | None:
+    """Return the account of an address parameter; None for an address that was never here."""
+    address = values[name]
+    return None if address is None else core.state.accounts.get(address)
+
+
+def product_of(core: Core, values: Values, name: str = "symbol") -> Product | None:
+    """Return the product of a code parameter, None when it was not given. Raises MalformedRequest for another code."""
+    code = values[name]
+    if code is None:
+        return None
+    product = core.products.get(code)
+    if product is None:
+        raise unknown_product(core, name, code)
+    return product
+
+
+def unknown_product(core: Core, name: str, value: object) -> MalformedRequest:
+    """Return the error for a code or symbol that is not listed."""
+    known = ", ".join(f"{product.code} {product.symbol}" for product in core.products.values())
+    return MalformedRequest(
+        f"{name} {value!r} is not a product here; there are {known}", field=name, rule="listed", value=value
+    )
+
+
+def page_of(values: Values, total: int, rows: Iterable[Any], size: str = "pageSize") -> dict[str, Any]:
+    """Return a page in the paged shape: `rows` are all rows, in order, read no further than needed."""
+    begin = (values["page"] - 1) * values[size]
+    items = list(islice(rows, begin, begin + values[size])) if begin < total else []
+    return {"total": total, "items": items}
+
+
+def window(values: Values, times: Sequence[Any], key: Callable[[Any], int]) -> range:
+    """Return the positions of ascending `times` that lie in startTime … endTime, both included."""
+    start, end = values.get("startTime"), values.get("endTime")
+    low = 0 if start is None else bisect_left(times, start, key=key)
+    high = len(times) if end is None else bisect_right(times, end, key=key)
+    return range(low, max(low, high))
+
+
+def paged_log(
+    values: Values,
+    log: Log[T],
+    positions: Sequence[int],
+    time: Callable[[T], int],
+    tests: Sequence[Test],
+    row: Callable[[T], dict[str, Any]],
+) -> dict[str, Any]:
+    """Return a page of one account's records, newest first: within the window, passing every test."""
+    records = log.records
+    span = window(values, positions, lambda at: time(records[at]))
+    if not tests:
+        newest = (records[positions[at]] for at in reversed(span))
+        return _shown(values, len(span), newest, row)
+    found = [record for at in reversed(span) if passes(record := records[positions[at]], tests)]
+    return _shown(values, len(found), found, row)
+
+
+def _shown(values: Values, total: int, found: Iterable[T], row: Callable[[T], dict[str, Any]]) -> dict[str, Any]:
+    page = page_of(values, total, found)
+    page["items"] = [row(record) for record in page["items"]]
+    return page
+
+
+def passes(record: object, tests: Sequence[Test]) -> bool:
+    """Tell whether a record passes every test."""
+    return all(test(record) for test in tests)
+
+
+def merged(newest_first: Sequence[Iterable[T]], key: Callable[[T], Any]) -> Iterator[T]:
+    """Merge sequences that each fall by `key` into one that does."""
+    return heapq.merge(*newest_first, key=key, reverse=True)
+
+
+def equals(values: Values, **fields: str) -> list[Test]:
+    """Return tests for the parameters that were given: keyword is the record's attribute, value the parameter."""
+    return [_equal(attribute, values[name]) for attribute, name in fields.items() if values[name] is not None]
+
+
+def _equal(attribute: str, wanted: object) -> Test:
+    return lambda record: getattr(record, attribute) == wanted

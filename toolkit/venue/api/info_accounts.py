@@ -1,0 +1,100 @@
+"""Info queries about accounts: wallet, ledger, agents, positions, funding paid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..model.state import HEDGE
+from . import records
+from .info import Values, account_of, answers, equals, page_of, paged_log, product_of
+from .records import USDC_CODE
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+
+@answers("wallet")
+def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Return one row, USDC; none for an address that was never here, nor for one with nothing, without includeZero."""
+    account = account_of(core, values)
+    if account is None or values["currency"] not in (None, USDC_CODE):
+        return []
+    row = records.wallet(core, account)
+    nothing = row["balance"] == row["equity"] == "0"
+    return [] if nothing and not values["includeZero"] else [row]
+
+
+@answers("ledger")
+def ledger(core: Core, values: Values) -> dict[str, Any]:
+    """Every change of the balance, newest first."""
+    if values["currency"] not in (None, USDC_CODE):
+        return page_of(values, 0, ())
+    address = values["userAddr"]
+    tests = equals(values, tx_hash="txHash")
+    if values["bizType"] is not None:
+        wanted = values["bizType"].upper()
+        tests.append(lambda transfer: transfer.entry(address).kind == wanted)
+    log = core.state.history.ledger
+    positions = log.by_account.get(address, [])
+    return paged_log(
+        values,
+        log,
+        positions,
+        lambda transfer: transfer.time,
+        tests,
+        lambda transfer: records.ledger_entry(transfer.entry(address)),
+    )
+
+
+@answers("agents")
+def agents(core: Core, values: Values) -> dict[str, Any]:
+    """Approvals of a master, or (role AGENT) of an agent wallet, newest first."""
+    from ..programs import permissions
+
+    rows = permissions.agents(core, values["userAddr"], as_agent=values["role"] == "AGENT")
+    status = {"ACTIVE": 1, "REVOKED": 2}.get(values["status"])
+    found = [
+        row
+        for row in rows
+        if (status is None or row["status"] == status)
+        and (values["agentAddress"] is None or row["agentAddress"].lower() == values["agentAddress"])
+        and (values["masterAddress"] is None or row["masterAddress"].lower() == values["masterAddress"])
+    ]
+    return page_of(values, len(found), found)
+
+
+@answers("agent")
+def agent(core: Core, values: Values) -> dict[str, Any] | None:
+    """The active agent of this name, or nothing."""
+    from ..programs import permissions
+
+    return permissions.active_agent(core, values["userAddr"], values["agentName"])
+
+
+@answers("positions")
+def positions(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Positions by product code; without includeZero only those that are open."""
+    wanted = product_of(core, values)
+    account = account_of(core, values)
+    if account is None:
+        return []
+    mode = "HEDGE" if account.position_mode == HEDGE else "ONE_WAY"
+    if values["posMode"] not in (None, mode):
+        return []
+    return [
+        records.position(core, account, held)
+        for code, held in sorted(account.positions.items())
+        if (wanted is None or code == wanted.code) and (values["includeZero"] or held.long.size or held.short.size)
+    ]
+
+
+@answers("funding_payments")
+def funding_payments(core: Core, values: Values) -> dict[str, Any]:
+    """Funding paid and received, newest first."""
+    product_of(core, values)
+    log = core.state.history.funding_payments
+    positions_of = log.by_account.get(values["userAddr"], [])
+    tests = equals(values, product="symbol")
+    return paged_log(
+        values, log, positions_of, lambda paid: paid.time, tests, lambda paid: records.funding_payment(core, paid)
+    )

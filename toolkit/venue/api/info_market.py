@@ -1,0 +1,213 @@
+"""Info queries about products, candles and funding rates."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...errors import MalformedRequest
+from ...products import Product
+from ..model.state import Candle
+from . import records
+from .info import Values, answers, page_of, product_of, unknown_product, window
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+MINUTE = 60_000
+PREMIUM_PLACES = 12
+"""Premiums are summed in parts of 1e-12."""
+MOST_CANDLES = 100_000
+"""Candles in one answer of /info/kline/list; a wider window is refused [L]."""
+
+
+@answers("products")
+def products(core: Core, values: Values) -> dict[str, Any]:
+    """The product list with margin tables and currencies."""
+    status = values["listStatus"]
+    rows = [row for _, row in sorted(core.state.products.items()) if status in (None, row.get("listStatus"))]
+    return _product_meta(core, rows)
+
+
+@answers("product")
+def product(core: Core, values: Values) -> dict[str, Any]:
+    """One product in the shape of the list."""
+    wanted = product_of(core, values)
+    assert wanted is not None
+    return _product_meta(core, [core.state.products[wanted.code]])
+
+
+def _product_meta(core: Core, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    used = {int(row["marginTableId"]) for row in rows}
+    meta = {
+        "perpProducts": rows,
+        "marginTables": [
+            {"tableId": table, "riskLimitVo": tiers}
+            for table, tiers in sorted(core.state.margin_tables.items())
+            if table in used
+        ],
+        "currencies": [
+            {
+                "name": "USD Coin",
+                "currency": "USDC",
+                "code": str(records.USDC_CODE),
+                "walletPrecision": 6,
+                "displayPrecision": 2,
+            }
+        ],
+    }
+    checksum = hashlib.md5(msgspec.json.encode(meta, order="sorted"), usedforsecurity=False).hexdigest()
+    return {"md5Checksum": checksum, **meta}
+
+
+# Candles. The history keeps minutes since genesis; what lies before is made by the simulated market on demand.
+
+
+@answers("klines_last")
+def klines_last(core: Core, values: Values) -> list[dict[str, Any]]:
+    """The latest candles, newest first."""
+    return _newest(core, values, core.state.time + 1)
+
+
+@answers("klines_before")
+def klines_before(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Candles that start before a time, newest first."""
+    before = values["timestamp"]
+    return _newest(core, values, core.state.time + 1 if before is None else min(before, core.state.time + 1))
+
+
+def _newest(core: Core, values: Values, end: int) -> list[dict[str, Any]]:
+    """Return the last `limit` candles that start before `end`, looking back further while minutes are missing."""
+    listed, span = _listed(core, values), values["interval"] * 1000
+    last = (end - 1) // span * span
+    found: list[Candle] = []
+    stretch = values["limit"]
+    while len(found) < values["limit"]:
+        first = max(last - (stretch - 1) * span, 0)
+        older = list(_candles(core, listed, first, last + span, span))
+        found = older + found
+        if first <= earliest(core) or not last:
+            break
+        last, stretch = first - span, max(stretch, 1) * 2
+    return [records.kline(listed, candle, values["interval"]) for candle in reversed(found[-values["limit"] :])]
+
+
+@answers("klines")
+def klines(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Candles that start within a window, oldest first."""
+    listed, span = _listed(core, values), values["interval"] * 1000
+    first = -(-max(values["startTime"], earliest(core) // span * span) // span) * span
+    last = min(values["endTime"], core.state.time) // span * span
+    if (last - first) // span >= MOST_CANDLES:
+        raise MalformedRequest(
+            f"startTime {values['startTime']} is {(last - first) // span + 1} candles of {values['interval']} s before "
+            f"endTime; at most {MOST_CANDLES} are answered at once",
+            field="startTime",
+            rule="window",
+            value=values["startTime"],
+            nearest=(str(last - (MOST_CANDLES - 1) * span),),
+        )
+    candles = _candles(core, listed, first, last + span, span)
+    return [records.kline(listed, candle, values["interval"]) for candle in candles]
+
+
+def _listed(core: Core, values: Values) -> Product:
+    symbol = values["symbol_name"].upper()
+    for listed in core.products.values():
+        if listed.symbol.upper() == symbol:
+            return listed
+    raise unknown_product(core, "symbol_name", values["symbol_name"])
+
+
+def earliest(core: Core) -> int:
+    """Return the start of the first minute there can be a candle for, in ms."""
+    from ..simulation.price_path import CHUNK, PAST_CHUNKS
+
+    genesis = core.state.genesis_time // MINUTE * MINUTE
+    return genesis - PAST_CHUNKS * CHUNK * MINUTE if core.state.settings.get("market") else genesis
+
+
+def _candles(core: Core, listed: Product, start: int, end: int, span: int) -> Iterator[Candle]:
+    """Yield the candles of `span` ms that start in [start, end), oldest first; minutes without trades are missing."""
+    minutes = minute_candles(core, listed, start, end)
+    return minutes if span == MINUTE else added_up(minutes, span)
+
+
+def minute_candles(core: Core, listed: Product, start: int, end: int) -> Iterator[Candle]:
+    """Yield the minutes of a product that start in [start, end), oldest first, from before genesis as well."""
+    if start < core.state.genesis_time and core.state.settings.get("market"):
+        yield from _past(core, listed, start, min(end, core.state.genesis_time))
+    kept = core.state.history.candles.get(listed.code, [])
+    for at in window({"startTime": start, "endTime": end - 1}, kept, lambda candle: candle.start):
+        yield kept[at]
+
+
+def _past(core: Core, listed: Product, start: int, end: int) -> Iterator[Candle]:
+    from ..simulation.participants import history
+
+    for bar in history(core, listed.code, start, end):
+        yield Candle(*bar)
+
+
+def added_up(minutes: Iterable[Candle], span: int) -> Iterator[Candle]:
+    """Yield longer candles made of ascending minutes; `span` in ms is a multiple of a minute."""
+    total: Candle | None = None
+    for minute in minutes:
+        start = minute.start // span * span
+        if total is not None and total.start == start:
+            total.high = max(total.high, minute.high)
+            total.low = min(total.low, minute.low)
+            total.close = minute.close
+            total.volume += minute.volume
+            total.turnover += minute.turnover
+            total.count += minute.count
+            continue
+        if total is not None:
+            yield total
+        total = Candle(
+            start, minute.open, minute.high, minute.low, minute.close, minute.volume, minute.turnover, minute.count
+        )
+    if total is not None:
+        yield total
+
+
+@answers("funding_rate_history")
+def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
+    """Settled rates, newest first."""
+    wanted = product_of(core, values)
+    assert wanted is not None
+    settled = core.state.history.funding_rates.get(wanted.code, [])
+    span = window(values, settled, lambda point: point.time)
+    page = page_of(values, len(span), (settled[at] for at in reversed(span)))
+    page["items"] = [records.funding_rate(core, point) for point in page["items"]]
+    return page
+
+
+@answers("funding_rates")
+def funding_rates(core: Core, values: Values) -> list[dict[str, Any]]:
+    """The running rate of one product or of all, by code."""
+    wanted = product_of(core, values)
+    shown = core.products.values() if wanted is None else [wanted]
+    return [_running_rate(core, one) for one in sorted(shown, key=lambda one: one.code)]
+
+
+def _running_rate(core: Core, listed: Product) -> dict[str, Any]:
+    from ..risk import funding
+
+    market = core.state.markets[listed.code]
+    settled = core.state.history.funding_rates.get(listed.code, [])
+    mean = market.premium // market.samples if market.samples else 0
+    return {
+        "symbol": listed.code,
+        "fundingRate": records.rate(funding.current_rate(core, listed.code)),
+        "lastFundingRate": records.rate(settled[-1].rate) if settled else "0",
+        "fundingInterval": listed.funding_interval,
+        "nextFundingTime": funding.next_settlement(core, listed.code),
+        "markPx": records.price(listed, market.mark),
+        "oraclePx": records.price(listed, market.oracle),
+        "premium": records.short(mean, PREMIUM_PLACES),
+        "blockTime": core.state.time,
+    }

@@ -1,0 +1,98 @@
+"""Info queries about orders: states, events, fills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.enums import ENUMS
+from ..model.state import MAKER, STATUS_NAMES, TAKER, Order
+from . import records
+from .info import Test, Values, account_of, answers, equals, merged, page_of, paged_log, passes, product_of, window
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+_SIDES: Mapping[str, tuple[int, bool]] = {
+    "BUY": (1, False),
+    "SELL": (-1, False),
+    "BUY_CLOSE_HEDGE": (1, True),
+    "SELL_CLOSE_HEDGE": (-1, True),
+}
+
+
+def _tests(core: Core, values: Values, **fields: str) -> list[Test]:
+    product_of(core, values)
+    tests = equals(values, product="symbol", **fields)
+    if values["side"] is not None:
+        wanted = _SIDES[values["side"]]
+        tests.append(lambda record: (record.side, record.closing) == wanted)
+    return tests
+
+
+def _status(values: Values, name: str) -> list[Test]:
+    if values[name] is None:
+        return []
+    wanted = STATUS_NAMES.index(values[name])
+    return [lambda record: record.status == wanted]
+
+
+def _changed(order: Order) -> tuple[int, int]:
+    return order.updated, order.id
+
+
+@answers("order_states")
+def order_states(core: Core, values: Values) -> dict[str, Any]:
+    """Live and ended orders, the one that changed last first."""
+    account = account_of(core, values)
+    if account is None:
+        return page_of(values, 0, ())
+    tests = _tests(core, values, id="orderId", client_id="clientOrderId", parent="parentOrderId")
+    tests += _status(values, "status")
+    if values["type"] is not None:
+        wanted = ENUMS["order_type"].number_of[values["type"]]
+        tests.append(lambda order: order.type == wanted)
+    live = sorted(account.orders.values(), key=_changed)
+    live = [live[at] for at in window(values, live, lambda order: order.updated)]
+    log = core.state.history.orders
+    positions = log.by_account.get(account.address, [])
+    span = window(values, positions, lambda at: log.records[at].updated)
+    ended = (log.records[positions[at]] for at in reversed(span))
+    newest = merged([live[::-1], ended], _changed)
+    if tests:
+        found = [order for order in newest if passes(order, tests)]
+        page = page_of(values, len(found), found)
+    else:
+        page = page_of(values, len(live) + len(span), newest)
+    page["items"] = [records.order_state(core, order) for order in page["items"]]
+    return page
+
+
+@answers("order_events")
+def order_events(core: Core, values: Values) -> dict[str, Any]:
+    """Every step of every order, newest first."""
+    tests = _tests(core, values, order_id="orderId", client_id="clientOrderId") + _status(values, "execStatus")
+    log = core.state.history.order_events
+    positions = log.by_account.get(values["userAddr"], [])
+    return paged_log(
+        values, log, positions, lambda event: event.time, tests, lambda event: records.order_event(core, event)
+    )
+
+
+@answers("trades")
+def trades(core: Core, values: Values) -> dict[str, Any]:
+    """Fills, newest first."""
+    tests = _tests(core, values, order_id="orderId", exec_id="execId")
+    if values["role"] is not None:
+        wanted = MAKER if values["role"] == "MAKER" else TAKER
+        tests.append(lambda event: event.role == wanted)
+    history = core.state.history
+    positions = history.fills.get(values["userAddr"], [])
+    return paged_log(
+        values,
+        history.order_events,
+        positions,
+        lambda event: event.time,
+        tests,
+        lambda event: records.trade(core, event),
+    )

@@ -1,0 +1,205 @@
+"""Info queries about vaults, referrals, builders, and the explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ...errors import MalformedRequest
+from ...protocol.hexbytes import to_checksummed
+from ..programs import builders, referrals, vault_queries
+from . import records
+from .info import Values, answers, page_of
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+
+# Vaults.
+
+
+def _vault_of(core: Core, values: Values) -> str:
+    address: str = values["vaultAddress"]
+    if address not in core.state.vaults:
+        raise MalformedRequest(
+            f"vaultAddress {to_checksummed(address)} is no vault here; GET /info/vault/list names them",
+            field="vaultAddress",
+            rule="known",
+            value=address,
+        )
+    return address
+
+
+@answers("vault")
+def vault(core: Core, values: Values) -> dict[str, Any] | None:
+    """One vault, with the user's part in it."""
+    return vault_queries.detail(core, _vault_of(core, values), values["userAddress"])
+
+
+@answers("vaults")
+def vaults(core: Core, values: Values) -> list[dict[str, Any]]:
+    """All vaults, oldest first."""
+    return vault_queries.listed(core, values["userAddress"])
+
+
+@answers("user_vaults")
+def user_vaults(core: Core, values: Values) -> list[dict[str, Any]]:
+    """The vaults a user has shares of."""
+    return vault_queries.parts_of(core, values["userAddress"])
+
+
+@answers("vault_user")
+def vault_user(core: Core, values: Values) -> dict[str, Any] | None:
+    """A user's part of one vault."""
+    return vault_queries.part(core, _vault_of(core, values), values["userAddress"])
+
+
+@answers("vault_history")
+def vault_history(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Value or profit over time, oldest first."""
+    return vault_queries.history(core, _vault_of(core, values), kind=values["type"], interval=values["interval"])
+
+
+@answers("vault_events")
+def vault_events(core: Core, values: Values) -> dict[str, Any]:
+    """What happened in a vault, newest first."""
+    found = vault_queries.events(core, _vault_of(core, values))
+    return page_of(values, len(found), found)
+
+
+@answers("vault_depositors")
+def vault_depositors(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Who has shares, largest first."""
+    return vault_queries.depositors(core, _vault_of(core, values))
+
+
+# Referrals.
+
+
+@answers("referral_code")
+def referral_code(core: Core, values: Values) -> dict[str, Any]:
+    """An account's code and inviter."""
+    return referrals.code(core, values["userAddr"])
+
+
+@answers("referral_summary")
+def referral_summary(core: Core, values: Values) -> dict[str, Any]:
+    """What an account's invitations brought."""
+    return referrals.summary(
+        core, values["userAddr"], period=values["period"], start=values["startTime"], end=values["endTime"]
+    )
+
+
+_SORT_KEYS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "joinTime": lambda row: row["joinTime"],
+    "volume": lambda row: Decimal(row["volume"]),
+    "fees": lambda row: Decimal(row["fees"]),
+    "reward": lambda row: Decimal(row["reward"]),
+}
+
+
+@answers("referrals")
+def invitees(core: Core, values: Values) -> dict[str, Any]:
+    """The invited accounts, sorted and searched as asked."""
+    wanted = (values["search"] or "").lower()
+    found = [row for row in referrals.referrals(core, values["userAddr"]) if wanted in row["userAddr"].lower()]
+    found.sort(key=_SORT_KEYS[values["sortBy"]], reverse=values["sortOrder"] == "desc")
+    return page_of(values, len(found), found, "size")
+
+
+@answers("referral_payouts")
+def referral_payouts(core: Core, values: Values) -> dict[str, Any]:
+    """Rewards that were paid, newest first."""
+    found = referrals.payouts(core, values["userAddr"])
+    return page_of(values, len(found), found, "size")
+
+
+@answers("referral_tiers")
+def referral_tiers(core: Core, values: Values) -> list[dict[str, Any]]:
+    """Reward rates by network volume."""
+    return referrals.tiers()
+
+
+# Builders.
+
+
+@answers("builder_agents")
+def builder_agents(core: Core, values: Values) -> dict[str, Any]:
+    """Authorisations given to a builder, or by a trader to anybody, newest first."""
+    if values["builder"] is None and values["wallet"] is None:
+        raise MalformedRequest(
+            "builder is required by /info/builder/agents: the builder's master wallet (the local venue also takes the "
+            "trader's wallet instead)",
+            field="builder",
+            rule="required",
+        )
+    found = builders.builder_agents(
+        core,
+        values["builder"],
+        wallet=values["wallet"],
+        agent=values["agent"],
+        approve_state=values["approveState"],
+        include_expired=values["includeExpired"],
+    )
+    page = page_of(values, len(found), found)
+    return {
+        "builder": to_checksummed(values["builder"]) if values["builder"] else "",
+        "page": values["page"],
+        "pageSize": values["pageSize"],
+        "total": page["total"],
+        "agents": page["items"],
+    }
+
+
+# Explorer.
+
+
+@answers("transactions")
+def transactions(core: Core, values: Values) -> dict[str, Any]:
+    """Transactions that acted for an account, newest first."""
+    log = core.state.history.transactions
+    positions = log.by_account.get(values["user"], [])
+    page = page_of(values, len(positions), (log.records[at] for at in reversed(positions)))
+    page["items"] = [records.transaction(done) for done in page["items"]]
+    return page
+
+
+@answers("transaction")
+def transaction(core: Core, values: Values) -> dict[str, Any] | None:
+    """One transaction, looked up from the newest back; nothing for an unknown hash."""
+    wanted = values["txHash"]
+    for done in reversed(core.state.history.transactions.records):
+        if done.hash == wanted:
+            return records.transaction(done)
+    return None
+
+
+@answers("block")
+def block(core: Core, values: Values) -> dict[str, Any]:
+    """One block and a page of its transactions, in their order. Raises MalformedRequest for a block to come."""
+    height = values["blockHeight"]
+    state = core.state
+    if not 1 <= height <= core.height:
+        raise MalformedRequest(
+            f"blockHeight {height} is no block; the venue has 1 to {core.height}",
+            field="blockHeight",
+            rule="known",
+            value=height,
+            nearest=(str(min(max(height, 1), core.height)),),
+        )
+    closed = next((block for block in reversed(state.history.blocks) if block.height == height), None)
+    inside = state.history.transactions.records
+    if closed is not None:
+        inside = inside[closed.first : closed.first + closed.count]
+    else:
+        inside = [done for done in inside[state.block_first :] if done.height == height]
+    page = page_of(values, len(inside), inside)
+    return {
+        "blockHeight": height,
+        "blockTime": min(state.genesis_time + height * state.block_ms, state.time) if closed is None else closed.time,
+        "blockHash": core.block_hash(height) if closed is None else closed.hash,
+        "txCount": len(inside),
+        "total": page["total"],
+        "items": [records.transaction(done) for done in page["items"]],
+    }

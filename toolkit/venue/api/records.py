@@ -1,0 +1,311 @@
+"""Records as the Info API shows them, made from the state: integers become decimal text, addresses get their capitals.
+
+Field names are those of `protocol.info_records`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...products import Product
+from ...protocol.hexbytes import to_checksummed
+from ..model.ledger_state import LedgerEntry
+from ..model.state import (
+    CROSS,
+    HEDGE,
+    MAKER,
+    RATE,
+    STATUS_NAMES,
+    Account,
+    Candle,
+    FundingPayment,
+    FundingRate,
+    Order,
+    OrderEvent,
+    Position,
+    Transaction,
+)
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+USDC_CODE = 1
+
+
+def decimal(value: int, places: int) -> str:
+    """Return value × 10^−places as plain decimal text with exactly that many decimals."""
+    if not places:
+        return str(value)
+    if value < 0:
+        return "-" + decimal(-value, places)
+    digits = str(value)
+    if len(digits) <= places:
+        digits = digits.zfill(places + 1)
+    return f"{digits[:-places]}.{digits[-places:]}"
+
+
+def short(value: int, places: int) -> str:
+    """Return value × 10^−places as plain decimal text without trailing zeros."""
+    text = decimal(value, places)
+    return text.rstrip("0").rstrip(".") if places else text
+
+
+def money(amount: int) -> str:
+    """Return micro-USDC as decimal text: 1_500_000 → "1.5"."""
+    return short(amount, 6)
+
+
+def rate(parts: int) -> str:
+    """Return parts of RATE as decimal text: 60_000 → "0.0006"."""
+    return short(parts, len(str(RATE)) - 1)
+
+
+def price(product: Product, ticks: int) -> str:
+    """Return a price with the decimals of the tick size; "0" where there is none."""
+    places, size = product.tick_scale
+    return decimal(ticks * size, places) if ticks else "0"
+
+
+def quantity(product: Product, steps: int) -> str:
+    """Return a quantity with the decimals of the step size; "0" for none."""
+    places, size = product.step_scale
+    return decimal(steps * size, places) if steps else "0"
+
+
+def mean_price(product: Product, value: int, steps: int) -> str:
+    """Return the average price of a value (micro-USDC) over steps, rounded to a hundredth of a tick."""
+    if not steps:
+        return "0"
+    places, size = product.tick_scale
+    hundredths = value * 100 // (steps * product.unit)
+    return decimal(hundredths * size, places + 2)
+
+
+def side_number(side: int, closing: bool) -> int:
+    """Return the wire's number of a side: BUY 1, SELL 2, BUY_CLOSE_HEDGE 3, SELL_CLOSE_HEDGE 4."""
+    return (1 if side > 0 else 2) + (2 if closing else 0)
+
+
+def height_at(core: Core, time: int) -> int:
+    """Return the height of the block that a moment belongs to."""
+    return 1 + (time - core.state.genesis_time) // core.state.block_ms
+
+
+def wallet(core: Core, account: Account) -> dict[str, Any]:
+    """Return an AccountWallet. `balance` is cash, as the ledger counts it; isolated margins are part of `equity`."""
+    from ..risk import account_margin
+
+    figures = account_margin.wallet(core, account)
+    return {
+        "blockHeight": height_at(core, account.updated),
+        "userAddr": to_checksummed(account.address),
+        "currency": USDC_CODE,
+        "balance": money(account.balance),
+        "availableBalance": money(max(0, figures.available)),
+        "availableTransferBalance": money(figures.withdrawable),
+        "equity": money(figures.equity),
+        "status": account.status,
+        "blockTime": account.updated,
+    }
+
+
+def order_state(core: Core, order: Order) -> dict[str, Any]:
+    """Return an OrderState."""
+    product = core.products[order.product]
+    return {
+        "id": str(order.id),
+        "blockHeight": order.height,
+        "ordId": str(order.id),
+        "clOrdId": str(order.client_id),
+        "parentOrdId": str(order.parent),
+        "userAddr": to_checksummed(order.address),
+        "symbol": order.product,
+        "side": side_number(order.side, order.closing),
+        "type": order.type,
+        "price": price(product, order.price),
+        "qty": quantity(product, order.quantity),
+        "filledQty": quantity(product, order.filled),
+        "leaveQty": quantity(product, order.leaves if order.status in OPEN_STATUSES else 0),
+        "cumFilledValue": money(order.value),
+        "cumFee": money(order.fee),
+        "triggerPx": price(product, order.trigger),
+        "status": STATUS_NAMES[order.status],
+        "timeInForce": order.tif,
+        "reduceOnly": order.reduce,
+        "conditionalOrderTriggerType": order.trigger_by,
+        "createTime": order.created,
+        "blockTime": order.updated,
+    }
+
+
+OPEN_STATUSES = frozenset(
+    number
+    for number, name in enumerate(STATUS_NAMES)
+    if name in ("NEW", "PARTIALLY_FILLED", "ORDER_STATUS_UNTRIGGERED")
+)
+"""Statuses of orders that still have something open."""
+
+
+def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
+    """Return an OrderEvent."""
+    product = core.products[event.product]
+    return {
+        "id": str(event.id),
+        "blockHeight": event.height,
+        "userAddr": to_checksummed(event.address),
+        "ordId": str(event.order_id),
+        "clOrdId": str(event.client_id),
+        "symbol": event.product,
+        "side": side_number(event.side, event.closing),
+        "execStatus": STATUS_NAMES[event.status],
+        "ordPx": price(product, event.price),
+        "filledPx": price(product, event.fill_price),
+        "execQty": quantity(product, event.fill_quantity),
+        "leavesQty": quantity(product, event.leaves),
+        "execId": str(event.exec_id),
+        "realizedPnl": money(event.pnl),
+        "openFee": money(event.open_fee),
+        "closeFee": money(event.close_fee),
+        "blockTime": event.time,
+        "txHash": event.tx_hash,
+        "ordType": event.type,
+        "timeInForce": event.tif,
+        "ordQty": quantity(product, event.quantity),
+        "triggerPx": price(product, event.trigger),
+        "reason": event.reason,
+    }
+
+
+def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
+    """Return a Trade: the event of a fill."""
+    product = core.products[event.product]
+    return {
+        "id": str(event.id),
+        "blockHeight": event.height,
+        "userAddr": to_checksummed(event.address),
+        "symbol": event.product,
+        "orderId": str(event.order_id),
+        "clientOrderId": str(event.client_id),
+        "side": side_number(event.side, event.closing),
+        "execStatus": STATUS_NAMES[event.status],
+        "orderPx": price(product, event.price),
+        "filledPx": price(product, event.fill_price),
+        "execQty": quantity(product, event.fill_quantity),
+        "leavesQty": quantity(product, event.leaves),
+        "execId": str(event.exec_id),
+        "realizedPnl": money(event.pnl),
+        "openFee": money(event.open_fee),
+        "closeFee": money(event.close_fee),
+        "builderFee": money(event.builder_fee),
+        "role": "MAKER" if event.role == MAKER else "TAKER",
+        "ordType": event.type,
+        "blockTime": event.time,
+        "txHash": event.tx_hash,
+    }
+
+
+def position(core: Core, account: Account, held: Position) -> dict[str, Any]:
+    """Return a Position, valued at mark."""
+    product = core.products[held.product]
+    mark = core.state.markets[held.product].mark
+    long, short_leg = held.long, held.short
+    pnl = (long.size - short_leg.size) * mark * product.unit - long.value + short_leg.value
+    return {
+        "userAddr": to_checksummed(account.address),
+        "symbolCode": held.product,
+        "leverage": short(held.leverage, 2),
+        "longSize": quantity(product, long.size),
+        "shortSize": quantity(product, short_leg.size),
+        "longEntryValue": money(long.value),
+        "shortEntryValue": money(short_leg.value),
+        "positionMode": "HEDGE" if account.position_mode == HEDGE else "ONE_WAY",
+        "positionMarginMode": "CROSS" if held.mode == CROSS else "ISOLATED",
+        "assignedPosBalance": money(held.assigned),
+        "unrealizedPnl": money(pnl),
+        "cumRealizedPnl": money(held.pnl),
+        "curMarkPx": price(product, mark),
+        "cumTransactionFee": money(held.fees),
+        "createTime": held.created,
+        "blockTime": held.updated,
+    }
+
+
+def ledger_entry(entry: LedgerEntry) -> dict[str, Any]:
+    """Return a ledger entry."""
+    return {
+        "id": entry.id,
+        "blockHeight": entry.height,
+        "userAddr": to_checksummed(entry.address),
+        "currency": USDC_CODE,
+        "bizType": entry.kind,
+        "amount": money(entry.amount),
+        "balance": money(entry.balance),
+        "symbol": entry.product or None,
+        "reference": entry.reference,
+        "counterparty": to_checksummed(entry.counterparty) if entry.counterparty else None,
+        "txHash": entry.tx_hash,
+        "blockTime": entry.time,
+    }
+
+
+def kline(product: Product, candle: Candle, interval: int) -> dict[str, Any]:
+    """Return a Kline; `interval` in seconds."""
+    tick, tick_size = product.tick_scale
+    step, step_size = product.step_scale
+    return {
+        "symbolName": product.symbol,
+        "timestamp": candle.start // 1000,
+        "intrvl": interval,
+        "open": decimal(candle.open * tick_size, tick),
+        "high": decimal(candle.high * tick_size, tick),
+        "low": decimal(candle.low * tick_size, tick),
+        "close": decimal(candle.close * tick_size, tick),
+        "volume": decimal(candle.volume * step_size, step),
+        "turnover": decimal(candle.turnover, 6),
+        "tradeCount": candle.count,
+    }
+
+
+def funding_rate(core: Core, settled: FundingRate) -> dict[str, Any]:
+    """Return a settled funding rate."""
+    product = core.products[settled.product]
+    return {
+        "symbol": settled.product,
+        "fundingRate": rate(settled.rate),
+        "premium": rate(settled.premium),
+        "markPx": price(product, settled.mark),
+        "oraclePx": price(product, settled.oracle),
+        "fundingInterval": product.funding_interval,
+        "fundingTime": settled.time,
+    }
+
+
+def funding_payment(core: Core, paid: FundingPayment) -> dict[str, Any]:
+    """Return a funding payment; a negative fee was paid, a positive one received."""
+    return {
+        "id": paid.id,
+        "userAddr": to_checksummed(paid.address),
+        "symbol": paid.product,
+        "posSide": 1 if paid.side > 0 else 2,
+        "posSize": quantity(core.products[paid.product], paid.size),
+        "fundingRate": rate(paid.rate),
+        "fundingFee": money(paid.amount),
+        "fundingTime": paid.time,
+        "txHash": paid.tx_hash,
+    }
+
+
+def transaction(done: Transaction) -> dict[str, Any]:
+    """Return an explorer transaction."""
+    return {
+        "txHash": done.hash,
+        "blockHeight": done.height,
+        "blockTime": done.time,
+        "actionType": done.action,
+        "user": to_checksummed(done.address),
+        "signer": to_checksummed(done.signer) if done.signer else "",
+        "nonce": str(done.nonce),
+        "status": "FAILED" if done.code else "SUCCESS",
+        "txCode": done.code,
+        "txMsg": done.message,
+    }

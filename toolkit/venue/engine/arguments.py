@@ -1,0 +1,110 @@
+"""What interventions are given, read in one place: exact amounts and addresses, and every argument's type.
+
+The methods of `control` read what somebody wrote, before it is a command; the rules of the core read the command again,
+because it may come from a journal or another program. Wrong arguments raise InputError, which the core makes a refusal.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, get_type_hints
+
+import msgspec
+
+from ...errors import InputError
+from ...numerals import shown
+from ...products import decimal_text
+from ...protocol.hexbytes import has_wrong_checksum, is_address
+
+
+def amount(value: Any, field: str) -> str:
+    """Return an exact number (text, a whole number, a Decimal) as decimal text; InputError for anything else."""
+    if isinstance(value, float):
+        near = f"{value:.15g}" if math.isfinite(value) else "100.5"
+        raise InputError(
+            f"{field} is the float {value!r}, and a float is not exact; give the text {near!r}, a whole number or a "
+            "Decimal",
+            field=field,
+            rule="exact",
+            value=value,
+            nearest=(near,),
+        )
+    return decimal_text(value, field)
+
+
+def positive(value: object, field: str) -> str:
+    """Return an amount above 0 as plain decimal text. Raises InputError otherwise."""
+    text = amount(value, field)
+    if Decimal(text) <= 0:
+        raise InputError(f"{field} {text} must be above 0", field=field, rule="above 0", value=value)
+    return text
+
+
+def address(value: object, field: str = "address") -> str:
+    """Return an address in lower case. Raises InputError for what is none, or has letters that break EIP-55."""
+    if not isinstance(value, str) or not is_address(value):
+        raise InputError(
+            f"{field} {shown(value)} is no address; an address is 0x and 40 hex digits",
+            field=field,
+            rule="address",
+            value=value,
+        )
+    if has_wrong_checksum(value):
+        raise InputError(
+            f"{field} {value} has letters that break the EIP-55 checksum; compare it with its source, or write it in "
+            "lower case",
+            field=field,
+            rule="EIP-55",
+            value=value,
+            nearest=(value.lower(),),
+        )
+    return value.lower()
+
+
+def check_types(rule: Callable[..., Any], args: Mapping[str, Any]) -> None:
+    """Refuse arguments that a control's rule does not have, lacks, or wants of another type. Raises InputError."""
+    shape = _shape(rule)
+    if shape is None:
+        return
+    try:
+        msgspec.convert(args, shape)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{_worded(str(error))}; it takes {_signature(rule)}", rule="type", value=args) from None
+
+
+@functools.cache
+def _shape(rule: Callable[..., Any]) -> type[msgspec.Struct] | None:
+    """Return a struct of a rule's arguments; None for one that takes any, or does not say of which type."""
+    try:
+        kinds = get_type_hints(rule, localns={"Core": Any})  # known to type checkers only
+    except NameError:
+        return None
+    fields: list[tuple[str, Any, Any]] = []
+    for parameter in _parameters(rule):
+        if parameter.kind is parameter.VAR_KEYWORD:
+            return None
+        kind = kinds.get(parameter.name, Any)
+        default = msgspec.NODEFAULT if parameter.default is parameter.empty else parameter.default
+        fields.append((parameter.name, kind, default))
+    return msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True, kw_only=True)
+
+
+def _parameters(rule: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(rule).parameters.values())[1:]
+
+
+def _signature(rule: Callable[..., Any]) -> str:
+    return ", ".join(f"{parameter.name}: {parameter.annotation}" for parameter in _parameters(rule)) or "nothing"
+
+
+def _worded(said: str) -> str:
+    """Return what msgspec says about arguments as `name: what it says`."""
+    what, _, path = said.partition(" - at `$.")
+    what = what.replace("Object contains unknown field", "there is no argument").replace(
+        "Object missing required field", "missing the argument"
+    )
+    return f"{path.rstrip('`')}: {what}" if path else what

@@ -1,0 +1,113 @@
+"""What a command made happen, as the feed consumes it: `Core.events` after each command, in order.
+
+Units as in `state`. Events are not part of the state; the shell clears them.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..model.state import ClosedPosition, FundingPayment, FundingRate, OrderEvent, Trade
+
+
+class Event(msgspec.Struct, gc=False):
+    """Base of all events. Those that hold nothing but numbers, text and records of such can't be part of a cycle."""
+
+
+class BookChange(Event):
+    """A price level has a new total (0 = gone). `sequence` is the market's, one larger each time."""
+
+    product: int
+    side: int
+    """+1 bids, −1 asks."""
+    price: int
+    total: int
+    sequence: int
+
+
+class TradeDone(Event):
+    """A public trade."""
+
+    trade: Trade
+
+
+class OrderChanged(Event):
+    """An order of an account that keeps history had an event (accepted, filled, cancelled, triggered, refused)."""
+
+    event: OrderEvent
+
+
+class AccountChanged(Event):
+    """A balance changed."""
+
+    address: str
+
+
+class PositionChanged(Event):
+    """A position or its settings changed."""
+
+    address: str
+    product: int
+
+
+class PositionClosed(Event):
+    """A leg went flat."""
+
+    record: ClosedPosition
+
+
+class FundingPaid(Event):
+    """An account paid or received funding."""
+
+    payment: FundingPayment
+
+
+class FundingRateSet(Event):
+    """A funding settlement was made for a product."""
+
+    rate: FundingRate
+
+
+class PriceTick(Event):
+    """Oracle and mark were set (ticks)."""
+
+    product: int
+    time: int
+    oracle: int
+    mark: int
+
+
+class CandleChanged(Event):
+    """The open one-minute candle of a product changed; read it from the history."""
+
+    product: int
+    start: int
+
+
+class BlockDone(Event):
+    """Time entered a new block: the one of `height` is complete. Not emitted for every empty block on the way."""
+
+    height: int
+    time: int
+    count: int
+    """Transactions in it."""
+
+
+class TxDone(Event):
+    """A submitted action was executed (code 0) or refused by a business rule."""
+
+    height: int
+    time: int
+    hash: str
+    signer: str
+    address: str
+    action: str
+    code: int
+
+
+class UserNotice(Event, gc=True):
+    """Something for the userEvent channel of one account: `kind` as on the wire, `data` JSON-ready."""
+
+    address: str
+    kind: str
+    data: dict[str, object]

@@ -1,0 +1,1 @@
+"""The live feed: subjects, connections, and what each channel sends."""

@@ -1,0 +1,244 @@
+"""What the public channels say: books, trades, candles, tickers, blocks and transactions, read from the core.
+
+A source answers a snapshot at any time, and after each command the increments that the command made. Account
+channels are in `feed_account`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import MalformedRequest
+from ...products import Product
+from ...protocol.hexbytes import to_checksummed
+from ...protocol.reads.feed import RECENT, Channel
+from ..api import records
+from ..model.state import Block, Trade, Transaction
+from .batches import Batch, Data, Levels, Source, best_levels
+from .candles import AllTickersSource, CandleSource, TickerSource
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+CHUNK = 500
+"""Items in one increment of an ``append`` channel at most; more go in several."""
+
+
+class BookSource(Source):
+    """The best levels of a book; levels that enter or leave the window are part of the increments."""
+
+    def __init__(self, core: Core, product: Product, depth: int) -> None:
+        self._code = product.code
+        self._depth = depth
+        self._sides: tuple[Levels, Levels] = ([], [])
+        self.reset(core)
+
+    def reset(self, core: Core) -> None:
+        """Take the window as it is."""
+        self._sides = self._window(core)
+
+    def snapshot(self, core: Core) -> Data:
+        """Return the whole window."""
+        product = core.products[self._code]
+        bids, asks = ([_level(product, *one) for one in side] for side in self._sides)
+        return self._data(core, bids, asks)
+
+    def collect(self, batch: Batch) -> list[Data]:
+        """Return one increment when the window changed."""
+        if self._code not in batch.books:
+            return []
+        core = batch.core
+        before, self._sides = self._sides, self._window(core)
+        product = core.products[self._code]
+        bids, asks = (self._changes(product, *pair) for pair in zip(before, self._sides, strict=True))
+        return [self._data(core, bids, asks)] if bids or asks else []
+
+    def _window(self, core: Core) -> tuple[Levels, Levels]:
+        return best_levels(core, self._code, 1, self._depth), best_levels(core, self._code, -1, self._depth)
+
+    def _changes(self, product: Product, before: Levels, now: Levels) -> list[list[str]]:
+        if before == now:
+            return []
+        old, new = dict(before), dict(now)
+        changes = [[records.price(product, price), "0"] for price in old if price not in new]
+        changes += [_level(product, *one) for one in now if old.get(one[0]) != one[1]]
+        return changes
+
+    def _data(self, core: Core, bids: list[list[str]], asks: list[list[str]]) -> Data:
+        return {
+            "symbolCode": self._code,
+            "symbol": core.products[self._code].symbol,
+            "block": core.height,
+            "depth": self._depth,
+            "timestamp": core.state.time,
+            "book": {"bids": bids, "asks": asks},
+        }
+
+
+def _level(product: Product, price: int, total: int) -> list[str]:
+    return [records.price(product, price), records.quantity(product, total)]
+
+
+class TradesSource(Source):
+    """Public trades of a product."""
+
+    def __init__(self, core: Core, product: Product) -> None:
+        self._code = product.code
+
+    def snapshot(self, core: Core) -> Data:
+        """Return the last trades."""
+        return self._data(core, core.state.history.trades.get(self._code, [])[-RECENT:])
+
+    def collect(self, batch: Batch) -> list[Data]:
+        """Return the new trades."""
+        trades = batch.trades.get(self._code, [])
+        return [self._data(batch.core, trades[at : at + CHUNK]) for at in range(0, len(trades), CHUNK)]
+
+    def _data(self, core: Core, trades: Sequence[Trade]) -> Data:
+        product = core.products[self._code]
+        return {"symbol": product.symbol, "trades": [trade_record(product, trade) for trade in trades]}
+
+
+class BlockSource(Source):
+    """Blocks: those with transactions, and the newest one."""
+
+    def __init__(self, core: Core) -> None:
+        self._recent: deque[Data] = deque(maxlen=RECENT)
+        self._seen = 0
+        self.reset(core)
+
+    def reset(self, core: Core) -> None:
+        """Begin with the blocks of this core."""
+        blocks = core.state.history.blocks
+        self._seen = len(blocks)
+        self._recent.clear()
+        self._recent.extend(_block_record(block) for block in blocks[-RECENT:])
+        self._newest(core)
+
+    def snapshot(self, core: Core) -> Data:
+        """Return the newest block, and the ones before it in `recent`."""
+        *before, last = self._recent or [{}]
+        return {**last, "recent": before}
+
+    def collect(self, batch: Batch) -> list[Data]:
+        """Return the new blocks."""
+        if not batch.blocks:
+            return []
+        blocks = batch.core.state.history.blocks
+        new = [_block_record(block) for block in blocks[self._seen :]]
+        self._seen = len(blocks)
+        self._recent.extend(new)
+        return [*new, *self._newest(batch.core)]
+
+    def _newest(self, core: Core) -> list[Data]:
+        """Add the newest complete block when it has no transactions and so is not in the history."""
+        state = core.state
+        height = core.height - 1
+        if height < 1 or (self._recent and self._recent[-1]["blockHeight"] >= height):
+            return []
+        empty = {"blockHeight": height, "blockTime": state.genesis_time + height * state.block_ms, "txCount": 0}
+        self._recent.append(empty)
+        return [empty]
+
+
+class HeightSource(Source):
+    """Height of the newest complete block."""
+
+    def snapshot(self, core: Core) -> Data:
+        """Return the height."""
+        state = core.state
+        height = core.height - 1
+        return {"blockHeight": height, "timestamp": state.genesis_time + height * state.block_ms}
+
+    def collect(self, batch: Batch) -> list[Data]:
+        """Return the height when there is a new block."""
+        return [self.snapshot(batch.core)] if batch.blocks else []
+
+
+class TransactionSource(Source):
+    """Transactions of everybody."""
+
+    def snapshot(self, core: Core) -> Data:
+        """Return the last transaction, and the ones before it in `recent`."""
+        rows = [_stored_transaction(one) for one in core.state.history.transactions.records[-RECENT:]]
+        *before, last = rows or [{}]
+        return {**last, "recent": before}
+
+    def collect(self, batch: Batch) -> list[Data]:
+        """Return one increment for each transaction."""
+        return [
+            _transaction_record(one.height, one.hash, one.address, one.action, one.code) for one in batch.transactions
+        ]
+
+
+# Records
+
+
+def trade_record(product: Product, trade: Trade) -> Data:
+    """Return a public trade in wire names."""
+    return {
+        "symbol": product.symbol,
+        "ordSide": "BUY" if trade.side > 0 else "SELL",
+        "filledPx": records.price(product, trade.price),
+        "filledQty": records.quantity(product, trade.quantity),
+        "transactionTime": trade.time,
+        "txHash": trade.tx_hash,
+    }
+
+
+def _block_record(block: Block) -> Data:
+    return {"blockHeight": block.height, "blockTime": block.time, "txCount": block.count}
+
+
+def _stored_transaction(one: Transaction) -> Data:
+    return _transaction_record(one.height, one.hash, one.address, one.action, one.code)
+
+
+def _transaction_record(height: int, tx_hash: str, user: str, action: str, code: int) -> Data:
+    status = "FAILED" if code else "SUCCESS"
+    return {
+        "blockHeight": height,
+        "txHash": tx_hash,
+        "user": to_checksummed(user),
+        "actionType": action,
+        "status": status,
+    }
+
+
+# Which source belongs to a subscription
+
+_OF_PRODUCT: Mapping[str, Callable[[Core, Product, Mapping[str, Any]], Source]] = {
+    "orderBook": lambda core, product, fields: BookSource(core, product, fields["depth"]),
+    "trades": lambda core, product, fields: TradesSource(core, product),
+    "candle": lambda core, product, fields: CandleSource(core, product, int(fields["interval"])),
+    "ticker": lambda core, product, fields: TickerSource(core, product),
+}
+_OF_ALL: Mapping[str, Callable[[Core], Source]] = {
+    "allTickers": AllTickersSource,
+    "block": BlockSource,
+    "blockHeight": lambda core: HeightSource(),
+    "tx": lambda core: TransactionSource(),
+}
+
+
+def source_for(core: Core, channel: Channel, fields: Mapping[str, Any]) -> Source:
+    """Return the source of a subscription. Raises MalformedRequest for a product that is not listed."""
+    if channel.type in _OF_ALL:
+        return _OF_ALL[channel.type](core)
+    if channel.private:
+        from .account_sources import account_source
+
+        return account_source(core, channel.type, fields["userAddress"])
+    for product in core.products.values():
+        if product.symbol == fields["symbol"]:
+            return _OF_PRODUCT[channel.type](core, product, fields)
+    listed = tuple(product.symbol for product in core.products.values())
+    raise MalformedRequest(
+        f"subscription.symbol {fields['symbol']!r} is not listed; listed are {', '.join(listed)}",
+        field="subscription.symbol",
+        rule="listed",
+        value=fields["symbol"],
+        nearest=listed,
+    )

@@ -1,0 +1,1 @@
+"""The laboratory: controls, scripted faults, and the journal."""

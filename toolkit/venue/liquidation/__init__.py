@@ -1,0 +1,1 @@
+"""What happens to positions whose margin is used up."""

@@ -1,0 +1,145 @@
+"""What the money rules keep beside the state because it can be rebuilt from it: tables, who holds what, who changed.
+
+Nothing here is hashed or dumped, and nothing here may decide an order of events: readers sort what they take from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from ...errors import InputError
+from ...products import Product
+from .state import RATE, Account, Position
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+MICRO = 1_000_000
+
+PriceSource = Callable[["Core", int, int], tuple[int, int]]
+
+
+class RiskTable:
+    """The margin table, fees and sizes of one product as integers."""
+
+    __slots__ = (
+        "leverages",
+        "maker_rate",
+        "max_leverage",
+        "max_notional",
+        "product",
+        "rows",
+        "steepest",
+        "taker_rate",
+        "unit",
+    )
+
+    def __init__(self, product: Product) -> None:
+        self.product = product
+        self.unit: int = product.unit
+        self.max_notional: int = product.max_notional
+        self.max_leverage: int = hundredths(product.max_leverage)
+        self.maker_rate: int = whole(product.maker_fee_rate * RATE, f"{product.symbol}: defaultMakerFeeRate")
+        self.taker_rate: int = whole(product.taker_fee_rate * RATE, f"{product.symbol}: defaultTakerFeeRate")
+        rows: list[tuple[int, int, int]] = []
+        leverages: list[tuple[int, int]] = []
+        before = deduction = 0
+        for tier in product.tiers:
+            name = f"{product.symbol}: margin table {product.margin_table_id}"
+            floor = whole(tier.floor * MICRO, name)
+            rate = whole(tier.maintenance_rate * RATE, name)
+            deduction += floor * (rate - before) if rows else 0
+            rows.append((floor if rows else -1, rate, deduction))
+            limit = min(hundredths(tier.max_leverage), self.max_leverage)
+            leverages.append((floor if leverages else -1, limit))
+            before = rate
+        self.rows: tuple[tuple[int, int, int], ...] = tuple(reversed(rows))
+        """(floor, maintenance rate, deduction × RATE) from the highest tier down; the lowest has floor −1."""
+        self.leverages: tuple[tuple[int, int], ...] = tuple(reversed(leverages))
+        """(floor, leverage limit) likewise; no limit is above the product's own."""
+        self.steepest: int = max((rate for _, rate, _ in rows), default=0)
+        """Highest maintenance rate of any tier."""
+
+    def maintenance(self, value: int) -> int:
+        """Return the maintenance margin of a notional, rounded up (see `margin.maintenance_margin`)."""
+        for floor, rate, deduction in self.rows:
+            if value > floor:
+                return -((deduction - value * rate) // RATE)
+        return 0
+
+    def leverage_limit(self, value: int) -> int:
+        """Return the highest leverage, in hundredths, that a notional allows."""
+        for floor, leverage in self.leverages:
+            if value > floor:
+                return leverage
+        return self.max_leverage
+
+
+class Desk:
+    """Tables and indexes of the money rules.
+
+    Attributes:
+        tables: product code → RiskTable; see `table`.
+        holders: product code → accounts that hold a position in it, by address.
+        bands: product code → address → marks between which the holder is certainly healthy (see `liquidation`).
+        loosened: (account, position, order side) whose resting orders may have to be cut when the matching is over.
+        touched: accounts whose balance or position changed since the last liquidation check.
+        moved: products whose mark changed since then.
+        rates: address → (UTC day, maker rate, taker rate) by volume; (−1 = the product's own).
+        source: where oracle prices come from: source(core, product code, time) → (oracle, external) in ticks, 0 = none.
+    """
+
+    __slots__ = ("bands", "holders", "loosened", "moved", "rates", "source", "tables", "touched")
+
+    def __init__(self) -> None:
+        self.tables: dict[int, RiskTable] = {}
+        self.holders: dict[int, dict[str, Account]] = {}
+        self.bands: dict[int, dict[str, tuple[int, int]]] = {}
+        self.touched: dict[str, Account] = {}
+        self.loosened: list[tuple[Account, Position, int]] = []
+        self.moved: set[int] = set()
+        self.rates: dict[str, tuple[int, int, int]] = {}
+        self.source: PriceSource | None = None
+
+    def relist(self, products: Mapping[int, Product]) -> None:
+        """Make the tables anew after products or margin tables changed; everybody has to be looked at again."""
+        self.tables = {code: RiskTable(product) for code, product in products.items()}
+        self.bands = {code: {} for code in products}
+        self.moved = set(products)
+        for code in products:
+            self.holders.setdefault(code, {})
+
+    def rebuild(self, core: Core) -> None:
+        """Make every index anew from the state of a core."""
+        self.relist(core.products)
+        self.holders = {code: {} for code in core.products}
+        self.touched, self.rates = {}, {}
+        for account in core.state.accounts.values():
+            self.index(account)
+
+    def table(self, core: Core, code: int) -> RiskTable:
+        """Return the table of a product."""
+        return self.tables[code]
+
+    def index(self, account: Account) -> None:
+        """Note in which products an account holds a position."""
+        for code, position in account.positions.items():
+            holders = self.holders[code]
+            if position.long.size or position.short.size:
+                holders[account.address] = account
+            else:
+                holders.pop(account.address, None)
+
+
+def whole(number: Decimal, name: str) -> int:
+    """Return an exact whole number; InputError when it has a fraction, because it could not be booked exactly."""
+    if number != int(number):
+        raise InputError(f"{name} is finer than the venue counts ({number})", field=name, value=str(number))
+    return int(number)
+
+
+def hundredths(leverage: Decimal) -> int:
+    """Return a leverage in hundredths."""
+    return whole(leverage * 100, "maxLeverage")

@@ -1,0 +1,1 @@
+"""Permissions, builders, vaults and referrals."""

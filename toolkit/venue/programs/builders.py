@@ -1,0 +1,218 @@
+"""Builder Code: builders, their authorisations by traders, and the orders they place for them.
+
+A trader authorises one builder's agent at a time, and an agent serves one trader at a time [L], because the order
+names no trader. Caps: the environment's, then the authorisation's; the order's rate lies under both. The fee is
+charged on fills, to the trader, on top of the trading fee (`fees.charge`).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ...protocol.hexbytes import to_checksummed
+from ..engine.core import Context, Core, Outcome, Refused, handles
+from ..engine.events import UserNotice
+from ..model.program_state import Builder, Grant
+from ..model.state import RATE
+from ..trading import orders
+from .permissions import agent_of, grant_of, seconds_of_validity
+
+FEE_CAP = RATE // 1000
+"""The environment's cap on builder fees, parts of RATE: 0.001 [L]. Source: venue-facts, "Trading rules"."""
+
+REGISTERED, NOT_REGISTERED, RATE_ABOVE_CAP, RATE_TOO_FINE, TRADERS_AGENT = 5201, 5202, 5203, 5204, 5205
+AGENT_BOUND, OWN_AGENT, NO_GRANT, OTHER_BUILDER, RATE_ABOVE_GRANT, OWN_BUILDER = 5206, 5207, 5208, 5209, 5210, 5211
+"""txCodes of this module."""
+
+
+def parts(rate: str, name: str) -> int:
+    """Return decimal text of a fee rate in parts of RATE. Raises Refused for more than 8 decimals."""
+    exact = Fraction(rate) * RATE
+    if exact.denominator != 1:
+        raise Refused(RATE_TOO_FINE, f"{name} {rate} is finer than 0.00000001")
+    return exact.numerator
+
+
+def rate_text(rate: int) -> str:
+    """Return parts of RATE as decimal text."""
+    whole, part = divmod(rate, RATE)
+    return f"{whole}.{part:08d}".rstrip("0").rstrip(".")
+
+
+@handles("registerBuilder")
+def register_builder(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """Register the signing master as a builder, once."""
+    address, known = context.account.address, core.state.permissions.builders
+    if address in known:
+        found = known[address]
+        raise Refused(
+            REGISTERED, f'{to_checksummed(address)} is a builder since {found.registered}, named "{found.name}"'
+        )
+    known[address] = Builder(address, str(action["name"]), core.state.time)
+    return {}
+
+
+@handles("approveAgentToBuilder")
+def approve_agent_to_builder(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """Let a builder's agent place orders for the signing trader; what it had authorised before ends."""
+    trader = context.account.address
+    agent, builder = str(action["agentAddress"]).lower(), str(action["builderAddress"]).lower()
+    cap = _checked_cap(action["maxFeeRate"])
+    validity = seconds_of_validity(action)
+    _check_parties(core, trader, agent, builder)
+    known, now = core.state.permissions, core.state.time
+    before = active_grant(core, trader)
+    if before is not None:
+        _end(core, context, before, replaced=True)
+    position = len(known.grants)
+    grant = Grant(position + 1, trader, agent, builder, cap, now, context.tx_hash, now + validity * 1000)
+    known.grants.append(grant)
+    for index, key in (
+        (known.grants_by_agent, agent),
+        (known.grants_by_trader, trader),
+        (known.grants_by_builder, builder),
+    ):
+        index.setdefault(key, []).append(position)
+    core.emit(UserNotice(trader, "approveAgentToBuilder", builder_agent_row(core, grant)))
+    return {}
+
+
+@handles("revokeAgentToBuilder")
+def revoke_agent_to_builder(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """End the trader's active authorisation; builder and agent are found from it."""
+    grant = active_grant(core, context.account.address)
+    if grant is None:
+        raise Refused(NO_GRANT, "there is no active builder authorisation to revoke")
+    _end(core, context, grant, replaced=False)
+    core.emit(UserNotice(grant.trader, "revokeAgentToBuilder", builder_agent_row(core, grant)))
+    return {}
+
+
+@handles("placeBuilderOrder")
+def place_builder_order(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
+    """Place an order for the trader who authorised the signing agent; the fee is charged when it fills."""
+    items = [action["order"]]
+    rate = _rate(core, context, action, items)
+    return orders.place_each(core, context, items, builder=str(context.builder), builder_rate=rate)
+
+
+@handles("placeBuilderBracketOrder")
+def place_builder_bracket_order(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
+    """Place a bracket for the trader who authorised the signing agent, all or nothing."""
+    rate = _rate(core, context, action, action["orders"])
+    return orders.place_bracket(core, context, action["orders"], builder=str(context.builder), builder_rate=rate)
+
+
+def _rate(core: Core, context: Context, action: dict[str, Any], items: list[Any]) -> int:
+    try:
+        return check_rate(core, context, action)
+    except Refused as refusal:
+        orders.record_refused(core, context, items, refusal)
+        raise
+
+
+def active_grant(core: Core, trader: str) -> Grant | None:
+    """Return a trader's active authorisation, or None."""
+    known, now = core.state.permissions, core.state.time
+    positions = known.grants_by_trader.get(trader, ())
+    found = known.grants[positions[-1]] if positions else None
+    return found if found is not None and found.active(now) else None
+
+
+def check_rate(core: Core, context: Context, action: dict[str, Any]) -> int:
+    """Return the builder fee of an order in parts of RATE.
+
+    Raises Refused: no authorisation by this trader (it may have ended, or the agent got another trader's, while the
+    order waited to be settled), another builder than the authorised one, above the cap, too many decimals.
+    """
+    grant = grant_of(core, context.signer)
+    if grant is None or grant.trader != context.owner.address:
+        raise Refused(NO_GRANT, f"{to_checksummed(context.owner.address)} has not authorised the agent, or no longer")
+    named = str(action["builder"]).lower()
+    if named != grant.builder:
+        raise Refused(
+            OTHER_BUILDER,
+            f"the agent is authorised for builder {to_checksummed(grant.builder)}, not {to_checksummed(named)}",
+        )
+    rate = parts(action["builderFeeRate"], "builderFeeRate")
+    if rate > grant.cap:
+        raise Refused(
+            RATE_ABOVE_GRANT,
+            f"builderFeeRate {action['builderFeeRate']} is above the authorisation's maxFeeRate {rate_text(grant.cap)}",
+        )
+    return rate
+
+
+def _checked_cap(text: str) -> int:
+    cap = parts(text, "maxFeeRate")
+    if cap > FEE_CAP:
+        raise Refused(RATE_ABOVE_CAP, f"maxFeeRate {text} is above the environment's cap {rate_text(FEE_CAP)}")
+    return cap
+
+
+def _check_parties(core: Core, trader: str, agent: str, builder: str) -> None:
+    if builder not in core.state.permissions.builders:
+        raise Refused(
+            NOT_REGISTERED, f"{to_checksummed(builder)} is no registered builder; it signs registerBuilder first"
+        )
+    if builder == trader:
+        raise Refused(OWN_BUILDER, "an account can't be its own builder")
+    if agent in (trader, builder):
+        raise Refused(OWN_AGENT, f"{to_checksummed(agent)} is a master wallet of the two; name the builder's agent")
+    own = agent_of(core, agent)
+    if own is not None and own.master == trader:
+        raise Refused(
+            TRADERS_AGENT, f"{to_checksummed(agent)} is the trader's own agent \"{own.name}\"; name the builder's agent"
+        )
+    held = grant_of(core, agent)
+    if held is not None and held.trader != trader:
+        raise Refused(
+            AGENT_BOUND,
+            f"{to_checksummed(agent)} is authorised by another trader; the builder needs an agent for each trader",
+        )
+
+
+def _end(core: Core, context: Context, grant: Grant, *, replaced: bool) -> None:
+    grant.ended, grant.ended_tx, grant.replaced = core.state.time, context.tx_hash, replaced
+
+
+# queries
+
+
+def builder_agent_row(core: Core, grant: Grant) -> dict[str, Any]:
+    """Return a BuilderAgent record; `expiresAt` is in seconds."""
+    return {
+        "wallet": to_checksummed(grant.trader),
+        "agent": to_checksummed(grant.agent),
+        "builder": to_checksummed(grant.builder),
+        "maxFeeRate": rate_text(grant.cap),
+        "expiresAt": grant.expires // 1000,
+        "approveState": "REVOKED" if grant.ended else "APPROVED",
+        "expired": core.state.time > grant.expires,
+    }
+
+
+def builder_agents(
+    core: Core,
+    builder: str | None,
+    *,
+    wallet: str | None = None,
+    agent: str | None = None,
+    approve_state: str = "APPROVED",
+    include_expired: bool = False,
+) -> list[dict[str, Any]]:
+    """Return the BuilderAgent records of a builder (None: of the trader `wallet`), newest first."""
+    known = core.state.permissions
+    if builder is not None:
+        positions = known.grants_by_builder.get(builder.lower(), [])
+    else:
+        positions = known.grants_by_trader.get((wallet or "").lower(), [])
+    grants = (known.grants[at] for at in reversed(positions))
+    return [
+        row
+        for grant in grants
+        if (wallet is None or grant.trader == wallet.lower()) and (agent is None or grant.agent == agent.lower())
+        for row in [builder_agent_row(core, grant)]
+        if row["approveState"] == approve_state and (include_expired or not row["expired"])
+    ]

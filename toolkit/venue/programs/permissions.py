@@ -1,0 +1,309 @@
+"""Who may do what: accounts, agents, builder agents, and the signatures they answer for.
+
+A request names no account. It acts for the recovered signer (master actions), for the account that approved the
+recovered agent (trading), or for the trader who authorised the recovered builder agent. So wrong bytes, a wrong chain
+or a wrong domain show up as a signer nobody knows, and the 40204 texts say where to look.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...environments import LOCAL
+from ...protocol.hexbytes import to_checksummed
+from ..engine.core import SIGNATURE, Context, Core, Refused, Submit, WireError, handles
+from ..engine.events import UserNotice
+from ..model.program_state import Approval, Grant
+from ..model.state import Account
+from . import referrals
+
+MASTER_ACTIONS = frozenset(
+    {"approveAgent", "withdraw", "faucetClaim", "registerBuilder", "approveAgentToBuilder", "revokeAgentToBuilder"}
+)
+BUILDER_ACTIONS = frozenset({"placeBuilderOrder", "placeBuilderBracketOrder"})
+
+DEFAULT_VALIDITY = 7 * 86_400
+"""Seconds that validitySeconds 0 stands for."""
+LONGEST_VALIDITY = 365 * 86_400
+ZERO_ADDRESS = "0x" + "0" * 40
+
+OWN_AGENT, AGENT_TAKEN, NO_SUCH_AGENT, VALIDITY, BUILDER_AGENT_TAKEN = 5001, 5002, 5003, 5004, 5005
+"""txCodes of this module."""
+
+
+def attach(core: Core) -> None:
+    """Put the rules of this module in force, where the venue's settings ask for them (a bare core knows no agents)."""
+    if core.state.settings.get("permissions"):
+        core.authorize = authorize
+
+
+# who signs
+
+
+def authorize(core: Core, submit: Submit) -> Context:
+    """Return whom a request acts for. Raises WireError 40204 with the recovered address, causes, and what to check."""
+    action = str(submit.action["type"])
+    named = submit.action.get("dexChain", LOCAL.chain.dex_chain)
+    if named != LOCAL.chain.dex_chain:
+        raise _rejected(
+            submit.signer,
+            f"the action names dexChain {named}, this venue is {LOCAL.chain.dex_chain}",
+            "sign it for this environment",
+        )
+    builder = None
+    if action in MASTER_ACTIONS:
+        account = _master(core, submit.signer, action)
+    elif action in BUILDER_ACTIONS:
+        grant = _builder_grant(core, submit.signer, action)
+        account, builder = core.state.accounts[grant.trader], grant.builder
+    else:
+        account = _agents_master(core, submit.signer, action)
+    return Context(account, submit.signer, submit.nonce, core.state.time, core.tx_hash(), submit.vault or None, builder)
+
+
+def agent_of(core: Core, agent: str) -> Approval | None:
+    """Return the active approval of an agent address, the latest where there are several, or None."""
+    known = core.state.permissions
+    now = core.state.time
+    for position in reversed(known.by_agent.get(agent, ())):
+        approval = known.approvals[position]
+        if approval.active(now):
+            return approval
+    return None
+
+
+def grant_of(core: Core, agent: str) -> Grant | None:
+    """Return the active authorisation of a builder's agent address, or None."""
+    known = core.state.permissions
+    now = core.state.time
+    for position in reversed(known.grants_by_agent.get(agent, ())):
+        grant = known.grants[position]
+        if grant.active(now):
+            return grant
+    return None
+
+
+def acts_for(core: Core, action: str, signer: str) -> tuple[str, ...]:
+    """Return for whom an agent's signature would act now: its master, or the trader and then the builder of a builder's
+    agent. Empty for a signer that is nobody's agent."""
+    if action in BUILDER_ACTIONS:
+        grant = grant_of(core, signer)
+        return (grant.trader, grant.builder) if grant else ()
+    approval = agent_of(core, signer)
+    return (approval.master,) if approval else ()
+
+
+def _agents_master(core: Core, signer: str, action: str) -> Account:
+    approval = agent_of(core, signer)
+    if approval is not None:
+        return core.state.accounts[approval.master]
+    past = core.state.permissions.by_agent.get(signer)
+    if past:
+        last = core.state.permissions.approvals[past[-1]]
+        whose = f'agent "{last.name}" of {to_checksummed(last.master)}'
+        raise _rejected(signer, f"it was {whose}, and {_ended(last)}", "approve an agent again with approveAgent")
+    if grant_of(core, signer):
+        raise _rejected(
+            signer,
+            f"it is a builder's agent, which may place builder orders and nothing else, not {action}",
+            "use placeBuilderOrder, or sign with an agent of the trader's own",
+        )
+    if signer in core.state.accounts:
+        raise _rejected(
+            signer,
+            f"it is a master wallet, and {action} is signed by an agent",
+            "approve an agent with approveAgent and sign with its key",
+        )
+    raise _unknown(
+        signer, "no approved agent", f"an agent signature is for domain Exchange and source {LOCAL.chain.source}"
+    )
+
+
+def _builder_grant(core: Core, signer: str, action: str) -> Grant:
+    grant = grant_of(core, signer)
+    if grant is not None:
+        return grant
+    past = core.state.permissions.grants_by_agent.get(signer)
+    if past:
+        last = core.state.permissions.grants[past[-1]]
+        whose = f"authorised by {to_checksummed(last.trader)}"
+        raise _rejected(
+            signer,
+            f"it was {whose} for builder {to_checksummed(last.builder)}, and that {_ended(last)}",
+            "the trader signs approveAgentToBuilder again",
+        )
+    if agent_of(core, signer):
+        raise _rejected(
+            signer,
+            f"it is a trader's own agent; {action} is signed by the builder's agent",
+            "the trader authorises the builder's agent with approveAgentToBuilder",
+        )
+    if signer in core.state.accounts:
+        raise _rejected(
+            signer,
+            f"it is a master wallet, and {action} is signed by the builder's agent",
+            "sign with the agent that the trader authorised with approveAgentToBuilder",
+        )
+    raise _unknown(
+        signer,
+        "no builder agent that a trader authorised",
+        f"an agent signature is for domain Exchange and source {LOCAL.chain.source}",
+    )
+
+
+def _master(core: Core, signer: str, action: str) -> Account:
+    account = core.state.accounts.get(signer)
+    if account is not None and account.kind == "user":
+        return account
+    if action == "faucetClaim":
+        return core.account(signer)
+    approval = agent_of(core, signer)
+    if approval is not None:
+        raise _rejected(
+            signer,
+            f'it is agent "{approval.name}" of {to_checksummed(approval.master)}; agents trade, and {action} is '
+            "signed by the master",
+            "sign with the master wallet",
+        )
+    if grant_of(core, signer):
+        raise _rejected(
+            signer, f"it is a builder's agent, and {action} is signed by the master", "sign with the master wallet"
+        )
+    raise _unknown(
+        signer,
+        "no account here",
+        f"a master signature is for domain SignTransaction and dexChain {LOCAL.chain.dex_chain}; a new wallet gets its "
+        "account by faucetClaim",
+    )
+
+
+def _ended(given: Approval | Grant) -> str:
+    if given.ended:
+        return f"{'was replaced' if given.replaced else 'was revoked'} at {given.ended}"
+    return f"expired at {given.expires}"
+
+
+def _rejected(signer: str, cause: str, remedy: str) -> WireError:
+    who = to_checksummed(signer)
+    return WireError(SIGNATURE, f"signature verification failed: the recovered signer is {who}; {cause}; {remedy}")
+
+
+def _unknown(signer: str, what: str, note: str) -> WireError:
+    return _rejected(
+        signer,
+        f"it is {what}",
+        "either what was signed differs from what was sent (action, nonce, expiryAfter, vaultAddress), or it was "
+        f"signed for another chain or domain (here: chainId {LOCAL.chain.chain_id}; {note}), or the wallet was never "
+        "approved; check the bytes with `toolkit verify --env local`, the approvals with GET /info/account/agent",
+    )
+
+
+# approving and revoking
+
+
+@handles("approveAgent")
+def approve_agent(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """Approve an agent under a name, replace the name's agent, or (zero address) revoke it."""
+    master, name = context.account.address, str(action["agentName"])
+    agent = str(action["agentAddress"]).lower()
+    first = master not in core.state.permissions.by_master
+    if agent == ZERO_ADDRESS:
+        _revoke(core, context, name)
+        return {}
+    validity = seconds_of_validity(action)
+    _check_free(core, master, agent)
+    code = action.get("referralCode")
+    if first and code:
+        referrals.bind(core, context.account, str(code))
+    for approval in _active_named(core, master, name):
+        _end(core, context, approval, replaced=True)
+    known = core.state.permissions
+    position = len(known.approvals)
+    now = core.state.time
+    known.approvals.append(
+        Approval(position + 1, master, agent, name, now, core.height, context.tx_hash, now + validity * 1000)
+    )
+    known.by_agent.setdefault(agent, []).append(position)
+    known.by_master.setdefault(master, []).append(position)
+    _tell(core, known.approvals[position])
+    return {}
+
+
+def seconds_of_validity(action: dict[str, Any]) -> int:
+    """Return an approval's validity in seconds (0 stands for 7 days). Raises Refused above 365 days."""
+    validity = int(action["validitySeconds"])
+    if not 0 <= validity <= LONGEST_VALIDITY:
+        raise Refused(
+            VALIDITY, f"validitySeconds {validity} is not between 0 (7 days) and {LONGEST_VALIDITY} (365 days)"
+        )
+    return validity or DEFAULT_VALIDITY
+
+
+def _check_free(core: Core, master: str, agent: str) -> None:
+    if agent == master:
+        raise Refused(OWN_AGENT, f"{to_checksummed(agent)} is the account itself; an agent is another wallet")
+    held = agent_of(core, agent)
+    if held is not None and held.master != master:
+        raise Refused(AGENT_TAKEN, f"{to_checksummed(agent)} is an active agent of another account; use a fresh wallet")
+    if grant_of(core, agent) is not None:
+        raise Refused(BUILDER_AGENT_TAKEN, f"{to_checksummed(agent)} is a builder's agent with an active authorisation")
+
+
+def _active_named(core: Core, master: str, name: str) -> list[Approval]:
+    known, now = core.state.permissions, core.state.time
+    mine = (known.approvals[position] for position in known.by_master.get(master, ()))
+    return [approval for approval in mine if approval.name == name and approval.active(now)]
+
+
+def _revoke(core: Core, context: Context, name: str) -> None:
+    found = _active_named(core, context.account.address, name)
+    if not found:
+        raise Refused(NO_SUCH_AGENT, f'there is no active agent named "{name}" to revoke')
+    for approval in found:
+        _end(core, context, approval, replaced=False)
+        _tell(core, approval)
+
+
+def _end(core: Core, context: Context, approval: Approval, *, replaced: bool) -> None:
+    approval.ended, approval.replaced = core.state.time, replaced
+    approval.ended_height, approval.ended_tx = core.height, context.tx_hash
+
+
+def _tell(core: Core, approval: Approval) -> None:
+    core.emit(UserNotice(approval.master, "approveAgent", agent_row(core, approval)))
+
+
+# queries
+
+
+def agent_row(core: Core, approval: Approval) -> dict[str, Any]:
+    """Return an AccountAgent record. Status 2 also stands for an approval that expired."""
+    active = approval.active(core.state.time)
+    return {
+        "id": approval.id,
+        "masterAddress": to_checksummed(approval.master),
+        "agentAddress": to_checksummed(approval.agent),
+        "agentName": approval.name,
+        "status": 1 if active else 2,
+        "permission": "TRADE",
+        "approvedAt": approval.approved,
+        "approvedBlock": approval.height,
+        "approvalTx": approval.tx_hash,
+        "expiresAt": approval.expires,
+        "revokedAt": approval.ended,
+        "revokedBlock": approval.ended_height,
+        "revokeTx": approval.ended_tx,
+    }
+
+
+def agents(core: Core, address: str, *, as_agent: bool = False) -> list[dict[str, Any]]:
+    """Return the AccountAgent records of a master (or, `as_agent`, of an agent address), newest first."""
+    known = core.state.permissions
+    index = known.by_agent if as_agent else known.by_master
+    return [agent_row(core, known.approvals[at]) for at in reversed(index.get(address.lower(), ()))]
+
+
+def active_agent(core: Core, address: str, name: str) -> dict[str, Any] | None:
+    """Return the AccountAgent record of the active agent of this name, or None."""
+    found = _active_named(core, address.lower(), name)
+    return agent_row(core, found[-1]) if found else None

@@ -1,0 +1,277 @@
+"""Referrals: who invited whom, rebates out of trading fees, and their daily payment.
+
+Every account has a code. An account is bound to one inviter, once. Of each trading fee the inviter gets 10–35 % by the
+volume of its network, and the inviter's inviter 5 %. Rebates wait in the venue's account REFERRALS and are paid at the
+turn of each UTC day [L].
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from ...protocol.hexbytes import to_checksummed
+from ..engine.core import Context, Core, Refused, handles, process
+from ..model.config import DAY, USDC
+from ..model.genesis import Genesis
+from ..model.program_state import Payout, Referral, ReferredDay
+from ..model.state import RATE, Account
+from ..risk import fees, ledger
+from ..risk.ledger import text
+
+REFERRALS = "0x00000000000000000000000000000000000000ef"
+"""The venue's account that holds rebates until they are paid."""
+TIERS = (
+    (0, 10),
+    (1_000_000, 15),
+    (5_000_000, 20),
+    (25_000_000, 25),
+    (100_000_000, 30),
+    (500_000_000, 35),
+)
+"""(30-day network volume in USDC, per cent of the invitees' fees) [L]; the span of 10–35 % is published."""
+SECOND_TIER = 5
+"""Per cent of the fees of accounts that one's invitees invited."""
+
+UNKNOWN_CODE, ALREADY_BOUND, OWN_CODE, CIRCLE = 5301, 5302, 5303, 5304
+"""txCodes of this module."""
+
+
+def begin(core: Core, genesis: Genesis) -> None:
+    """Open the account that holds rebates, and pay at the turn of each day."""
+    core.account(REFERRALS).kind = "venue"
+    core.wake("referrals", (core.state.time // DAY + 1) * DAY)
+
+
+# binding
+
+
+def referral(core: Core, address: str) -> Referral:
+    """Return what is known of an account, with its code."""
+    book = core.state.referrals
+    found = book.accounts.get(address)
+    if found is None:
+        found = book.accounts[address] = Referral(code_of(address))
+        book.codes[found.code] = address
+    return found
+
+
+def code_of(address: str) -> str:
+    """Return the referral code of an address: ten characters, the same on every local venue."""
+    return hashlib.sha256(f"referral:{address.lower()}".encode()).hexdigest()[:10].upper()
+
+
+def find_code(core: Core, code: str) -> str | None:
+    """Return the account that a code belongs to, or None."""
+    known = core.state.referrals.codes.get(code)
+    if known is not None:
+        return known
+    accounts = core.state.accounts
+    return next((each for each in accounts if accounts[each].kind == "user" and code_of(each) == code), None)
+
+
+def bind(core: Core, account: Account, code: str) -> None:
+    """Bind an account to the inviter of a code. Raises Refused: unknown code, bound before, own code, a circle."""
+    inviter = find_code(core, code)
+    mine = referral(core, account.address)
+    if mine.inviter:
+        raise Refused(ALREADY_BOUND, f"the account is bound to {to_checksummed(mine.inviter)} since {mine.bound}")
+    if inviter is None:
+        raise Refused(UNKNOWN_CODE, f'there is no referral code "{code}"')
+    if inviter == account.address:
+        raise Refused(OWN_CODE, "an account can't invite itself")
+    above: str = inviter
+    while above:
+        if above == account.address:
+            raise Refused(CIRCLE, f"{to_checksummed(inviter)} was itself invited by this account's network")
+        above = referral(core, above).inviter
+    mine.inviter, mine.bound = inviter, core.state.time
+    above_it = referral(core, inviter)
+    above_it.invited.append(account.address)
+    above_it.rate_day = -1  # its network's volume has grown by what the account traded before
+
+
+@handles("bindReferral")
+def bind_referral(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """Bind the agent's account to an inviter."""
+    bind(core, context.account, str(action["referralCode"]))
+    return {}
+
+
+# rebates
+
+
+def share(core: Core, payer: Account, fee: int, value: int) -> None:
+    """Set the inviter's and the second tier's part of a trading fee aside. `fee` and `value` in micro-USDC."""
+    mine = core.state.referrals.accounts.get(payer.address)
+    if mine is None or not mine.inviter:
+        return
+    inviter = referral(core, mine.inviter)
+    number = core.state.time // DAY
+    day = mine.days.get(number)
+    if day is None:
+        day = mine.days[number] = ReferredDay()
+    reward = fee * rate(core, inviter) // RATE
+    second = fee * SECOND_TIER // 100 if inviter.inviter else 0
+    day.volume += value
+    day.fees += fee
+    day.reward += reward
+    day.second_reward += second
+    accounts = core.state.accounts
+    ledger.move(
+        core, accounts[ledger.FEES], accounts[REFERRALS], reward + second, ledger.REFERRAL_REBATE, 0, payer.address
+    )
+    if reward:
+        inviter.due[payer.address] = inviter.due.get(payer.address, 0) + reward
+    if second:
+        upper = referral(core, inviter.inviter)
+        upper.due[payer.address] = upper.due.get(payer.address, 0) + second
+
+
+fees.REBATES.append(share)
+
+
+def rate(core: Core, inviter: Referral) -> int:
+    """Return an inviter's rebate rate today, parts of RATE: by the 30-day volume of its network before today."""
+    today = core.state.time // DAY
+    if inviter.rate_day != today:
+        accounts = core.state.accounts
+        volume = sum(fees.volume(core, accounts[each]) for each in inviter.invited)
+        per_cent = max(per_cent for floor, per_cent in TIERS if volume >= floor * USDC)
+        inviter.rate_day, inviter.rate = today, per_cent * RATE // 100
+    return inviter.rate
+
+
+@process("referrals")
+def pay_out(core: Core, time: int) -> int:
+    """Pay what is due to every inviter, once a day."""
+    book, accounts = core.state.referrals, core.state.accounts
+    for address, mine in book.accounts.items():
+        for source, amount in mine.due.items():
+            ledger.move(core, accounts[REFERRALS], accounts[address], amount, ledger.REFERRAL_REBATE, 0, source)
+            tier = 1 if book.accounts[source].inviter == address else 2
+            book.by_account.setdefault(address, []).append(len(book.payouts))
+            book.payouts.append(Payout(len(book.payouts) + 1, time, address, source, tier, amount, core.tx_hash()))
+        mine.due = {}
+    return (time // DAY + 1) * DAY
+
+
+# queries
+
+
+def code(core: Core, address: str) -> dict[str, Any]:
+    """Return the ReferralCode record of an account."""
+    address = address.lower()
+    mine = core.state.referrals.accounts.get(address)
+    inviter = mine.inviter if mine else ""
+    return {
+        "userAddr": to_checksummed(address),
+        "referralCode": code_of(address),
+        "inviterAddress": to_checksummed(inviter) if inviter else "",
+        "inviterCode": code_of(inviter) if inviter else "",
+        "bindTime": mine.bound if mine else 0,
+    }
+
+
+def summary(
+    core: Core, address: str, *, period: str = "all-time", start: int | None = None, end: int | None = None
+) -> dict[str, Any]:
+    """Return the ReferralSummary record of an account; periods are counted in whole UTC days."""
+    mine = core.state.referrals.accounts.get(address.lower()) or Referral(code_of(address))
+    first, last = _days(core, period, start, end)
+    own = _sum(core, mine.invited, first, last)
+    second = [each for invitee in mine.invited for each in referral(core, invitee).invited]
+    upper = _sum(core, second, first, last)
+    return {
+        "userAddr": to_checksummed(address),
+        "period": period,
+        "inviteeCount": len(mine.invited),
+        "secondTierCount": len(second),
+        "volume": text(own.volume),
+        "fees": text(own.fees),
+        "reward": text(own.reward),
+        "secondTierReward": text(upper.second_reward),
+        "totalReward": text(own.reward + upper.second_reward),
+        "rewardRate": _ratio(_present_rate(core, mine)),
+    }
+
+
+def referrals(core: Core, address: str) -> list[dict[str, Any]]:
+    """Return the Referral records of an account's invitees, latest first."""
+    mine = core.state.referrals.accounts.get(address.lower())
+    return [_invitee(core, each) for each in reversed(mine.invited)] if mine else []
+
+
+def payouts(core: Core, address: str) -> list[dict[str, Any]]:
+    """Return the ReferralPayout records of an account, newest first."""
+    book = core.state.referrals
+    rows = [book.payouts[at] for at in reversed(book.by_account.get(address.lower(), ()))]
+    return [
+        {
+            "id": row.id,
+            "blockTime": row.time,
+            "amount": text(row.amount),
+            "tier": row.tier,
+            "userAddr": to_checksummed(row.address),
+            "fromAddress": to_checksummed(row.source),
+            "txHash": row.tx_hash,
+        }
+        for row in rows
+    ]
+
+
+def tiers() -> list[dict[str, Any]]:
+    """Return the ReferralTier records."""
+    return [
+        {
+            "tier": number,
+            "minVolume": str(floor),
+            "rewardRate": _ratio(per_cent * RATE // 100),
+            "secondTierRate": _ratio(SECOND_TIER * RATE // 100),
+        }
+        for number, (floor, per_cent) in enumerate(TIERS, 1)
+    ]
+
+
+def _invitee(core: Core, address: str) -> dict[str, Any]:
+    mine = core.state.referrals.accounts[address]
+    total = _sum(core, [address], None, None)
+    return {
+        "userAddr": to_checksummed(address),
+        "joinTime": mine.bound,
+        "volume": text(total.volume),
+        "fees": text(total.fees),
+        "reward": text(total.reward),
+        "inviteeCount": len(mine.invited),
+    }
+
+
+def _days(core: Core, period: str, start: int | None, end: int | None) -> tuple[int | None, int | None]:
+    length = {"24h": 1, "7d": 7, "30d": 30}.get(period)
+    first = core.state.time // DAY - length + 1 if length else None
+    if start is not None:
+        first = start // DAY if first is None else max(first, start // DAY)
+    return first, None if end is None else end // DAY
+
+
+def _sum(core: Core, addresses: list[str], first: int | None, last: int | None) -> ReferredDay:
+    total = ReferredDay()
+    for address in addresses:
+        for number, day in core.state.referrals.accounts[address].days.items():
+            if (first is None or number >= first) and (last is None or number <= last):
+                total.volume += day.volume
+                total.fees += day.fees
+                total.reward += day.reward
+                total.second_reward += day.second_reward
+    return total
+
+
+def _present_rate(core: Core, mine: Referral) -> int:
+    accounts = core.state.accounts
+    volume = sum(fees.volume(core, accounts[each]) for each in mine.invited)
+    return max(per_cent for floor, per_cent in TIERS if volume >= floor * USDC) * RATE // 100
+
+
+def _ratio(rate: int) -> str:
+    whole, part = divmod(rate, RATE)
+    return f"{whole}.{part:08d}".rstrip("0").rstrip(".")

@@ -1,0 +1,1 @@
+"""Money and margin: the ledger, prices, funding, fees, positions, and what each account's equity allows."""

@@ -1,0 +1,135 @@
+"""Trading fees: maker and taker rates by 30-day volume, builder fees on top, rebates out of what was paid.
+
+A fee is charged on the value of each fill. The payer is rounded up and the venue down (`ledger.transfer`); the fills of
+one order are rounded together, so that an order never costs more than its value times its rate, rounded up once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...products import Product
+from ..model.config import DAY
+from ..model.state import ADL, LIQUIDATION, MAKER, RATE, Account, Order
+from . import ledger
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+Rebate = Callable[["Core", Account, int, int], None]
+
+REBATES: list[Rebate] = []
+"""Rules called as rule(core, payer, fee, value) after a positive trading fee was booked to FEES; they may pay parts
+of it on with `ledger.move` (referrals)."""
+
+
+def volume(core: Core, account: Account) -> int:
+    """Return the traded notional in micro-USDC that counts for the fee tier today: that of the last complete days."""
+    today = core.state.time // DAY
+    first = today - core.state.config.volume_days
+    return sum(value for day, value in account.volumes.items() if first <= day < today)
+
+
+def rates(core: Core, account: Account, product: Product) -> tuple[int, int]:
+    """Return (maker, taker) in parts of RATE: the account's own rates, those of its volume, or the product's.
+
+    A volume tier never costs more than the product's standard rates. Simulated participants pay nothing.
+    """
+    if account.kind == "market":
+        return 0, 0
+    desk = core.desk
+    table = desk.tables[product.code]
+    maker, taker = table.maker_rate, table.taker_rate
+    day = core.state.time // DAY
+    known = desk.rates.get(account.address)
+    if known is None or known[0] != day:
+        known = desk.rates[account.address] = (day, *_by_volume(core, account))
+    if known[1] >= 0:
+        maker, taker = min(maker, known[1]), min(taker, known[2])
+    if account.maker_rate is not None:
+        maker = account.maker_rate
+    if account.taker_rate is not None:
+        taker = account.taker_rate
+    return maker, taker
+
+
+def _by_volume(core: Core, account: Account) -> tuple[int, int]:
+    traded = volume(core, account) if account.volumes else 0
+    found = (-1, -1)
+    for tier in core.state.config.fee_tiers:
+        if traded >= tier.volume:
+            found = (tier.maker, tier.taker)
+    return found
+
+
+def charge(
+    core: Core, account: Account, product: Product, order: Order, role: int, open_value: int, close_value: int
+) -> tuple[int, int, int]:
+    """Book the fees of one fill, whose value opens and closes in these parts; return what the account paid for either,
+    and the builder's fee.
+
+    Negative trading fees were received (an own maker rate below 0). Liquidated and deleveraged accounts pay and
+    receive none.
+    """
+    if account.kind == "market" and not order.builder_rate:
+        return 0, 0, 0
+    value = open_value + close_value
+    day = core.state.time // DAY
+    if day in account.volumes:
+        account.volumes[day] += value
+    else:
+        note_volume(core, account, value)
+    maker, taker = rates(core, account, product)
+    rate = maker if role == MAKER else taker
+    if order.type == LIQUIDATION or order.type == ADL:
+        rate = 0
+    parts, exact = order.fee_parts, value * rate
+    order.fee_parts = (parts + exact) % RATE  # whole ones round nothing any more, and would outgrow 64 bits
+    paid = -(-(parts + exact) // RATE) + (-parts // RATE)
+    due = exact // RATE
+    if not open_value:
+        open_fee, close_fee = 0, paid
+    elif close_value or paid < 0:
+        close_fee = min(paid, -(-close_value * rate // RATE))
+        open_fee = paid - close_fee
+    else:
+        open_fee, close_fee = paid, 0
+    reference = str(order.id)
+    if paid or due:
+        venue = core.state.accounts[ledger.FEES]
+        ledger.transfer(core, account, venue, paid, due, ledger.TRADING_FEE, product.code, reference)
+        if paid > 0:
+            for rule in REBATES:
+                rule(core, account, paid, value)
+    if not order.builder_rate:
+        return open_fee, close_fee, 0
+    exact = value * order.builder_rate
+    extra = -(-exact // RATE)
+    builder = core.account(order.builder)
+    ledger.transfer(core, account, builder, extra, exact // RATE, ledger.BUILDER_FEE, product.code, reference)
+    return open_fee, close_fee, extra
+
+
+def note_volume(core: Core, account: Account, value: int) -> None:
+    """Add to today's traded notional; days that no longer count are forgotten."""
+    if account.kind == "market":
+        return
+    day = core.state.time // DAY
+    volumes = account.volumes
+    if day in volumes:
+        volumes[day] += value
+        return
+    first = day - core.state.config.volume_days
+    for old in [each for each in volumes if each < first]:
+        del volumes[old]
+    volumes[day] = value
+
+
+def worst_cost(
+    core: Core, account: Account, product: Product, value: int, builder_rate: int = 0, roundings: int = 0
+) -> int:
+    """Return the most that filling an order of this value costs in fees; a builder's are rounded up at every fill, so
+    up to `roundings` micro-USDC more than once."""
+    cost = -(-value * max(*rates(core, account, product), 0) // RATE)
+    return cost - (-value * builder_rate // RATE) + roundings if builder_rate else cost

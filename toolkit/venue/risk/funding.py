@@ -1,0 +1,148 @@
+"""Funding: the premium is sampled every 3 s, its mean makes the rate, and longs and shorts settle at UTC multiples.
+
+A payment is size × mark × rate. Payers are rounded up and receivers down to 1e-6. All of it passes through the clearing
+account, which hands the rest to ROUNDING, so that a settlement closes exactly. An isolated position pays from, and
+receives into, its own margin.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..engine import events as ev
+from ..engine.core import process
+from ..model.book import Ladder
+from ..model.state import ISOLATED, RATE, Account, FundingPayment, FundingRate, Leg, Market, Position
+from . import ledger
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+    from ..model.genesis import Genesis
+
+FINE = 1_000_000_000_000
+"""Premium samples are whole numbers of 1 / FINE."""
+_TICK = 1_000_000
+_STEP = 10**18
+_HOUR = 3_600
+
+
+def begin(core: Core, genesis: Genesis) -> None:
+    """Make the first sample due with the first prices."""
+    interval = core.state.config.price_interval
+    core.wake("funding", (genesis.time // interval + 1) * interval)
+
+
+@process("funding")
+def sample(core: Core, time: int) -> int:
+    """Sample the premium of every product and settle those whose interval ends now."""
+    for code, market in core.state.markets.items():
+        market.premium += premium(core, market)
+        market.samples += 1
+        if time % (core.products[code].funding_interval * 1000) == 0:
+            settle(core, market, time)
+    return time + core.state.config.price_interval
+
+
+def premium(core: Core, market: Market) -> int:
+    """Return the present premium in parts of FINE (see `margin.premium`)."""
+    oracle = market.oracle * _TICK
+    if not oracle:
+        return 0
+    table = core.desk.table(core, market.product)
+    notional = core.state.config.impact_margin * table.max_leverage // 100
+    book = core.books[market.product]
+    bid = impact_price(book.bids, notional, table.unit)
+    ask = impact_price(book.asks, notional, table.unit)
+    above = max(0, bid - oracle) * FINE // oracle if bid else 0
+    below = max(0, oracle - ask) * FINE // oracle if ask else 0
+    return above - below
+
+
+def impact_price(ladder: Ladder, notional: int, unit: int) -> int:
+    """Return the average price of a notional (micro-USDC) against one side of a book, in millionths of a tick.
+
+    0 if the levels do not hold so much.
+    """
+    left, quantity = notional, 0
+    for level in ladder:
+        price, depth = level.price, level.total
+        value = price * depth * unit
+        if value >= left:
+            quantity += left * _STEP // (price * unit)
+            return notional * _STEP * _TICK // (unit * quantity)
+        left -= value
+        quantity += depth * _STEP
+    return 0
+
+
+def current_rate(core: Core, product: int) -> int:
+    """Return the rate, parts of RATE, that would be settled if the interval ended now."""
+    market = core.state.markets[product]
+    mean = market.premium // market.samples if market.samples else 0
+    return rate_of(core, product, mean)
+
+
+def rate_of(core: Core, product: int, mean: int) -> int:
+    """Return the funding rate, parts of RATE, of a mean premium in parts of FINE (see `margin.funding_rate`)."""
+    config, scale = core.state.config, FINE // RATE
+    reach = config.funding_clamp * scale
+    drawn = mean + max(-reach, min(reach, config.interest * scale - mean))
+    seconds = core.products[product].funding_interval
+    divisor = 8 * _HOUR * scale
+    rate = (2 * drawn * seconds + divisor) // (2 * divisor)
+    return max(-config.funding_cap, min(config.funding_cap, rate))
+
+
+def next_settlement(core: Core, product: int) -> int:
+    """Return the time of the next settlement of a product, in ms."""
+    interval = core.products[product].funding_interval * 1000
+    return (core.state.time // interval + 1) * interval
+
+
+def settle(core: Core, market: Market, time: int) -> None:
+    """Set the rate of the interval that ends now, and let every position of the product pay or receive it."""
+    code = market.product
+    mean = market.premium // market.samples if market.samples else 0
+    rate = rate_of(core, code, mean)
+    record = FundingRate(time, code, rate, market.mark, market.oracle, mean * RATE // FINE)
+    market.funding_rate, market.premium, market.samples = rate, 0, 0
+    core.state.history.funding_rates[code].append(record)
+    core.emit(ev.FundingRateSet(record))
+    if not rate:
+        return
+    unit_payment = market.mark * core.desk.table(core, code).unit * rate
+    left = 0
+    holders = core.desk.holders.get(code, {})
+    for address in sorted(holders):
+        account = holders[address]
+        position = account.positions[code]
+        for side, leg in ((1, position.long), (-1, position.short)):
+            if leg.size:
+                amount = _payment(side, leg, unit_payment)
+                left -= amount
+                _pay(core, account, position, side, leg, amount, rate)
+    accounts = core.state.accounts
+    ledger.move(core, accounts[ledger.CLEARING], accounts[ledger.ROUNDING], left, ledger.FUNDING, code)
+
+
+def _payment(side: int, leg: Leg, unit_payment: int) -> int:
+    """Return what a leg receives (negative = pays): always rounded down, which rounds a payer's amount up."""
+    return -side * leg.size * unit_payment // RATE
+
+
+def _pay(core: Core, account: Account, position: Position, side: int, leg: Leg, amount: int, rate: int) -> None:
+    state, code = core.state, position.product
+    ledger.move(core, state.accounts[ledger.CLEARING], account, amount, ledger.FUNDING, code)
+    if position.mode == ISOLATED:
+        ledger.assign(core, account, position, amount)
+    leg.funding += amount
+    position.funding += amount
+    if account.kind == "market":
+        return
+    log = state.history.funding_payments
+    payment = FundingPayment(
+        len(log.records) + 1, state.time, account.address, code, side, leg.size, rate, amount, core.tx_hash()
+    )
+    log.add(account.address, payment)
+    core.emit(ev.FundingPaid(payment))
+    core.emit(ev.PositionChanged(account.address, code))

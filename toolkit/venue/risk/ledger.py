@@ -1,0 +1,187 @@
+"""The books, in double entry: every movement of cash is one `Transfer` with the business type, what the payer's balance
+lost, what the receiver's gained, both balances after it, and the transaction.
+
+Cash only moves between accounts here, or enters and leaves by `deposit` and `withdraw`. So at any time
+
+    sum of balances + sum of isolated margins = deposits − withdrawals,
+
+where the balances include the venue's own accounts: FEES, ROUNDING (what is left when the payer is rounded up and
+the receiver down), CLEARING (pays and takes realised PnL, so that its balance is the entry value of all shorts less
+that of all longs; funding passes through it) and INSURANCE (pays what nobody else could). The LP vault and simulated
+participants are accounts like others. An account's entries are its side of the transfers (`entries`); their sum is
+its balance.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..engine.events import AccountChanged
+from ..model.ledger_state import LedgerEntry, Transfer
+from ..model.state import Account, Position
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+    from ..model.genesis import Genesis
+
+FEES = "0x00000000000000000000000000000000000000fe"
+ROUNDING = "0x00000000000000000000000000000000000000ad"
+CLEARING = "0x00000000000000000000000000000000000000c1"
+INSURANCE = "0x00000000000000000000000000000000000000a5"
+LP_VAULT = "0x000000000000000000000000000000000000001f"
+VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
+
+OWN = frozenset({"market", "venue"})
+"""Kinds of accounts that belong to the venue itself: no streams tell of them, and they are never liquidated."""
+
+DEPOSIT = "DEPOSIT"
+WITHDRAW = "WITHDRAW"
+FAUCET = "FAUCET"
+TRADING_FEE = "TRADING_FEE"
+BUILDER_FEE = "BUILDER_FEE"
+REFERRAL_REBATE = "REFERRAL_REBATE"
+REALIZED_PNL = "REALIZED_PNL"
+FUNDING = "FUNDING"
+ISOLATED_MARGIN = "ISOLATED_MARGIN"
+"""Between the balance and a position's assigned margin; the sum of these is minus the sum of all assigned margins."""
+LIQUIDATION_FEE = "LIQUIDATION_FEE"
+BANKRUPTCY = "BANKRUPTCY"
+"""What the LP vault or the insurance account pays for an account that owes more than it has."""
+
+
+def begin(core: Core, genesis: Genesis) -> None:
+    """Open the venue's own accounts and give the LP vault its capital."""
+    for address in VENUE_ACCOUNTS:
+        core.account(address).kind = "venue"
+    vault = core.account(LP_VAULT)
+    vault.kind = "vault"
+    if core.state.config.lp_capital:
+        deposit(core, vault, core.state.config.lp_capital)
+
+
+def attach(core: Core) -> None:
+    """Rebuild the indexes that the money rules keep beside the state."""
+    core.desk.rebuild(core)
+
+
+def transfer(
+    core: Core,
+    payer: Account | None,
+    receiver: Account | None,
+    paid: int,
+    received: int,
+    kind: str,
+    product: int = 0,
+    reference: str = "",
+) -> None:
+    """Move cash, in micro-USDC, and keep the record; None stands for what is not a balance (outside, isolated margin).
+
+    `paid` is what was to be moved, rounded up, and `received` the same rounded down: ROUNDING keeps what lies between.
+    Negative amounts go the other way.
+    """
+    if received < 0:
+        payer, receiver, paid, received = receiver, payer, -received, -paid
+    if not paid or payer is receiver:
+        return
+    state = core.state
+    time = state.time
+    log = state.history.ledger
+    records = log.records
+    at = len(records)
+    source = target = ""
+    payer_balance = receiver_balance = rounding_balance = 0
+    if payer is not None:
+        source = payer.address
+        payer.balance = payer_balance = payer.balance - paid
+        _changed(core, payer, source, at)
+    if receiver is not None:
+        target = receiver.address
+        receiver.balance = receiver_balance = receiver.balance + received
+        if received:
+            _changed(core, receiver, target, at)
+    if paid != received:
+        rounding = state.accounts[ROUNDING]
+        rounding.balance = rounding_balance = rounding.balance + paid - received
+        _changed(core, rounding, ROUNDING, at)
+    records.append(
+        Transfer(
+            at + 1,
+            time,
+            core.height,
+            core.step_hash or core.tx_hash(),
+            kind,
+            source,
+            paid,
+            payer_balance,
+            target,
+            received,
+            receiver_balance,
+            product,
+            reference,
+            rounding_balance,
+        )
+    )
+
+
+def _changed(core: Core, account: Account, address: str, at: int) -> None:
+    """Index a transfer under an account whose balance it changed, and tell who follows it."""
+    state = core.state
+    account.updated = state.time
+    index = state.history.ledger.by_account
+    places = index.get(address)
+    if places is None:
+        places = index[address] = []
+    places.append(at)
+    if account.kind not in OWN:
+        core.desk.touched[address] = account
+        if core.heard:
+            core.events.append(AccountChanged(address))
+
+
+def move(
+    core: Core,
+    source: Account,
+    target: Account,
+    amount: int,
+    kind: str,
+    product: int = 0,
+    reference: str = "",
+) -> None:
+    """Move an amount from one balance to another; a negative amount goes the other way."""
+    transfer(core, source, target, amount, amount, kind, product, reference)
+
+
+def realize(core: Core, account: Account, pnl: int, product: int, reference: str = "") -> None:
+    """Book realised PnL: the clearing account pays a profit and takes a loss."""
+    transfer(core, core.state.accounts[CLEARING], account, pnl, pnl, REALIZED_PNL, product, reference)
+
+
+def entries(core: Core, address: str) -> list[LedgerEntry]:
+    """Return every change of one account's balance, oldest first; their sum is the balance."""
+    return [record.entry(address) for record in core.state.history.ledger.of(address)]
+
+
+def assign(core: Core, account: Account, position: Position, amount: int) -> None:
+    """Move an amount from the balance to the position's isolated margin; a negative amount takes it back."""
+    if amount:
+        position.assigned += amount
+        transfer(core, account, None, amount, amount, ISOLATED_MARGIN, position.product)
+
+
+def deposit(core: Core, account: Account, amount: int, kind: str = DEPOSIT, reference: str = "") -> None:
+    """Bring money in from outside."""
+    core.state.deposits += amount
+    transfer(core, None, account, amount, amount, kind, 0, reference)
+
+
+def withdraw(core: Core, account: Account, amount: int, reference: str = "") -> None:
+    """Let money leave; the caller has checked that it may."""
+    core.state.withdrawals += amount
+    transfer(core, account, None, amount, amount, WITHDRAW, 0, reference)
+
+
+def text(amount: int) -> str:
+    """Return micro-USDC as decimal text without trailing zeros: 1_500_000 → "1.5"."""
+    sign = "-" if amount < 0 else ""
+    units, part = divmod(abs(amount), 1_000_000)
+    return f"{sign}{units}.{part:06d}".rstrip("0").rstrip(".")

@@ -1,0 +1,156 @@
+"""Leverage, margin mode and isolated margin: setLeverage, setMarginMode, assignPosMargin.
+
+Each either fits, or is refused with the numbers and nothing is changed.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from ..engine import arguments
+from ..engine import events as ev
+from ..engine.core import Context, Core, Refused, controls, handles
+from ..model.state import CROSS, HEDGE, ISOLATED, ONE_WAY, Account, Position
+from . import account_margin, ledger
+from .account_margin import leverage_text
+from .deposits import micro
+from .ledger import text
+from .positions import position_of
+
+TOO_HIGH, NO_MARGIN, NOT_ISOLATED, ONLY_ISOLATED, UNDER_LIQUIDATION, NOT_FLAT, UNKNOWN_MODE = range(2101, 2108)
+"""txCodes of this module."""
+
+
+@handles("setLeverage")
+def set_leverage(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """Set the leverage of a product, within its own limit and that of the tier its position and orders are in.
+
+    Less leverage needs more margin: equity must cover it; an isolated position takes what it lacks from the balance.
+    """
+    account, product = context.account, core.product(int(action["symbolCode"]))
+    leverage = int(Decimal(action["leverage"]) * 100)
+    position = position_of(core, account, product)
+    _refuse_under_liquidation(core, account, position)
+    limit = core.desk.table(core, product.code).leverage_limit(_reach(core, account, position))
+    if leverage > limit:
+        raise Refused(
+            TOO_HIGH,
+            f"leverage {leverage_text(leverage)} is above {leverage_text(limit)}, the most {product.symbol} allows "
+            f"for your position and orders of {text(_reach(core, account, position))} USDC",
+        )
+    before, position.leverage = position.leverage, leverage
+    need = 0
+    if position.mode == ISOLATED:
+        figures = account_margin.isolated(core, position)
+        need = max(0, figures.initial - figures.equity)
+    free = account_margin.available(core, account)
+    if leverage < before and free < need:
+        position.leverage = before
+        raise _short(need - free, f"leverage {leverage_text(leverage)} on {product.symbol}")
+    if leverage < before:
+        ledger.assign(core, account, position, need)
+    _changed(core, account, position)
+    return {"leverage": action["leverage"]}
+
+
+@handles("setMarginMode")
+def set_margin_mode(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """Put a product's position on cross or isolated margin, also while it is open.
+
+    To isolated, it takes its initial margin and its unrealised loss with it; to cross, it brings all its margin back.
+    What remains on cross must cover its initial margin.
+    """
+    account, product = context.account, core.product(int(action["symbolCode"]))
+    mode = ISOLATED if action["marginMode"] == "ISOLATED" else CROSS
+    position = position_of(core, account, product)
+    if mode == position.mode:
+        return {"marginMode": action["marginMode"]}
+    if product.only_isolated:
+        raise Refused(ONLY_ISOLATED, f"{product.symbol} takes isolated margin only")
+    _refuse_under_liquidation(core, account, position)
+    amount = _to_isolated(core, position) if mode == ISOLATED else -position.assigned
+    position.mode = mode
+    account.balance -= amount
+    free = account_margin.available(core, account)
+    account.balance += amount
+    if free < 0:
+        position.mode = ISOLATED if mode == CROSS else CROSS
+        raise _short(-free, f"{action['marginMode']} margin for {product.symbol}")
+    ledger.assign(core, account, position, amount)
+    _changed(core, account, position)
+    return {"marginMode": action["marginMode"]}
+
+
+@handles("assignPosMargin")
+def assign_margin(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+    """Add margin to an isolated position out of the withdrawable balance, or take (negative) what it does not need."""
+    account, product = context.account, core.product(int(action["symbolCode"]))
+    amount = micro(action["assignedPosMargin"], "assignedPosMargin")
+    position = position_of(core, account, product)
+    if position.mode != ISOLATED or not (position.long.size or position.short.size):
+        what = "on cross margin" if position.mode != ISOLATED else "not open"
+        raise Refused(
+            NOT_ISOLATED, f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
+        )
+    _refuse_under_liquidation(core, account, position)
+    free = account_margin.withdrawable(core, account) if amount > 0 else removable(core, position)
+    if abs(amount) > free:
+        way = "added to" if amount > 0 else "taken from"
+        raise Refused(
+            NO_MARGIN, f"at most {text(free)} USDC can be {way} the {product.symbol} position, not {text(abs(amount))}"
+        )
+    ledger.assign(core, account, position, amount)
+    _changed(core, account, position)
+    return {"assignedPosBalance": text(position.assigned)}
+
+
+@controls("set_position_mode")
+def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
+    """Put a whole account on ONE_WAY or HEDGE; refused while it has positions or orders."""
+    modes = {"ONE_WAY": ONE_WAY, "HEDGE": HEDGE}
+    if mode not in modes:
+        raise Refused(UNKNOWN_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")
+    account = core.account(arguments.address(address))
+    held = [p.product for p in account.positions.values() if p.long.size or p.short.size]
+    if held or account.orders:
+        what = f"{len(held)} open positions and {len(account.orders)} open orders"
+        raise Refused(NOT_FLAT, f"the position mode can't change while there are {what}")
+    account.position_mode = modes[mode]
+    account.updated = core.state.time
+    core.emit(ev.AccountChanged(account.address))
+    return {"address": account.address, "mode": mode}
+
+
+def removable(core: Core, position: Position) -> int:
+    """Return the margin an isolated position can give back: what its initial margin and loss do not need."""
+    figures = account_margin.isolated(core, position)
+    return max(0, min(figures.equity, position.assigned) - figures.initial)
+
+
+def _to_isolated(core: Core, position: Position) -> int:
+    figures = account_margin.isolated(core, position)
+    return figures.initial + max(0, -figures.equity)
+
+
+def _reach(core: Core, account: Account, position: Position) -> int:
+    price = core.state.markets[position.product].mark * core.desk.table(core, position.product).unit
+    if account.position_mode != HEDGE:
+        return account_margin.exposure(position, price, False)
+    return max(position.long.size * price + position.buy_value, position.short.size * price + position.sell_value)
+
+
+def _refuse_under_liquidation(core: Core, account: Account, position: Position) -> None:
+    for product in (0, position.product):
+        if f"{account.address}:{product}" in core.state.liquidations:
+            raise Refused(UNDER_LIQUIDATION, "margin settings can't be changed while positions are being liquidated")
+
+
+def _short(amount: int, what: str) -> Refused:
+    return Refused(NO_MARGIN, f"{what} would leave the account {text(amount)} USDC short of its initial margin")
+
+
+def _changed(core: Core, account: Account, position: Position) -> None:
+    position.updated = core.state.time
+    core.desk.touched[account.address] = account
+    core.emit(ev.PositionChanged(account.address, position.product))

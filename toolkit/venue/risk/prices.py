@@ -1,0 +1,147 @@
+"""Oracle, mark and last price of every product, every 3 s (rules: `margin.mark_price`).
+
+The oracle price comes from `core.desk.source`, which the simulated market or a replay sets; without one, or while it is
+held by hand, it stays. The book's median price counts only while the book has both sides, so that an old last price
+can't hold up the mark after everybody has gone [L].
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import InputError
+from ...products import Product
+from ..engine import arguments
+from ..engine import events as ev
+from ..engine.core import Refused, controls, process
+from ..model.state import Market
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+    from ..model.genesis import Genesis
+
+BAD_PRICE = 2010
+
+
+def begin(core: Core, genesis: Genesis) -> None:
+    """Make the first prices due at the next multiple of the interval."""
+    interval = core.state.config.price_interval
+    core.wake("prices", (genesis.time // interval + 1) * interval)
+
+
+@process("prices")
+def tick(core: Core, time: int) -> int:
+    """Take new oracle prices, sample the books, and set the marks."""
+    config, source = core.state.config, core.desk.source
+    for code, market in core.state.markets.items():
+        if source is not None:
+            oracle, external = source(core, code, time)
+            market.external = external
+            if oracle > 0 and not market.pinned:
+                _set_oracle(market, oracle)
+        bid, ask = quotes(core, code)
+        if bid and ask:
+            _sample(market.basis, bid + ask - 2 * market.oracle, config.basis_samples)
+            _sample(market.book, _middle(bid, ask, market.last), config.book_samples)
+        else:
+            _sample(market.basis, None, config.basis_samples)
+            _sample(market.book, None, config.book_samples)
+        set_mark(core, market, bid, ask)
+        core.emit(ev.PriceTick(code, time, market.oracle, market.mark))
+    return time + config.price_interval
+
+
+def quotes(core: Core, product: int) -> tuple[int, int]:
+    """Return the best bid and ask of a product in ticks, 0 where there is none."""
+    book = core.books[product]
+    return book.bids.best, book.asks.best
+
+
+def set_mark(core: Core, market: Market, bid: int, ask: int) -> None:
+    """Set the mark from the present oracle, samples and quotes; without any price it stays."""
+    mark = mark_price(market, bid, ask)
+    if mark and mark != market.mark:
+        market.mark = mark
+        core.desk.moved.add(market.product)
+
+
+def mark_price(market: Market, bid: int, ask: int) -> int:
+    """Return the mark in whole ticks (halves go up), 0 if there is no price at all. Quotes of 0 do not exist."""
+    found: list[int] = []  # in half ticks
+    if market.oracle:
+        basis = [sample for sample in market.basis if sample is not None]
+        found.append(2 * market.oracle + (sum(basis) // len(basis) if basis else 0))
+    if bid and ask:
+        found.append(2 * _middle(bid, ask, market.last))
+    if market.external:
+        found.append(2 * market.external)
+    if len(found) == 2:
+        book = [sample for sample in market.book if sample is not None]
+        if book:
+            found.append(2 * sum(book) // len(book))
+    if not found:
+        return 0
+    found.sort()
+    half = len(found) // 2
+    middle = found[half] if len(found) % 2 else (found[half - 1] + found[half]) // 2
+    return max(1, (middle + 1) // 2)
+
+
+def _set_oracle(market: Market, ticks: int) -> None:
+    """Set the oracle price; while nothing was traded the last price goes with it, so that nothing hangs on genesis."""
+    market.oracle = ticks
+    if not market.trades:
+        market.last = ticks
+
+
+def _sample(samples: list[int | None], value: int | None, kept: int) -> None:
+    samples.append(value)
+    if len(samples) > kept:
+        del samples[0]
+
+
+def _middle(bid: int, ask: int, last: int) -> int:
+    return max(bid, min(ask, last)) if last else (bid + ask) // 2
+
+
+@controls("set_oracle")
+def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[str, str]:
+    """Set the oracle price of a product at once, as decimal text in USDC; the simulated market and the mark follow.
+
+    With `hold` it stays until `release_oracle`; otherwise its source moves it on at the next tick.
+    """
+    from ..simulation.participants import requote
+
+    listed = core.product(product)
+    ticks = oracle_ticks(listed, price)
+    market = core.state.markets[product]
+    market.pinned = hold
+    _set_oracle(market, ticks)
+    requote(core, product)
+    set_mark(core, market, *quotes(core, product))
+    core.emit(ev.PriceTick(product, core.state.time, market.oracle, market.mark))
+    return {"oracle": listed.price_text(market.oracle), "mark": listed.price_text(market.mark)}
+
+
+def oracle_ticks(product: Product, price: object) -> int:
+    """Return an oracle price in ticks. Raises Refused for one that the product can't have."""
+    try:
+        ticks = product.ticks(arguments.positive(price, "price"))
+    except InputError as error:
+        raise Refused(BAD_PRICE, f"oracle {error}") from None
+    check_bound(product, "oracle price", ticks)
+    return ticks
+
+
+def check_bound(product: Product, what: str, ticks: int) -> None:
+    """Refuse a price that no order could have."""
+    if ticks > product.max_price:
+        most = product.price_text(product.max_price)
+        raise Refused(BAD_PRICE, f"{what} {product.price_text(ticks)} is above {most}, the highest price of an order")
+
+
+@controls("release_oracle")
+def release_oracle(core: Core, product: int) -> None:
+    """Let the oracle price of a product follow its source again."""
+    core.product(product)
+    core.state.markets[product].pinned = False

@@ -1,0 +1,1 @@
+"""Prices and participants that nobody sent: the simulated market, replay, and interventions."""

@@ -1,0 +1,247 @@
+"""The rules behind `venue.control`: what a teacher or a test may do to a venue that no request can.
+
+Each is a command like any other: it is in the journal, in the state's hash, and undone by a revert.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import MalformedRequest
+from ...products import Product
+from ...protocol import actions
+from ..engine import arguments
+from ..engine.core import BAD_ARGUMENT, Context, Core, Refused, Submit, controls, process
+from ..model.lab_state import Limit
+from ..model.state import GTC, LIMIT, Account
+from ..risk import ledger, prices
+from ..trading import lifecycle, orders
+
+LIQUIDITY = "0x00000000000000000000000000000000000000b9"
+"""The account whose orders `add_liquidity` places."""
+CAPITAL = 1_000_000_000_000_000
+"""What it has: a billion USDC, in micro-USDC."""
+RELEASE = 0
+"""In place of a price: let the source take over."""
+LEVELS = 200
+"""Largest number of levels of one call."""
+BAD, UNKNOWN = BAD_ARGUMENT, 7002
+"""txCodes of this module: an argument that is wrong, and something that does not exist."""
+
+
+# prices
+
+
+@controls("script_oracle")
+def script_oracle(core: Core, product: int, points: list[list[Any]], release: bool = False) -> dict[str, Any]:
+    """Let the oracle price of a product go through `points` of [time in ms, price]; a script it had is replaced."""
+    listed = core.product(product)
+    script: list[tuple[int, int]] = []
+    for point in points:
+        if len(point) != 2 or type(point[0]) is not int:
+            raise Refused(BAD, f"a point is [time in ms, price], not {point!r}")
+        time, price = point
+        if time <= core.state.time or (script and time <= script[-1][0]):
+            raise Refused(
+                BAD, f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})"
+            )
+        script.append((time, prices.oracle_ticks(listed, price)))
+    lab = core.state.laboratory
+    lab.scripts.pop(product, None)
+    if script:
+        if release:
+            script.append((script[-1][0] + 1, RELEASE))  # not in the same instant, in which the source may tick
+        lab.scripts[product] = script
+        core.wake("script", script[0][0])
+    return {"points": len(points)}
+
+
+@process("script")
+def play_scripts(core: Core, time: int) -> int | None:
+    """Set the oracle prices that are due, and let go of it at the end of a script that says so."""
+    lab = core.state.laboratory
+    for code, script in list(lab.scripts.items()):
+        while script and script[0][0] <= time:
+            _, price = script.pop(0)
+            if price:
+                prices.set_oracle(core, code, core.products[code].price_text(price))
+            else:
+                core.state.markets[code].pinned = False
+        if not script:
+            del lab.scripts[code]
+    return min((script[0][0] for script in lab.scripts.values()), default=None)
+
+
+# markets
+
+
+@controls("pause")
+def pause(core: Core, product: int) -> None:
+    """Stop trading in a product: orders are refused, triggers and liquidations wait; cancelling goes on."""
+    core.product(product)
+    core.state.markets[product].paused = True
+
+
+@controls("resume")
+def resume(core: Core, product: int) -> None:
+    """Let a paused product trade again; the liquidations that waited for it go on."""
+    core.product(product)
+    _resume(core, product)
+
+
+def _resume(core: Core, product: int) -> None:
+    core.state.markets[product].paused = False
+    core.desk.moved.add(product)
+
+
+@controls("add_liquidity")
+def add_liquidity(
+    core: Core, product: int, side: str, price: str, quantity: str, levels: int = 1, gap: str = ""
+) -> dict[str, Any]:
+    """Place orders of an account that never runs out: `levels` of them, each `gap` further from the market."""
+    listed = core.product(product)
+    if side not in ("BUY", "SELL"):
+        raise Refused(BAD, f"side {side!r} is not known; it is BUY or SELL")
+    if not 1 <= levels <= LEVELS:
+        raise Refused(BAD, f"levels must be 1 to {LEVELS}, not {levels}")
+    sign = 1 if side == "BUY" else -1
+    first, steps, apart = _sizes(listed, price, quantity, gap)
+    account = _house(core)
+    placed, taken = [], 0
+    for level in range(levels):
+        ticks = first - sign * apart * level
+        if ticks <= 0:
+            break
+        order = orders.submit(core, account, listed, sign, steps, ticks, kind=LIMIT, tif=GTC)
+        taken += order.filled
+        if order.id in account.orders:
+            placed.append(str(order.id))
+    return {"ordIds": placed, "filled": str(listed.quantity_text(taken))}
+
+
+@controls("remove_liquidity")
+def remove_liquidity(core: Core, product: int) -> dict[str, Any]:
+    """Cancel the orders that `add_liquidity` placed in a product."""
+    core.product(product)
+    account = core.state.accounts.get(LIQUIDITY)
+    resting = [order for order in account.orders.values() if order.product == product] if account else []
+    for order in resting:
+        assert account is not None
+        lifecycle.cancel(core, account, order)
+    return {"cancelled": len(resting)}
+
+
+def _house(core: Core) -> Account:
+    account = core.account(LIQUIDITY)
+    if account.kind != "market":
+        account.kind = "market"
+        ledger.deposit(core, account, CAPITAL)
+    return account
+
+
+def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, int, int]:
+    ticks = product.ticks(arguments.positive(price, "price"))
+    steps = product.steps(arguments.positive(quantity, "quantity"))
+    apart = product.ticks(arguments.positive(gap, "gap")) if gap else 1
+    prices.check_bound(product, "price", ticks)
+    prices.check_bound(product, "gap", apart)
+    if ticks * steps * product.unit > CAPITAL:
+        raise Refused(BAD, f"quantity {quantity} at {price} is worth more than {ledger.text(CAPITAL)} USDC")
+    return ticks, steps, apart
+
+
+# participants
+
+
+@controls("act")
+def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
+    """Do an action as an account, without its signature: nothing is asked but the rules of the action itself."""
+    account = core.state.accounts.get(arguments.address(address))
+    if account is None:
+        raise Refused(UNKNOWN, f"{address} has no account here; fund it first")
+    try:
+        action = actions.parse(action)
+    except MalformedRequest as error:
+        raise Refused(BAD, str(error)) from None
+    now = core.state.time
+    context = Context(account, account.address, 0, now, core.tx_hash())
+    outcome = core.execute(context, Submit(now, action, account.address, 0), str(action["type"]))
+    return {"code": outcome.code, "message": outcome.message, **(outcome.data or {})}
+
+
+# emergencies
+
+
+@controls("disable")
+def disable(core: Core, action: str) -> None:
+    """Switch an action off: it is answered 40280."""
+    if action not in core.handlers:
+        raise Refused(UNKNOWN, f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}")
+    _add(core.state.laboratory.disabled, action)
+
+
+@controls("enable")
+def enable(core: Core, action: str) -> None:
+    """Switch an action on again."""
+    _remove(core.state.laboratory.disabled, action)
+
+
+@controls("ban")
+def ban(core: Core, address: str) -> None:
+    """Let an account and its agents do nothing: they are answered 40281."""
+    _add(core.state.laboratory.banned, arguments.address(address))
+
+
+@controls("unban")
+def unban(core: Core, address: str) -> None:
+    """Let an account act again."""
+    _remove(core.state.laboratory.banned, arguments.address(address))
+
+
+@controls("close_location")
+def close_location(core: Core, peer: str = "") -> None:
+    """Answer 40006 to a caller's address, or to everybody."""
+    _add(core.state.laboratory.closed, peer)
+
+
+@controls("open_location")
+def open_location(core: Core, peer: str = "") -> None:
+    """Serve a caller's address again."""
+    _remove(core.state.laboratory.closed, peer)
+
+
+@controls("limit")
+def limit(core: Core, action: str, count: int, span: int) -> None:
+    """Let an address send `count` requests of an action in `span` ms, more are answered 40220."""
+    if count < 0 or span < 1:
+        raise Refused(BAD, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
+    if action not in ("", "info") and action not in core.handlers:
+        known = ", ".join(sorted(core.handlers))
+        raise Refused(UNKNOWN, f"there is no action {action!r}; there are info, {known}, and '' for all the others")
+    core.state.laboratory.limits[action] = Limit(count, span)
+
+
+@controls("unlimit")
+def unlimit(core: Core, action: str) -> None:
+    """Lift the limit of an action."""
+    core.state.laboratory.limits.pop(action, None)
+
+
+@controls("calm")
+def calm(core: Core) -> None:
+    """End every emergency and pause."""
+    lab = core.state.laboratory
+    lab.disabled, lab.banned, lab.closed, lab.limits = [], [], [], {}
+    for code, market in core.state.markets.items():
+        if market.paused:
+            _resume(core, code)
+
+
+def _add(held: list[str], name: str) -> None:
+    if name not in held:
+        held.append(name)
+
+
+def _remove(held: list[str], name: str) -> None:
+    if name in held:
+        held.remove(name)

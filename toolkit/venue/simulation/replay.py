@@ -1,0 +1,129 @@
+"""Replay: recorded or computed prices as the venue's market.
+
+`Replay` makes them the index that the simulated market's participants quote around, on a whole venue. `House` is the
+leaner way of a backtest: an account with deep pockets that stands for all other traders, quotes around the price of
+the moment, and trades with resting orders that the price has reached.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..engine.core import Core
+from ..model.state import GTC, IOC, LIMIT, Order, Position
+from ..risk import ledger
+from ..risk.positions import position_of
+from ..trading import lifecycle, matching
+from . import participants
+
+HOUSE = "0x00000000000000000000000000000000000000b0"
+CAPITAL = 10**18
+"""Micro-USDC the house begins with: it never runs out."""
+ENDLESS = 10**12
+"""Steps of a quote without a limit."""
+
+
+class Shape(NamedTuple):
+    """One bar as the core counts it: times in ms, prices in ticks, volume in steps (0 = not known)."""
+
+    time: int
+    interval: int
+    open: int
+    high: int
+    low: int
+    close: int
+    volume: int
+
+
+class Track(NamedTuple):
+    """The price of one product over time: increasing times in ms, prices in ticks; a straight line in between."""
+
+    times: Sequence[int]
+    ticks: Sequence[int]
+
+    def at(self, time: int) -> int:
+        """Return the price at a time; before the first and after the last it stands."""
+        right = bisect_right(self.times, time)
+        if right == 0:
+            return self.ticks[0]
+        if right == len(self.times):
+            return self.ticks[-1]
+        before, after = self.times[right - 1], self.times[right]
+        low, high = self.ticks[right - 1], self.ticks[right]
+        return low + (high - low) * (time - before) // (after - before)
+
+
+class Replay:
+    """Tracks as the oracle's source; products without one keep the simulated index.
+
+    The data is not part of the venue's state: after `revert` or `load`, `attach` it again.
+    """
+
+    def __init__(self, tracks: Mapping[int, Track]) -> None:
+        self.tracks = dict(tracks)
+
+    def __call__(self, core: Core, code: int, time: int) -> tuple[int, int]:
+        """Return the oracle price in ticks (see `prices`), and 0 for the price of other venues."""
+        track = self.tracks.get(code)
+        return (track.at(time), 0) if track is not None else participants.index_price(core, code, time)
+
+    def attach(self, core: Core) -> None:
+        """Take over from the next prices on."""
+        core.desk.source = self
+
+
+class House:
+    """The other side of every trade in a replay. It pays no fees and keeps no order history.
+
+    Quotes that nobody met leave no trace in the state, so that asking often or seldom makes no difference.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        fresh = HOUSE not in core.state.accounts
+        self.account = account = core.account(HOUSE)
+        if fresh:
+            account.kind = "market"
+            account.maker_rate = account.taker_rate = 0
+            ledger.deposit(core, account, CAPITAL)
+        self._quotes = 0
+
+    def quote(self, code: int, side: int, price: int, quantity: int = ENDLESS) -> Order:
+        """Rest an order of `side` at `price` behind what rests there; take it away with `withdraw`."""
+        self._quotes -= 1
+        order = Order(self._quotes, HOUSE, code, side, False, LIMIT, GTC, 0, price, quantity, quantity)
+        position, value = self._position(code), price * quantity * self.core.products[code].unit
+        if side > 0:
+            position.buy_quantity += quantity
+            position.buy_value += value
+        else:
+            position.sell_quantity += quantity
+            position.sell_value += value
+        order.priority = self.core.state.last_priority
+        self.account.orders[order.id] = order
+        self.core.books[code].side(side).add(order)
+        return order
+
+    def withdraw(self, quote: Order) -> None:
+        """Take away what is left of a quote."""
+        if quote.id in self.account.orders:
+            self.core.books[quote.product].side(quote.side).remove(quote)
+            lifecycle.uncount(self.core, self._position(quote.product), quote, quote.leaves)
+            del self.account.orders[quote.id]
+        if not self.account.orders:
+            self._quotes = 0
+
+    def hit(self, code: int, side: int, price: int, quantity: int) -> int:
+        """Trade up to `quantity` against what rests at `price` or better; return the steps that were filled."""
+        core, account = self.core, self.account
+        order = Order(0, HOUSE, code, side, False, LIMIT, IOC, 0, price, quantity, quantity)
+        position = self._position(code)
+        lifecycle.accept(core, account, position, order)
+        matching.enter(core, account, position, order, price)
+        return order.filled
+
+    def _position(self, code: int) -> Position:
+        found = self.account.positions.get(code)
+        return found if found is not None else position_of(self.core, self.account, self.core.products[code])

@@ -1,0 +1,1 @@
+"""Orders from acceptance to their end: books, matching, brackets and triggers."""

@@ -1,0 +1,1 @@
+"""What every panel has: view, lock, refresh, static copy, theme and number format."""

@@ -1,0 +1,1 @@
+"""The order ticket: draft, validation, preview, and the order after it was signed."""

@@ -1,0 +1,161 @@
+"""What the account allows: margin, limits and positions, by the venue's own check before risk is added.
+
+Source: risk-rules, "Margin"; docs/assumptions.md, "Widgets".
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from ... import margin
+from ...products import Product
+from ..base_panel.number_format import money, trimmed
+from .draft import MICRO, ZERO, Choice, Draft, Holdings, Market, Problem, rounded_up, walk
+
+
+def account_rules(
+    draft: Draft, product: Product, market: Market, holdings: Holdings, quantity: Decimal, worst: Decimal
+) -> list[Problem]:
+    """Return every rule of the account that an order breaks; `worst` is the worst price it may trade at."""
+    if draft.reduce_only:
+        valued = (market.last or market.mark or worst) if draft.market else worst
+        return _reducing(draft, product, holdings, quantity, valued)
+    if not holdings.hedge:
+        resting = holdings.buys if draft.sign > 0 else holdings.sells
+        if resting + quantity <= max(ZERO, -draft.sign * holdings.size):
+            return []
+    if holdings.liquidating:
+        return [Problem("side", "liquidation", "the account is being liquidated; only orders that reduce are taken")]
+    mark = market.mark or worst
+    found = _limits(draft, product, holdings, quantity * worst, mark)
+    held = (holdings.long + holdings.short) * mark
+    if holdings.isolated and held and holdings.assigned + holdings.pnl(mark) < held / holdings.leverage:
+        message = f"the isolated {product.symbol} position lacks margin; add to it before it grows"
+        found.append(Problem("quantity", "isolated margin", message))
+    need = needed(draft, product, market, holdings, quantity, worst)
+    if need > holdings.available:
+        found.append(_too_expensive(draft, product, market, holdings, quantity, worst, need))
+    return found
+
+
+def _reducing(draft: Draft, product: Product, holdings: Holdings, quantity: Decimal, price: Decimal) -> list[Problem]:
+    held = holdings.long if draft.sign < 0 else holdings.short
+    name = "long" if draft.sign < 0 else "short"
+    if held <= 0:
+        other = "SELL" if draft.sign > 0 else "BUY"
+        choices = [Choice("not reduce-only", {"reduce_only": False})]
+        if holdings.size * draft.sign > 0:
+            choices.insert(0, Choice(other.lower(), {"side": other}))
+        message = f"reduce-only: there is no {name} position in {product.symbol} to reduce"
+        return [Problem("reduce_only", "position", message, tuple(choices))]
+    free = held
+    if (draft.tif or ("IOC" if draft.market else "GTC")) in ("GTC", "POST_ONLY"):
+        free -= holdings.reducing_buys if draft.sign > 0 else holdings.reducing_sells
+    if free <= 0:
+        message = f"reduce-only orders cover the {name} position of {trimmed(held)} already"
+        return [Problem("reduce_only", "covered", message)]
+    if quantity > free:
+        text = format(free, "f")
+        message = f"reduce-only: {trimmed(quantity)} is above the {name} position of {trimmed(free)} it may reduce"
+        choice = Choice(trimmed(free), {"quantity": text, "quantity_as": "base"})
+        return [Problem("quantity", "position", message, (choice,))]
+    if quantity < free and price * quantity < product.min_order_value:
+        message = (
+            f"order value {trimmed(price * quantity)} is below minOrderValue {trimmed(product.min_order_value)},"
+            f" or take the whole position"
+        )
+        choice = Choice(trimmed(free), {"quantity": format(free, "f"), "quantity_as": "base"})
+        return [Problem("quantity", "minOrderValue", message, (choice,))]
+    return []
+
+
+def _limits(draft: Draft, product: Product, holdings: Holdings, value: Decimal, mark: Decimal) -> list[Problem]:
+    own, other = (holdings.long, holdings.short) if draft.sign > 0 else (holdings.short, holdings.long)
+    reach = own * mark + (holdings.buys_value if draft.sign > 0 else holdings.sells_value) + value
+    if not holdings.hedge:
+        reach -= other * mark
+    if reach > product.max_position_notional:
+        message = (
+            f"position and orders would reach {money(reach)} USDC, above maxPositionNtnl"
+            f" {money(product.max_position_notional)} of {product.symbol}"
+        )
+        return [Problem("quantity", "maxPositionNtnl", message)]
+    if not product.tiers or reach <= 0:
+        return []
+    limit = margin.tier_of(reach, product.tiers).max_leverage
+    if limit is not None and holdings.leverage > limit:
+        message = (
+            f"at a notional of {money(reach)} USDC {product.symbol} allows leverage {trimmed(limit)}x,"
+            f" yours is {trimmed(holdings.leverage)}x"
+        )
+        return [Problem("quantity", "maxLeverage", message)]
+    return []
+
+
+def exposure(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Decimal = ZERO) -> Decimal:
+    """Return the notional in USDC that needs margin, with these values of buy and sell orders on top.
+
+    One-way: the larger of what all buys or all sells would leave; hedge: both halves and all opening orders.
+    """
+    long, short = holdings.long * mark, holdings.short * mark
+    buys, sells = holdings.buys_value + buys, holdings.sells_value + sells
+    if holdings.hedge:
+        return long + short + buys + sells
+    net = long - short
+    return max(net + buys, sells - net, net, -net)
+
+
+def needed(
+    draft: Draft, product: Product, market: Market, holdings: Holdings, quantity: Decimal, worst: Decimal
+) -> Decimal:
+    """Return the available margin in USDC that an order takes, rounded up.
+
+    That is initial margin, and for what it trades at once the fees and what those fills lose against mark.
+    """
+    mark = market.mark or worst
+    value = quantity * worst
+    counted = max(value, mark * quantity) if draft.sign < 0 else value
+    base = holdings.long * mark + holdings.short * mark if holdings.isolated else ZERO
+    before = exposure(holdings, mark) - base
+    added = (counted, ZERO) if draft.sign > 0 else (ZERO, counted)
+    after = exposure(holdings, mark, *added) - base
+    initial = rounded_up(after / holdings.leverage) - rounded_up(before / holdings.leverage)
+    taken, paid = walk(market.facing(draft.sign), quantity, worst, draft.sign)
+    if not taken:
+        return initial
+    steps = taken / product.step_size
+    rounding = (steps + 1) * MICRO + (steps * MICRO if holdings.isolated else ZERO)
+    loss = max(ZERO, draft.sign * (paid - mark * taken))
+    return initial + loss + rounded_up(paid * max(holdings.maker, holdings.taker, ZERO)) + rounding
+
+
+def _too_expensive(
+    draft: Draft,
+    product: Product,
+    market: Market,
+    holdings: Holdings,
+    quantity: Decimal,
+    worst: Decimal,
+    need: Decimal,
+) -> Problem:
+    low = fitting(draft, product, market, holdings, int(quantity / product.step_size), worst)
+    choices: tuple[Choice, ...] = ()
+    message = (
+        f"margin: the order needs {money(need)} USDC, available are {money(holdings.available)}"
+        f" at {trimmed(holdings.leverage)}x"
+    )
+    text = product.quantity_text(low)
+    if low > 0 and Decimal(text) * worst >= product.min_order_value:
+        choices = (Choice(f"at most {text}", {"quantity": text, "quantity_as": "base"}),)
+        message += f"; at most {text}"
+    return Problem("quantity", "available margin", message, choices)
+
+
+def fitting(draft: Draft, product: Product, market: Market, holdings: Holdings, limit: int, worst: Decimal) -> int:
+    """Return the most steps, below `limit`, whose margin is available."""
+    low, high = 0, limit
+    while low < high - 1:
+        middle = (low + high) // 2
+        fits = needed(draft, product, market, holdings, product.step_size * middle, worst) <= holdings.available
+        low, high = (middle, high) if fits else (low, middle)
+    return low

@@ -1,0 +1,181 @@
+"""What stands in a ticket, what it is held against, and what may be wrong with it: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from typing import Any
+
+from ...orders import Order
+from ..base_panel.number_format import WIDE
+
+Level = tuple[Decimal, Decimal]
+ZERO = Decimal(0)
+MICRO = Decimal("0.000001")
+DEFAULT_LEVERAGE = Decimal(20)
+"""Leverage before one is set, at most the product's (docs/assumptions.md)."""
+MAX_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A value that would pass: what a button says, and what it puts into which fields."""
+
+    label: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why the ticket can't be sent: a broken rule, or (`missing`) a field that is still empty."""
+
+    field: str
+    rule: str
+    message: str
+    choices: tuple[Choice, ...] = ()
+    missing: bool = False
+    value: str = ""
+    """What the field holds."""
+
+    @property
+    def nearest(self) -> tuple[str, ...]:
+        """The choices in words."""
+        return tuple(choice.label for choice in self.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What stands in the fields of a ticket, as it was typed."""
+
+    side: str = "BUY"
+    order_type: str = "LIMIT"
+    price: str = ""
+    quantity: str = ""
+    quantity_as: str = "base"
+    """base (units), notional (USDC) or share (percent of what is available)."""
+    tif: str = ""
+    """"" is the usual one: GTC with a price, IOC without."""
+    reduce_only: bool = False
+    take_profit: str = ""
+    stop_loss: str = ""
+    trigger_by: str = "MARK_PRICE"
+    slippage: str = ""
+    client_id: str = ""
+
+    @property
+    def market(self) -> bool:
+        """True for an order without a price."""
+        return self.order_type == "MARKET"
+
+    @property
+    def sign(self) -> int:
+        """+1 buys, −1 sells."""
+        return 1 if self.side == "BUY" else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """The prices an order is held against; None where one is not known. Levels are best first."""
+
+    mark: Decimal | None = None
+    last: Decimal | None = None
+    index: Decimal | None = None
+    bids: Sequence[Level] = ()
+    asks: Sequence[Level] = ()
+
+    @property
+    def bid(self) -> Decimal | None:
+        """Best bid."""
+        return self.bids[0][0] if self.bids else None
+
+    @property
+    def ask(self) -> Decimal | None:
+        """Best ask."""
+        return self.asks[0][0] if self.asks else None
+
+    def facing(self, sign: int) -> Sequence[Level]:
+        """Return the levels that a buy (+1) or a sell (−1) would trade with."""
+        return self.asks if sign > 0 else self.bids
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What the account has that bears on an order in one product. Amounts USDC, sizes base units, values at entry."""
+
+    known: bool = False
+    """False before the account's data came: then only the rules without an account are checked."""
+    available: Decimal = ZERO
+    cross_equity: Decimal = ZERO
+    """Equity without isolated positions and their results."""
+    others_maintenance: Decimal = ZERO
+    """Maintenance margin of the cross positions in other products."""
+    maker: Decimal = ZERO
+    taker: Decimal = ZERO
+    liquidating: bool = False
+    hedge: bool = False
+    isolated: bool = False
+    assigned: Decimal = ZERO
+    leverage: Decimal = DEFAULT_LEVERAGE
+    long: Decimal = ZERO
+    long_value: Decimal = ZERO
+    short: Decimal = ZERO
+    short_value: Decimal = ZERO
+    buys: Decimal = ZERO
+    """Quantity and value of resting orders that may open; `reducing_*` of those that may only reduce."""
+    buys_value: Decimal = ZERO
+    sells: Decimal = ZERO
+    sells_value: Decimal = ZERO
+    reducing_buys: Decimal = ZERO
+    reducing_sells: Decimal = ZERO
+    client_ids: frozenset[int] = frozenset()
+
+    @property
+    def size(self) -> Decimal:
+        """Long less short."""
+        return self.long - self.short
+
+    def pnl(self, mark: Decimal) -> Decimal:
+        """Return the unrealised result of both halves at a mark price."""
+        return self.size * mark - self.long_value + self.short_value
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a draft amounts to. `order` is there when the fields could be read; it may be sent when `valid`."""
+
+    problems: tuple[Problem, ...]
+    order: Order | None = None
+    preview: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def valid(self) -> bool:
+        """True when every check passed."""
+        return not self.problems and self.order is not None
+
+
+def walk(levels: Sequence[Level], quantity: Decimal, limit: Decimal, sign: int) -> tuple[Decimal, Decimal]:
+    """Return the quantity that these levels would fill within `limit`, and its value in USDC."""
+    left, value = quantity, ZERO
+    for price, size in levels:
+        if left <= 0 or (limit - price) * sign < 0:
+            break
+        taken = min(left, size)
+        left -= taken
+        value += taken * price
+    return quantity - left, value
+
+
+def decimal_of(text: str) -> Decimal | None:
+    """Return the number of a plain decimal text of at most 40 characters, None for anything else."""
+    if not 0 < len(text) <= 40 or not text.isascii() or not text.replace(".", "", 1).isdigit():
+        return None
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def rounded_up(amount: Decimal) -> Decimal:
+    """Return an amount in USDC rounded up to a micro-USDC."""
+    return amount.quantize(MICRO, ROUND_CEILING, WIDE)

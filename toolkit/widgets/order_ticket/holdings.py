@@ -1,0 +1,94 @@
+"""What an account holds, as far as it bears on an order in one product: read from the live account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from ... import margin
+from ...products import Product
+from .draft import DEFAULT_LEVERAGE, ZERO, Holdings
+
+Row = Mapping[str, Any]
+WAITING = "ORDER_STATUS_UNTRIGGERED"
+
+
+def holdings_of(
+    product: Product,
+    products: Mapping[str, Product],
+    wallet: Row,
+    positions: Iterable[Row],
+    orders: Iterable[Row],
+    leverages: Iterable[Row],
+) -> Holdings:
+    """Return the holdings in `product`; rows are those of `session.stream`, empty before the first data."""
+    if not wallet:
+        return Holdings(leverage=min(DEFAULT_LEVERAGE, product.max_leverage))
+    rows = list(positions)
+    own: Row = next((one for one in rows if one["symbol"] == product.symbol), {})
+    setting: Row = next((one for one in leverages if one["symbol"] == product.symbol), {})
+    open_orders = [one for one in orders if one["symbol"] == product.symbol]
+    isolated = own.get("margin_mode") == "ISOLATED" or (not own and product.only_isolated)
+    return Holdings(
+        known=True,
+        available=wallet["available"],
+        cross_equity=wallet["equity"] - sum((_isolated_equity(one) for one in rows), ZERO),
+        others_maintenance=_maintenance(product, products, rows),
+        maker=_rate(wallet.get("maker_fee_rate"), product.maker_fee_rate),
+        taker=_rate(wallet.get("taker_fee_rate"), product.taker_fee_rate),
+        liquidating=wallet.get("status") == "LIQUIDATING",
+        hedge="HEDGE" in (own.get("position_mode"), setting.get("position_mode")),
+        isolated=isolated,
+        assigned=own.get("assigned_margin") or ZERO,
+        leverage=setting.get("leverage") or own.get("leverage") or min(DEFAULT_LEVERAGE, product.max_leverage),
+        long=own.get("long_size") or ZERO,
+        long_value=own.get("long_entry_value") or ZERO,
+        short=abs(own.get("short_size") or ZERO),
+        short_value=abs(own.get("short_entry_value") or ZERO),
+        client_ids=frozenset(int(one["client_order_id"]) for one in open_orders if one.get("client_order_id")),
+        **_resting(open_orders),
+    )
+
+
+def _rate(told: Decimal | None, usual: Decimal) -> Decimal:
+    return usual if told is None else told
+
+
+def _pnl(row: Row) -> Decimal:
+    size = row["long_size"] - abs(row["short_size"])
+    pnl: Decimal = size * (row["mark_price"] or ZERO) - row["long_entry_value"] + abs(row["short_entry_value"])
+    return pnl
+
+
+def _isolated_equity(row: Row) -> Decimal:
+    return (row["assigned_margin"] or ZERO) + _pnl(row) if row["margin_mode"] == "ISOLATED" else ZERO
+
+
+def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterable[Row]) -> Decimal:
+    """Return the maintenance margin of the cross positions in other products."""
+    total = ZERO
+    for row in rows:
+        other = products.get(row["symbol"])
+        if other is None or other.symbol == product.symbol or row["margin_mode"] == "ISOLATED" or not other.tiers:
+            continue
+        for size in (row["long_size"], abs(row["short_size"])):
+            if size:
+                total += margin.maintenance_margin(size * (row["mark_price"] or ZERO), other.tiers)
+    return total
+
+
+def _resting(orders: Iterable[Row]) -> dict[str, Decimal]:
+    """Return quantity and value of the orders that rest in the book, by what they can do."""
+    found = dict.fromkeys(("buys", "buys_value", "sells", "sells_value", "reducing_buys", "reducing_sells"), ZERO)
+    for one in orders:
+        if one["status"] == WAITING:
+            continue
+        name = "buys" if str(one["side"]).startswith("BUY") else "sells"
+        left = one["remaining"] or ZERO
+        if one["reduce_only"] not in (None, "NONE") or str(one["side"]).endswith("CLOSE_HEDGE"):
+            found[f"reducing_{name}"] += left
+        else:
+            found[name] += left
+            found[f"{name}_value"] += left * (one["price"] or ZERO)
+    return found

@@ -1,0 +1,124 @@
+"""What an order would do: value, fees, margin, the position after it, and where that would be liquidated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from ... import margin
+from ...products import Product
+from ..base_panel.number_format import WIDE, grouped, trimmed
+from .buying_power import needed
+from .draft import ZERO, Draft, Holdings, Market, walk
+
+
+def describe(
+    draft: Draft, product: Product, market: Market, holdings: Holdings, quantity: Decimal, worst: Decimal
+) -> dict[str, Any]:
+    """Return what the order would do, as Decimal: see `OrderTicket.preview` for the names."""
+    sign = draft.sign
+    levels = market.facing(sign)
+    taken, value = walk(levels, quantity, worst, sign)
+    rests = draft.tif in ("", "GTC", "POST_ONLY") and not draft.market
+    price = value / taken if taken else worst
+    filled = quantity if rests or not levels else taken
+    notional = value + (filled - taken) * worst
+    fee = value * holdings.taker + (filled - taken) * worst * (holdings.maker if rests else holdings.taker)
+    after = position_after(draft, holdings, filled, notional)
+    mark = market.mark or worst
+    made: dict[str, Any] = {
+        "notional": notional,
+        "price": notional / filled if filled else price,
+        "worst_price": worst if draft.market else None,
+        "fills_now": taken,
+        "fills": filled,
+        "fee": fee,
+        "margin": ZERO if draft.reduce_only else max(ZERO, needed(draft, product, market, holdings, filled, worst)),
+        "available": holdings.available,
+        "leverage": holdings.leverage,
+        "realized_pnl": after["realized"],
+        "size_before": holdings.size,
+        "size_after": after["size"],
+        "entry_after": after["entry"],
+        "effect": after["effect"],
+        "liquidation_price": None,
+    }
+    if holdings.known:
+        made["liquidation_price"] = liquidation(product, holdings, after, fee, mark, made["margin"])
+    return made
+
+
+def position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: Decimal) -> dict[str, Any]:
+    """Return the leg or net position after the order is filled in full: size, entry price, what it realises."""
+    sign = draft.sign
+    if holdings.hedge:
+        own_long = (sign > 0) != draft.reduce_only
+        size, worth = (holdings.long, holdings.long_value) if own_long else (-holdings.short, holdings.short_value)
+    else:
+        size = holdings.size
+        worth = holdings.long_value if size > 0 else holdings.short_value
+    entry = worth / abs(size) if size else ZERO
+    price = value / quantity if quantity else ZERO
+    closing = min(abs(size), quantity) if size * sign < 0 else ZERO
+    realized = closing * (price - entry) * (1 if size > 0 else -1)
+    after = size + sign * quantity
+    if not after:
+        entry_after = None
+    elif closing and abs(size) > quantity:
+        entry_after = entry
+    elif closing:
+        entry_after = price
+    else:
+        entry_after = (worth + value) / abs(after)
+    return {
+        "size": after,
+        "entry": entry_after,
+        "realized": realized,
+        "effect": _effect(size, after),
+        "before": size,
+    }
+
+
+def _effect(before: Decimal, after: Decimal) -> str:
+    name = "long" if after > 0 else "short"
+    if not before:
+        return f"opens a {name} of {trimmed(abs(after))}" if after else "leaves no position"
+    old = "long" if before > 0 else "short"
+    if not after:
+        return f"closes the {old} of {trimmed(abs(before))}"
+    if before * after < 0:
+        return f"turns the {old} of {trimmed(abs(before))} into a {name} of {trimmed(abs(after))}"
+    word = "adds to" if abs(after) > abs(before) else "reduces"
+    return f"{word} the {old}: {trimmed(abs(before))} → {trimmed(abs(after))}"
+
+
+def liquidation(
+    product: Product, holdings: Holdings, after: Mapping[str, Any], fee: Decimal, mark: Decimal, added: Decimal
+) -> Decimal | None:
+    """Return the estimated liquidation price after the order is filled in full; None where there is none."""
+    size, entry = after["size"], after["entry"]
+    if not product.tiers:
+        return None
+    if holdings.hedge:
+        long, short = (abs(size), holdings.short) if size > 0 else (holdings.long, abs(size))
+        long_value = abs(size) * entry if size > 0 else holdings.long_value
+        short_value = holdings.short_value if size > 0 else abs(size) * (entry or ZERO)
+    else:
+        long, short = max(size, ZERO), max(-size, ZERO)
+        long_value, short_value = long * (entry or ZERO), short * (entry or ZERO)
+    if not (long or short):
+        return None
+    if holdings.isolated:
+        share = ZERO if abs(size) >= abs(after["before"]) else holdings.assigned * abs(size) / abs(after["before"])
+        behind = share or holdings.assigned + max(added - fee, ZERO)
+    else:
+        behind = holdings.cross_equity - holdings.pnl(mark) - holdings.others_maintenance - fee + after["realized"]
+    entries = (long_value / long if long else ZERO, short_value / short if short else ZERO)
+    price = margin.liquidation_price_hedged(long, entries[0], short, entries[1], behind, product.tiers)
+    return None if price is None or price <= 0 else price
+
+
+def shown_price(price: Decimal | None, product: Product) -> str:
+    """Return an estimated price with the decimals of the product's tick."""
+    return grouped(None if price is None else price.quantize(product.tick_size, context=WIDE))

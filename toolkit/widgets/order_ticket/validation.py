@@ -1,0 +1,253 @@
+"""From what stands in a ticket to an order: which rules it breaks, what would pass, and what it would do.
+
+Everything here is a function of its arguments: no I/O, no widget. The rules are those of `toolkit.checks`; those that
+need the account are in `allowance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+from ...checks import SLIPPAGE_UNIT, Failure, check_order, default_slippage, slippage_bound
+from ...orders import Order
+from ...products import Product
+from ..base_panel.number_format import WIDE, money, plain, trimmed
+from .buying_power import account_rules, fitting
+from .draft import MAX_ID, Assessment, Choice, Draft, Holdings, Market, Problem, decimal_of
+from .preview import describe
+
+FIELDS = {
+    "ordPx": "price",
+    "ordQty": "quantity",
+    "ordType": "order_type",
+    "ordSide": "side",
+    "timeInForce": "tif",
+    "slippagePct": "slippage",
+    "clOrdId": "client_id",
+    "reduceOnly": "reduce_only",
+    "reduceOnlyOption": "reduce_only",
+    "symbolCode": "symbol",
+}
+"""Wire name → field of the ticket."""
+
+
+def assess(draft: Draft, product: Product, market: Market, holdings: Holdings) -> Assessment:
+    """Return every rule that the draft breaks, the order it makes, and what that would do."""
+    problems: list[Problem] = []
+    worst = _worst_price(draft, product, market)
+    quantity = _quantity(draft, product, market, holdings, worst, problems)
+    if not draft.market and not draft.price:
+        problems.append(_missing("price", "a price is needed", _best_prices(draft, market)))
+    order = _order(draft, product, quantity or "", holdings)
+    broken = _broken(draft, order, product, market)
+    problems += [one for one in broken if quantity is not None or one.field != "quantity"]
+    problems += _client_id(draft, holdings)
+    if quantity is None or any(problem.field in ("price", "quantity") for problem in problems):
+        return Assessment(tuple(problems), order)
+    amount = Decimal(quantity)
+    if worst is not None and holdings.known:
+        problems += account_rules(draft, product, market, holdings, amount, worst)
+    preview = describe(draft, product, market, holdings, amount, worst) if worst is not None else {}
+    return Assessment(tuple(problems), order, preview)
+
+
+# The order
+
+
+def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order:
+    close = draft.reduce_only and holdings.hedge
+    side: Any = draft.side + ("_CLOSE_HEDGE" if close else "")
+    tif: Any = draft.tif or ("IOC" if draft.market else "GTC")
+    reduce_only: Any = "REDUCE_ONLY" if draft.reduce_only and not holdings.hedge else None
+    client_id = _client_number(draft.client_id) or None
+    return Order(
+        symbol=product.symbol,
+        side=side,
+        quantity=quantity,
+        price=None if draft.market else draft.price,
+        tif=tif,
+        reduce_only=reduce_only,
+        cl_ord_id=client_id,
+        slippage=(draft.slippage or None) if draft.market else None,
+        take_profit=_child(draft, product, quantity, draft.take_profit, "TP_FROM_POSITION", holdings),
+        stop_loss=_child(draft, product, quantity, draft.stop_loss, "SL_FROM_POSITION", holdings),
+    )
+
+
+def _child(draft: Draft, product: Product, quantity: str, trigger: str, kind: Any, holdings: Holdings) -> Order | None:
+    if not trigger:
+        return None
+    side: Any = ("SELL" if draft.side == "BUY" else "BUY") + ("_CLOSE_HEDGE" if holdings.hedge else "")
+    by: Any = draft.trigger_by
+    return Order(product.symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
+
+
+def _broken(draft: Draft, order: Order, product: Product, market: Market) -> list[Problem]:
+    """Every pre-trade rule that the order or its children break."""
+    prices = {name: getattr(market, name) for name in ("mark", "last", "index", "bid", "ask")}
+    entry = decimal_of(draft.price) if not draft.market else None
+    found: list[Problem] = []
+    reduce_field = "reduceOnly" if order.is_bracket else "reduceOnlyOption"
+    for failure in check_order(product, order.to_item(product, reduce_field=reduce_field), **prices):
+        if failure.field == "ordPx" and not draft.price:
+            continue
+        found.append(_problem(failure, FIELDS, draft))
+    if any(one.field == "price" for one in found):
+        entry = None
+    for name, leg in (("take_profit", order.take_profit), ("stop_loss", order.stop_loss)):
+        if leg is None:
+            continue
+        fields = {"triggerPx": name, "tpslTriggerType": "trigger_by"}
+        for failure in check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry):
+            if failure.field in fields:
+                found.append(_problem(failure, fields, draft))
+    if order.is_bracket and draft.reduce_only:
+        message = "an order with take profit or stop loss opens a position, so it may not be reduce-only"
+        choice = Choice("without reduce-only", {"reduce_only": False})
+        found.append(Problem("reduce_only", "bracket", message, (choice,)))
+    return found
+
+
+def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Problem:
+    name = fields.get(failure.field, failure.field)
+    choices = [Choice(value, {name: value}) for value in failure.nearest]
+    if name == "quantity":
+        choices = [Choice(value, {"quantity": value, "quantity_as": "base"}) for value in failure.nearest]
+    tidy = _tidied(getattr(draft, name, ""))
+    if failure.rule == "decimal text" and tidy:
+        choices.append(Choice(tidy, {name: tidy}))
+    return Problem(name, failure.rule, failure.message, tuple(choices))
+
+
+def _tidied(text: object) -> str:
+    """Return what was meant by a number with grouping or blanks: "60,000" → "60000"; "" where that is not clear."""
+    if not isinstance(text, str):
+        return ""
+    made = text.replace(",", "").replace("_", "").replace(" ", "").replace("'", "")
+    return made if made != text and decimal_of(made) is not None else ""
+
+
+def _client_id(draft: Draft, holdings: Holdings) -> list[Problem]:
+    text = draft.client_id
+    if not text:
+        return []
+    number = _client_number(text)
+    if not 0 < number <= MAX_ID:
+        return [Problem("client_id", "int64", f"client id {text!r} must be a whole number from 1 to 2^63 - 1")]
+    if number in holdings.client_ids:
+        message = f"client id {text} is in use by an open order"
+        free = number + 1
+        while free in holdings.client_ids:
+            free += 1
+        return [Problem("client_id", "unique", message, (Choice(str(free), {"client_id": str(free)}),))]
+    return []
+
+
+def _client_number(text: str) -> int:
+    """Return the number of a client id, 0 for what is none."""
+    return int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else 0
+
+
+# The quantity
+
+
+def _quantity(
+    draft: Draft,
+    product: Product,
+    market: Market,
+    holdings: Holdings,
+    worst: Decimal | None,
+    problems: list[Problem],
+) -> str | None:
+    """Return the quantity in base units as text, or None with a problem; nothing is rounded."""
+    text, unit = draft.quantity, draft.quantity_as
+    if not text:
+        words = {"base": "a quantity", "notional": "an amount in USDC", "share": "a share in percent"}[unit]
+        problems.append(_missing("quantity", f"{words} is needed"))
+        return None
+    if unit == "base":
+        return text
+    number = decimal_of(text)
+    if number is None or number <= 0:
+        tidy = _tidied(text)
+        choices = (Choice(tidy, {"quantity": tidy}),) if tidy else ()
+        what = "amount" if unit == "notional" else "share"
+        problems.append(Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", choices))
+        return None
+    if unit == "share" and number > 100:
+        message = f"share {text} % is above 100 %"
+        problems.append(Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),)))
+        return None
+    price = _reference(draft, market)
+    if price is None or worst is None or price <= 0 or worst <= 0:
+        if draft.market or draft.price:
+            problems.append(Problem("quantity", "price", f"without a price {text} can't be turned into a quantity"))
+        return None
+    if unit == "notional":
+        return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price, problems)
+    if not holdings.known:
+        problems.append(Problem("quantity", "account", "a share needs the account's data, which has not come yet"))
+        return None
+    most = _most(draft, product, market, holdings, worst)
+    what = "position" if draft.reduce_only else "available margin"
+    return _whole_steps(most * number / 100, f"{text} % of the {what}", product, price, problems)
+
+
+def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal, problems: list[Problem]) -> str | None:
+    steps = exact / product.step_size
+    if steps == int(steps) and steps > 0:
+        return product.quantity_text(int(steps))
+    ends = sorted({int(steps.to_integral_value(way)) for way in (ROUND_FLOOR, ROUND_CEILING)} - {0})
+    choices = tuple(_amount_choice(product, end, price) for end in ends)
+    told = " or ".join(product.quantity_text(end) for end in ends)
+    shown = trimmed(exact.quantize(Decimal("1e-8"), context=WIDE))
+    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {told}"
+    problems.append(Problem("quantity", "stepSize", message, choices))
+    return None
+
+
+def _amount_choice(product: Product, steps: int, price: Decimal) -> Choice:
+    text = product.quantity_text(steps)
+    return Choice(f"{text} = {money(Decimal(text) * price)} USDC", {"quantity": text, "quantity_as": "base"})
+
+
+def _most(draft: Draft, product: Product, market: Market, holdings: Holdings, worst: Decimal) -> Decimal:
+    """Return the largest quantity that the position (reduce-only) or the available margin allows."""
+    if draft.reduce_only:
+        return holdings.long if draft.sign < 0 else holdings.short
+    return product.step_size * fitting(draft, product, market, holdings, product.max_steps + 1, worst)
+
+
+# Prices
+
+
+def _reference(draft: Draft, market: Market) -> Decimal | None:
+    """Return what a quantity is valued at: the limit, or the price a market order would meet first."""
+    if not draft.market:
+        return decimal_of(draft.price)
+    return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
+
+
+def _worst_price(draft: Draft, product: Product, market: Market) -> Decimal | None:
+    """Return the worst price the order may trade at: its limit, or a market order's slippage bound."""
+    if not draft.market:
+        return decimal_of(draft.price)
+    last = market.last or market.mark
+    slippage = decimal_of(draft.slippage) if draft.slippage else Decimal(default_slippage(product)) / SLIPPAGE_UNIT
+    if last is None or slippage is None or slippage >= 1:
+        return None
+    width = int(slippage * SLIPPAGE_UNIT)
+    return product.tick_size * slippage_bound(product, draft.sign, int(last / product.tick_size), width)
+
+
+def _best_prices(draft: Draft, market: Market) -> tuple[Choice, ...]:
+    found = [("bid", market.bid), ("ask", market.ask)]
+    return tuple(
+        Choice(f"{name} {plain(price)}", {"price": plain(price)}) for name, price in found if price is not None
+    )
+
+
+def _missing(name: str, message: str, choices: tuple[Choice, ...] = ()) -> Problem:
+    return Problem(name, "required", message, choices, missing=True)

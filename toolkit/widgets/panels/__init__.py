@@ -1,0 +1,1 @@
+"""Panels of a market and of an account, and the dashboard that arranges them."""

@@ -1,0 +1,79 @@
+"""The dashboard: ticket, order book, trades, candles, account and blotter of one product, arranged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+
+from ..base_panel.panel import Panel
+from ..order_ticket.ticket import OrderTicket
+from .market import Candles, OrderBook, Trades
+from .portfolio import Account, Blotter
+
+if TYPE_CHECKING:
+    from ...session import Session
+
+LEVELS = 9
+
+
+class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
+    """Everything about one product at a glance. The parts are attributes: `ticket`, `order_book`, `trades`, `candles`,
+    `account`, `blotter`. A click on a price of the book puts it into the ticket.
+
+    `close()` closes all of them. Wide pages show three columns, narrow ones one below the other.
+    """
+
+    def __init__(self, session: Session, symbol: str | int, interval: str | int = "1m") -> None:
+        self.symbol = session.product(symbol).symbol
+        self.ticket = OrderTicket(session, self.symbol)
+        self.candles = Candles(session, self.symbol, interval)
+        self.order_book = OrderBook(session, self.symbol, LEVELS, on_pick=self._pick)
+        self.trades = Trades(session, self.symbol)
+        self.account = Account(session)
+        self.blotter = Blotter(session)
+        left = _column([self.ticket], "1 1 300px")
+        middle = _column([self.candles, self.trades], "3 1 360px")
+        right = _column([self.order_book, self.account], "1 1 270px")
+        row = ipywidgets.Layout(display="flex", flex_flow="row wrap", align_items="flex-start", width="100%")
+        columns = ipywidgets.HBox([left, middle, right], layout=row)
+        self._boxes = (columns, left, middle, right)
+        super().__init__([columns, self.blotter])
+        self.add_class("tk-dashboard")
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """The parts."""
+        return (self.ticket, self.candles, self.trades, self.order_book, self.account, self.blotter)
+
+    def refresh(self) -> None:
+        """Bring all parts up to date now."""
+        for panel in self.panels:
+            panel.refresh()
+
+    def _pick(self, price: str) -> None:
+        self.ticket.price = price
+
+    def stop(self) -> None:
+        """Stop following; what is shown stays, and says that it is closed."""
+        for panel in self.panels:
+            panel.stop()
+
+    def close(self) -> None:
+        """Close all parts; their live objects end."""
+        for part in (*self.panels, *self._boxes):
+            part.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<Dashboard {self.symbol}: {', '.join(type(panel).__name__ for panel in self.panels)}>"
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        made = super()._repr_mimebundle_(**options)
+        data, metadata = made if isinstance(made, tuple) else (made or {}, {})
+        html = "".join(panel._repr_mimebundle_()[0]["text/html"] for panel in self.panels)
+        return {**data, "text/plain": repr(self), "text/html": f"<div>{html}</div>"}, metadata
+
+
+def _column(parts: list[Panel], flex: str) -> ipywidgets.VBox:
+    return ipywidgets.VBox(parts, layout=ipywidgets.Layout(flex=flex, min_width="0"))

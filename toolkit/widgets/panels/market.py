@@ -1,0 +1,194 @@
+"""Widgets of a market: order book, trades, candles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ..base_panel import static_view
+from ..base_panel.number_format import MISSING, arrow, change, grouped, percent, trimmed
+from ..base_panel.panel import Panel, module
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...session import Session
+
+SHOWN_CANDLES = 120
+SHOWN_TRADES = 40
+
+
+class OrderBook(Panel):
+    """The live order book of a product: bids, asks, depth bars, mid and spread.
+
+    `depth` levels a side. `frame()` gives it as a DataFrame. With `on_pick` a click on a price calls that function
+    with the price as text.
+    """
+
+    _esm = module("base_panel/common.js", "panels/book.js")
+    kind = "book"
+
+    def __init__(self, session: Session, symbol: str | int, depth: int = 12, *, on_pick: Any = None) -> None:
+        product = session.product(symbol)
+        self._product = product
+        self._depth = depth
+        self._pick = on_pick
+        super().__init__(product.symbol)
+        self.live = session.stream.order_book(product.symbol, depth)
+        self.prices = session.stream.ticker(product.symbol)
+        self._follow(self.live, self.prices)
+        self.refresh()
+
+    def frame(self) -> pd.DataFrame:
+        """Return the book as a DataFrame, as `session.stream.order_book(...).frame()` does."""
+        return self.live.frame()
+
+    def _commands(self) -> dict[str, Any]:
+        return {"pick": self._picked}
+
+    def _picked(self, price: str) -> None:
+        if self._pick is not None:
+            self._pick(price)
+
+    def _describe(self) -> dict[str, Any]:
+        bids, asks = self.live.bids(self._depth), self.live.asks(self._depth)
+        deepest = max(sum((q for _, q in side), Decimal(0)) for side in (bids, asks)) or Decimal(1)
+        mid, spread = self.live.mid, self.live.spread
+        return {
+            "symbol": self._product.symbol,
+            "base": self._product.base_currency,
+            "depth": self._depth,
+            "pick": self._pick is not None,
+            "bids": _ladder(bids, deepest),
+            "asks": _ladder(asks, deepest),
+            "mid": MISSING if mid is None else grouped(mid),
+            "spread": MISSING if spread is None else trimmed(spread),
+            "spreadPct": percent(spread / mid, 3) if spread is not None and mid else "",
+            "mark": grouped(self.prices.value.get("mark_price")),
+        }
+
+    def _lines(self) -> Iterable[str]:
+        return (f"{self._product.symbol}: bid {self.live.best_bid}, ask {self.live.best_ask}",)
+
+    def _snapshot(self) -> str:
+        view = self.view
+        rows = [("▼ ask", *one[:2]) for one in view["asks"][:5][::-1]] + [
+            ("▲ bid", *one[:2]) for one in view["bids"][:5]
+        ]
+        note = f"mid {view['mid']}, spread {view['spread']}"
+        return static_view.heading(view["symbol"], note) + static_view.table(
+            ("side", "price", "quantity"), rows, "no orders"
+        )
+
+
+def _ladder(levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[list[Any]]:
+    """Return [price, quantity, sum up to here, share of the deeper side, price to type] for each level."""
+    total, rows = Decimal(0), []
+    for price, quantity in levels:
+        total += quantity
+        rows.append(
+            [grouped(price), trimmed(quantity), trimmed(total), round(float(total / deepest), 4), format(price, "f")]
+        )
+    return rows
+
+
+class Trades(Panel):
+    """The live public trades of a product, newest first. `frame()` gives them as a DataFrame."""
+
+    _esm = module("base_panel/common.js", "panels/trades.js")
+    kind = "trades"
+
+    def __init__(self, session: Session, symbol: str | int, count: int = SHOWN_TRADES) -> None:
+        self._product = session.product(symbol)
+        self._count = count
+        super().__init__(self._product.symbol)
+        self.live = session.stream.trades(self._product.symbol)
+        self._follow(self.live)
+        self.refresh()
+
+    def frame(self) -> pd.DataFrame:
+        """Return the trades as a DataFrame."""
+        return self.live.frame()
+
+    def _describe(self) -> dict[str, Any]:
+        rows = [
+            [
+                f"{one['time']:%H:%M:%S}",
+                "▲ buy" if one["side"] == "BUY" else "▼ sell",
+                grouped(one["price"]),
+                trimmed(one["quantity"]),
+            ]
+            for one in reversed(self.live.rows(self._count))
+        ]
+        return {"symbol": self._product.symbol, "base": self._product.base_currency, "rows": rows}
+
+    def _lines(self) -> Iterable[str]:
+        last = self.live.last
+        told = "no trades yet" if last is None else f"last {last['side']} {last['quantity']} at {last['price']}"
+        return (f"{self._product.symbol}: {told}",)
+
+    def _snapshot(self) -> str:
+        rows = [(one[0], one[1], one[2], one[3]) for one in self.view["rows"][:10]]
+        made = static_view.table(("time (UTC)", "taker", "price", "quantity"), rows, "no trades yet")
+        return static_view.heading(f"{self.view['symbol']} trades") + made
+
+
+class Candles(Panel):
+    """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or seconds.
+
+    `frame()` gives the candles as a DataFrame.
+    """
+
+    _esm = module("base_panel/common.js", "panels/candles.js")
+    kind = "candles"
+
+    def __init__(
+        self, session: Session, symbol: str | int, interval: str | int = "1m", count: int = SHOWN_CANDLES
+    ) -> None:
+        self._product = session.product(symbol)
+        self._interval = interval
+        self._count = count
+        super().__init__(self._product.symbol)
+        self.live = session.stream.candles(self._product.symbol, interval)
+        self._follow(self.live)
+        self.refresh()
+
+    def frame(self) -> pd.DataFrame:
+        """Return the candles as a DataFrame."""
+        return self.live.frame()
+
+    def _describe(self) -> dict[str, Any]:
+        rows = self.live.rows(self._count)
+        first = rows[0]["open"] if rows else None
+        last = rows[-1]["close"] if rows else None
+        return {
+            "symbol": self._product.symbol,
+            "interval": str(self._interval),
+            "places": self._product.price_precision,
+            "last": grouped(last),
+            "change": change((last - first) / first) if first and last is not None else "",
+            "direction": arrow(last - first) if first and last is not None else "",
+            "rows": [
+                [
+                    int(one["time"].timestamp()),
+                    *(float(one[name]) for name in ("open", "high", "low", "close", "volume")),
+                ]
+                for one in rows
+            ],
+        }
+
+    def _lines(self) -> Iterable[str]:
+        last = self.live.last
+        told = "no candles yet" if last is None else f"close {last['close']}"
+        return (f"{self._product.symbol} {self._interval}: {told}",)
+
+    def _snapshot(self) -> str:
+        rows = [
+            (f"{one['time']:%m-%d %H:%M}", *(grouped(one[name]) for name in ("open", "high", "low", "close")))
+            for one in reversed(self.live.rows(6))
+        ]
+        head = static_view.heading(
+            f"{self.view['symbol']} {self.view['interval']}", f"{self.view['last']} {self.view['change']}"
+        )
+        return head + static_view.table(("time (UTC)", "open", "high", "low", "close"), rows, "no candles yet")

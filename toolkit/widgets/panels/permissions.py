@@ -1,0 +1,126 @@
+"""Who may do what for an account, with a button to revoke."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ...client.orders.permissions import meant
+from ...errors import InputError
+from ..base_panel import static_view
+from ..base_panel.number_format import MISSING, short
+from ..base_panel.panel import Panel, module
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...client.orders.receipts import Receipt
+    from ...session import Session
+
+ZERO_ADDRESS = "0x" + "0" * 40
+
+
+class Permissions(Panel):
+    """Agents, builders and vaults that may act for the account, until when and with what cap, and buttons to revoke.
+
+    Revoking is signed by the master key; without it the table can only be read. A button asks once more. It is read
+    when it is made, after a revocation, after what the feed tells of approvals, and by `reload()`. From Python:
+    `revoke(name or address)`; `table` is the DataFrame of `session.permissions()`.
+    """
+
+    _esm = module("base_panel/common.js", "panels/permissions.js")
+    kind = "permissions"
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.table: pd.DataFrame = session.permissions()
+        self.told = ""
+        """What the last button did, in words."""
+        super().__init__("permissions")
+        self.live = session.stream.events()
+        self._follow(self.live)
+        self.refresh()
+
+    def reload(self) -> None:
+        """Ask the venue again."""
+        self.table = self._session.permissions()
+        self.problem = ""
+        self.refresh()
+
+    def revoke(self, who: str) -> Receipt:
+        """End an agent's approval or a builder's authorisation, by name or address, as `session.revoke` does.
+
+        Signed by the master. An address that was approved under several names loses all of them.
+
+        Raises InputError when nobody of that name may act for the account, WalletError without the master key.
+        """
+        self.table = self._session.permissions()
+        found = meant(self._rows(), who)
+        if not found:
+            raise InputError(f"{who!r} may not act for this account", field="who", rule="active", value=who)
+        chain = {"dexChain": self._session.environment.chain.dex_chain}
+        receipt: Receipt
+        for row in found:
+            payload: dict[str, Any]
+            if row["kind"] == "builder":
+                payload = {"type": "revokeAgentToBuilder", **chain}
+            else:
+                agent = {"agentAddress": ZERO_ADDRESS, "agentName": str(row["name"]), "validitySeconds": 0}
+                payload = {"type": "approveAgent", **agent, **chain}
+            receipt = self._session.send_prepared(self._session.prepare(payload), confirmed=True)
+            self.told = f"revoked {row['kind']} {row['name'] or short(str(row['address']))}"
+        self.reload()
+        return receipt
+
+    def _rows(self) -> list[dict[Any, Any]]:
+        return self.table.to_dict("records")
+
+    def _commands(self) -> dict[str, Any]:
+        return {"revoke": self._clicked_revoke, "reload": self.reload}
+
+    def _clicked_revoke(self, who: str, confirmed: bool = False) -> None:
+        if confirmed is True:
+            self.revoke(who)
+
+    def _describe(self) -> dict[str, Any]:
+        wallet = self._session.wallet
+        own = str(wallet.agent or "").lower() if wallet is not None else ""
+        return {
+            "rows": [_row(row, own) for row in self._rows()],
+            "master": wallet is not None and bool(wallet.master),
+            "complete": bool(self.table.attrs.get("complete", True)),
+            "mainnet": self._session.environment.is_mainnet,
+            "told": self.told,
+        }
+
+    def _lines(self) -> Iterable[str]:
+        shown = [f"{row['kind']} {row['name'] or short(str(row['address']))}" for row in self._rows()]
+        return (", ".join(shown) or "nobody but the master",)
+
+    def _snapshot(self) -> str:
+        rows = [[row[name] for name in ("kind", "name", "address", "may", "until")] for row in self.view["rows"]]
+        return static_view.heading("Permissions") + static_view.table(
+            ("kind", "name", "address", "may", "until"), rows, "nobody"
+        )
+
+
+def _revocable(row: dict[Any, Any]) -> bool:
+    return bool(row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE")
+
+
+def _row(row: dict[Any, Any], own: str) -> dict[str, Any]:
+    until, rate = row["until"], row["max_fee_rate"]
+    address = str(row["address"])
+    return {
+        "kind": str(row["kind"]),
+        "name": str(row["name"] or "") or MISSING,
+        "address": short(address),
+        "full": address,
+        "of": short(str(row["of"])) if row["of"] else "",
+        "may": str(row["may"]),
+        "until": f"{until:%Y-%m-%d %H:%M}" if until is not None and until == until else "until revoked",
+        "cap": f"{rate * 100:g} %" if rate == rate else "",
+        "status": str(row["status"]).lower(),
+        "own": address.lower() == own,
+        "revocable": _revocable(row),
+    }

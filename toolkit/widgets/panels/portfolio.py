@@ -1,0 +1,284 @@
+"""Widgets of an account: positions and open orders with buttons, and the wallet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError, LimitReached
+from ...orders import close_position
+from ..base_panel import static_view
+from ..base_panel.number_format import MISSING, change, grouped, money, percent, short, signed, trimmed
+from ..base_panel.panel import Panel, module
+
+if TYPE_CHECKING:
+    from ...client.orders.receipts import Receipt
+    from ...session import Session
+
+FILLS = 12
+_ZERO = Decimal(0)
+_KINDS = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss", "REDUCE_ONLY": "reduce-only"}
+
+
+class Blotter(Panel):
+    """Open positions and orders of the account, with buttons to close and cancel, and its latest fills.
+
+    A button asks once more before anything is signed. `symbol` shows one product only. From Python:
+    `cancel(order_id)`, `cancel_all()`, `close_position(symbol)`.
+    """
+
+    _esm = module("base_panel/common.js", "panels/blotter.js")
+    kind = "blotter"
+
+    def __init__(self, session: Session, symbol: str | int | None = None) -> None:
+        self._session = session
+        self._only = None if symbol is None else session.product(symbol).symbol
+        self._products = session.product_table()
+        super().__init__(self._only or "all products")
+        stream = session.stream
+        self.positions, self.orders, self.fills = stream.positions(), stream.orders(), stream.fills()
+        self.tickers = stream.tickers()
+        self.told: str = ""
+        """What the last button did, in words."""
+        self._follow(self.positions, self.orders, self.fills, self.tickers)
+        self.refresh()
+
+    # What the buttons do, also from Python
+
+    def cancel(self, order_id: int | str) -> Receipt:
+        """Cancel an open order. Raises InputError when there is none with this id, and as `session.cancel` does."""
+        row = next((one for one in self.orders.rows() if str(one["order_id"]) == str(order_id)), None)
+        if row is None:
+            raise InputError(
+                f"there is no open order {order_id}", field="order_id", rule="open order", value=str(order_id)
+            )
+        item = {"symbolCode": str(row["symbol_code"]), "ordId": str(row["order_id"])}
+        return self._deliver({"type": "cancelOrder", "cancels": [item]}, f"cancelled order {order_id}")
+
+    def cancel_all(self) -> list[Receipt]:
+        """Cancel all orders that are shown, and return a receipt for each product and kind."""
+        made = []
+        for code, waiting in sorted({(one["symbol_code"], _waits(one)) for one in self._shown(self.orders.rows())}):
+            payload = {"type": "cancelAll", "symbolCode": int(code), "conditionalOrder": waiting}
+            made.append(self._deliver(payload, "cancelled all orders"))
+        return made
+
+    def close_position(self, symbol: str, size: str | None = None) -> list[Receipt]:
+        """Close the position in a product at market, reduce-only. `size` is what one expects it to be, e.g. "−0.5".
+
+        Raises InputError when there is none, or its size is not that any more; else as `session.place` does.
+        """
+        row = next((one for one in self.positions.rows() if one["symbol"] == symbol), None)
+        sizes = [] if row is None else [one for one in (row["long_size"], -abs(row["short_size"])) if one]
+        if row is None or not sizes:
+            raise InputError(
+                f"there is no position in {symbol} to close", field="symbol", rule="position", value=symbol
+            )
+        shown = _size_text(row)
+        if size is not None and size != shown:
+            raise InputError(
+                f"the position in {symbol} is {shown} now, not {size}; look again", field="size", value=size
+            )
+        hedge = row["position_mode"] == "HEDGE"
+        orders = [close_position(symbol, one, hedge=hedge) for one in sizes]
+        return [
+            self._deliver(one, f"closed {trimmed(abs(size))} {symbol}") for one, size in zip(orders, sizes, strict=True)
+        ]
+
+    def _deliver(self, what: Any, told: str) -> Receipt:
+        if self.lock:
+            raise LimitReached(f"locked: {self.lock}; nothing was signed", limit="stale")
+        prepared = self._session.prepare(what)
+        receipt = self._session.send_prepared(prepared, confirmed=True)
+        self.told, self.problem = told, ""
+        self.refresh()
+        return receipt
+
+    def _commands(self) -> dict[str, Any]:
+        return {"cancel": self._clicked_cancel, "cancelAll": self._clicked_all, "close": self._clicked_close}
+
+    def _clicked_cancel(self, order: str, confirmed: bool = False) -> None:
+        if confirmed is True:
+            self.cancel(order)
+
+    def _clicked_all(self, confirmed: bool = False) -> None:
+        if confirmed is True:
+            self.cancel_all()
+
+    def _clicked_close(self, symbol: str, size: str, confirmed: bool = False) -> None:
+        if confirmed is True:
+            self.close_position(symbol, size)
+
+    # What is shown
+
+    def _shown(self, rows: list[Any]) -> list[Any]:
+        return [one for one in rows if self._only is None or one["symbol"] == self._only]
+
+    def _describe(self) -> dict[str, Any]:
+        positions = [self._position(one) for one in self._shown(self.positions.rows())]
+        orders = [_order(one) for one in self._shown(self.orders.rows())]
+        fills = [_fill(one) for one in reversed(self._shown(self.fills.rows())[-FILLS:])]
+        env = self._session.environment
+        return {
+            "symbol": self._only or "",
+            "positions": positions,
+            "orders": orders,
+            "fills": fills,
+            "mainnet": env.is_mainnet,
+            "readOnly": not can_sign(self._session),
+            "told": self.told,
+        }
+
+    def _position(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        size = row["long_size"] - abs(row["short_size"])
+        value = row["long_entry_value"] + row["short_entry_value"]
+        held = row["long_size"] + abs(row["short_size"])
+        ticker = next((one for one in self.tickers.rows() if one["symbol"] == row["symbol"]), None)
+        mark = ticker["mark_price"] if ticker else row["mark_price"]
+        pnl = (size * mark - row["long_entry_value"] + row["short_entry_value"]) if mark else row["unrealized_pnl"]
+        margin = value / row["leverage"] if row["leverage"] else None
+        return {
+            "symbol": row["symbol"],
+            "side": "▲ long" if size > 0 else "▼ short" if size < 0 else "▲▼ hedged",
+            "size": _size_text(row),
+            "entry": grouped((value / held).quantize(self._tick(row["symbol"]))) if held else MISSING,
+            "mark": grouped(mark),
+            "pnl": signed(pnl),
+            "roi": change(pnl / margin) if margin else "",
+            "leverage": f"{trimmed(row['leverage'])}x {str(row['margin_mode']).lower()}",
+        }
+
+    def _tick(self, symbol: str) -> Decimal:
+        product = self._products.get(symbol)
+        return product.tick_size if product is not None else Decimal("0.0001")
+
+    def _lines(self) -> Iterable[str]:
+        positions, orders = self._shown(self.positions.rows()), self._shown(self.orders.rows())
+        held = ", ".join(f"{_size_text(one)} {one['symbol']}" for one in positions) or "no position"
+        return (f"{self._subject}: {held}; {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
+
+    def _snapshot(self) -> str:
+        view = self.view
+        positions = [
+            tuple(one[name] for name in ("symbol", "side", "size", "entry", "mark", "pnl")) for one in view["positions"]
+        ]
+        orders = [
+            tuple(one[name] for name in ("symbol", "side", "what", "price", "quantity")) for one in view["orders"]
+        ]
+        return (
+            static_view.heading("Positions")
+            + static_view.table(("product", "side", "size", "entry", "mark", "PnL"), positions, "no position")
+            + static_view.heading("Open orders")
+            + static_view.table(("product", "side", "kind", "price", "open / ordered"), orders, "no open order")
+        )
+
+
+def _waits(row: Mapping[str, Any]) -> bool:
+    return bool(row["status"] == "ORDER_STATUS_UNTRIGGERED")
+
+
+def _size_text(row: Mapping[str, Any]) -> str:
+    long, brief = row["long_size"], abs(row["short_size"])
+    if long and brief:
+        return f"{trimmed(long)} / {trimmed(-brief)}"
+    return trimmed(long - brief)
+
+
+def _order(row: Mapping[str, Any]) -> dict[str, Any]:
+    waiting = _KINDS.get(str(row["reduce_only"]), "")
+    usual = [str(row["type"]).lower().replace("_", " "), str(row["tif"] or "").replace("_", " ").lower(), waiting]
+    trigger = row.get("trigger_price")
+    words = [waiting, "" if not row["price"] else "limit"] if trigger and waiting else usual
+    price = grouped(row["price"]) if row["price"] else "market"
+    if trigger:
+        price = f"{price} when {grouped(trigger)}" if row["price"] else f"when {grouped(trigger)}"
+    return {
+        "id": str(row["order_id"]),
+        "symbol": row["symbol"],
+        "side": "▲ buy" if str(row["side"]).startswith("BUY") else "▼ sell",
+        "what": " ".join(word for word in words if word),
+        "price": price,
+        "quantity": f"{trimmed(row['remaining'])} / {trimmed(row['quantity'])}"
+        if row["quantity"]
+        else "whole position",
+        "waits": _waits(row),
+    }
+
+
+def _fill(row: Mapping[str, Any]) -> dict[str, Any]:
+    fee = (row["open_fee"] or _ZERO) + (row["close_fee"] or _ZERO)
+    return {
+        "time": f"{row['time']:%H:%M:%S}",
+        "symbol": row["symbol"],
+        "side": "▲ buy" if str(row["side"]).startswith("BUY") else "▼ sell",
+        "price": grouped(row["price"]),
+        "quantity": trimmed(row["quantity"]),
+        "fee": money(fee),
+        "pnl": signed(row.get("realized_pnl")) if row.get("realized_pnl") else "",
+        "id": f"{row['exec_id']}/{row['order_id']}",
+    }
+
+
+def can_sign(session: Session) -> bool:
+    """Tell whether the session has an agent key to trade with."""
+    return session.wallet is not None and bool(session.wallet.agent)
+
+
+class Account(Panel):
+    """The wallet of the account: equity, balance, what is available and withdrawable, margin in use, fee rates."""
+
+    _esm = module("base_panel/common.js", "panels/account.js")
+    kind = "account"
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        super().__init__("account")
+        self.live = session.stream.account()
+        self.positions = session.stream.positions()
+        self._follow(self.live, self.positions)
+        self.refresh()
+
+    def _describe(self) -> dict[str, Any]:
+        wallet = self.live.value
+        equity, available = wallet.get("equity"), wallet.get("available")
+        balance = wallet.get("balance")
+        used = equity - available if equity is not None and available is not None else None
+        share = used / equity if used is not None and equity and equity > 0 else _ZERO
+        held = self.positions.rows()
+        pnl = sum((row.get("unrealized_pnl") or _ZERO for row in held), _ZERO)
+        isolated = sum((row.get("assigned_margin") or _ZERO for row in held), _ZERO)
+        env = self._session.environment
+        return {
+            "account": short(str(self._session.account or "")),
+            "environment": env.name,
+            "mainnet": env.is_mainnet,
+            "status": str(wallet.get("status") or MISSING),
+            "used": round(float(min(max(share, _ZERO), Decimal(1))), 4),
+            "usedText": percent(share, 1),
+            "rows": [
+                ["Equity", money(equity), "balance, isolated margins and unrealised profit"],
+                ["Unrealised PnL", signed(pnl), "of open positions, at mark"],
+                ["Balance", money(balance), "cash, without what isolated positions hold"],
+                *([["Isolated", money(isolated), "margins of isolated positions"]] if isolated else []),
+                ["Margin in use", money(used), "held by positions and orders"],
+                ["Available", money(available), "for new positions and orders"],
+                ["Withdrawable", money(wallet.get("withdrawable")), "without unrealised profit"],
+                [
+                    "Fees",
+                    f"{percent(wallet.get('maker_fee_rate'), 3)} / {percent(wallet.get('taker_fee_rate'), 3)}",
+                    "maker / taker",
+                ],
+            ],
+        }
+
+    def _lines(self) -> Iterable[str]:
+        wallet = self.live.value
+        equity, available = money(wallet.get("equity")), money(wallet.get("available"))
+        return (f"{short(str(self._session.account or ''))}: equity {equity}, available {available} USDC",)
+
+    def _snapshot(self) -> str:
+        view = self.view
+        return static_view.heading(f"Account {view['account']}", view["environment"]) + static_view.pairs(
+            (one[0], one[1]) for one in view["rows"]
+        )
