@@ -21,7 +21,7 @@ from toolkit.protocol.reads.info_params import Param
 from toolkit.session import Session
 from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.model.state import RATE, Account
+from toolkit.venue.model.state import RATE, VenueAccount
 from toolkit.venue.risk import account_margin, ledger
 from toolkit.venue.risk.ledger import FEES
 
@@ -45,7 +45,7 @@ class World:
     def core(self) -> Core:
         return self.venue.core
 
-    def account(self, session: Session | None = None) -> Account:
+    def account(self, session: Session | None = None) -> VenueAccount:
         return self.core.state.accounts[self.address(session)]
 
     def address(self, session: Session | None = None) -> str:

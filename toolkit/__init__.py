@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import _moved
+
 __version__ = "0.1.0"
 
 _LAZY: dict[str, str] = {
@@ -30,6 +32,8 @@ _LAZY: dict[str, str] = {
 _MODULES = frozenset({"checks", "errors", "margin", "orders", "plots", "products", "report", "research", "widgets"})
 
 __all__ = ["__version__", *_LAZY, *sorted(_MODULES)]
+
+_moved.install()
 
 if TYPE_CHECKING:
     from .client.orders.receipts import Receipt

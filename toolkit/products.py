@@ -64,7 +64,7 @@ def _scale(size: Decimal) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class MarginTier:
     """One row of a margin table: from `floor` (USDC notional, included) on, this rate and leverage limit hold."""
 
     floor: Decimal
@@ -93,7 +93,7 @@ class Product:
     maker_fee_rate: Decimal
     taker_fee_rate: Decimal
     margin_table_id: int
-    tiers: tuple[Tier, ...]
+    tiers: tuple[MarginTier, ...]
     list_status: str = "listed"
     only_isolated: bool = False
     product_type: str = "perpetual"
@@ -206,7 +206,7 @@ class Product:
             taker_fee_rate=Decimal(str(row["defaultTakerFeeRate"])),
             margin_table_id=int(row["marginTableId"]),
             tiers=tuple(
-                Tier(
+                MarginTier(
                     Decimal(str(tier["minimumValue"])),
                     Decimal(str(tier["maintainMarginRatio"])),
                     Decimal(str(tier["maxLeverage"])),

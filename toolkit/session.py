@@ -20,11 +20,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .client.io.flow import AsyncDriver, Asynchronous, Driver, Surroundings, Synchronous, wall_ms
+from .client.io.flow import AsyncDriver, Asynchronous, Driver, Runtime, Synchronous, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
 from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
 from .client.orders.delivery import DEFAULT_EXPIRY_MS, Confirm, Delivery
-from .client.orders.intents import Intent, Ledger, State, frame, open_ledger
+from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
 from .client.orders.permissions import AsyncBuilderSide, BuilderSide, PermissionFlows
 from .client.orders.trading import TradingFlows
 from .client.reads.catalogue import Catalogue
@@ -125,7 +125,7 @@ def connect(
             rule="the wallet's own",
             value=account,
         )
-    surroundings = Surroundings(_now(venue, clock), random.random)
+    runtime = Runtime(_now(venue, clock), random.random)
     limiter = _limiter(rates, local=in_process)
     session = Session(
         env,
@@ -140,7 +140,7 @@ def connect(
         limiter=limiter,
         retry=retry,
         expiry_ms=expiry_ms,
-        surroundings=surroundings,
+        runtime=runtime,
     )
     if in_process and approve and wallet is not None and wallet.agent and wallet.master:
         session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
@@ -273,7 +273,7 @@ class Session(TradingFlows, TableFlows, PermissionFlows, Synchronous):
         limiter: RateLimiter,
         retry: Retry,
         expiry_ms: int,
-        surroundings: Surroundings,
+        runtime: Runtime,
     ) -> None:
         self.environment = environment
         self.wallet = wallet
@@ -281,10 +281,10 @@ class Session(TradingFlows, TableFlows, PermissionFlows, Synchronous):
         self._owns_venue = owns_venue
         self._transport = transport
         self._timeout = timeout
-        self._surroundings = surroundings
+        self._runtime = runtime
         self._known_account = account or (wallet.account if wallet else None)
         self._http = HttpTransport(environment.base_url, transport, timeout)
-        self._driver = Driver(self._http.send, surroundings, self._sleep)
+        self._driver = Driver(self._http.send, runtime, self._sleep)
         self._catalogue = Catalogue()
         self._delivery = Delivery(
             environment=environment,
@@ -356,13 +356,13 @@ class Session(TradingFlows, TableFlows, PermissionFlows, Synchronous):
         """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue."""
         return AsyncSession(self)
 
-    def intents(self, state: str | State | None = None) -> pd.DataFrame:
+    def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """Return what this client set out to do, oldest first: one row an intent, index `intent`.
 
         Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, ACCEPTED, REJECTED, UNKNOWN),
         code, message, client_ids, nonce, attempts, account, signer, environment, payload_hash.
         """
-        states = None if state is None else [State(str(state).upper())]
+        states = None if state is None else [IntentState(str(state).upper())]
         return frame(self._delivery.ledger.all(states))
 
     def intent(self, id: str) -> Intent:
@@ -420,7 +420,7 @@ class AsyncSession(TradingFlows, TableFlows, PermissionFlows, Asynchronous):
         self.venue = session.venue
         self._session = session
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
-        self._driver = AsyncDriver(self._http.send, session._surroundings, self._sleep)
+        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep)
         self._catalogue = session._catalogue
         self._delivery = session._delivery
 
@@ -461,7 +461,7 @@ class AsyncSession(TradingFlows, TableFlows, PermissionFlows, Asynchronous):
 
         return AsyncStream(self)
 
-    def intents(self, state: str | State | None = None) -> pd.DataFrame:
+    def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """As Session.intents; nothing to await."""
         return self._session.intents(state)
 

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from tests.protocol import strategies
 from toolkit.errors import MalformedRequest, UnknownAction
 from toolkit.protocol import actions
 from toolkit.protocol.actions import ACTIONS
-
-from . import strategies
 
 ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 ORDER = {

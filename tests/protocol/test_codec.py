@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.protocol import strategies
 from toolkit.protocol import actions, codec
 from toolkit.protocol import exchange_pb2 as generated
 from toolkit.protocol.actions import ACTIONS
 from toolkit.protocol.fields import INT64_MAX, INT64_MIN, Enum, Field, Items, Shape
-
-from . import strategies
 
 AGENT_ACTIONS = tuple(name for name, action in ACTIONS.items() if action.signed_by_agent)
 ENUMS = {

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.protocol import strategies
+from tests.protocol.golden import key, vectors
 from toolkit.environments import TESTNET_CHAIN
 from toolkit.errors import MalformedRequest, UnknownAction
 from toolkit.protocol import envelope, signing
 from toolkit.protocol.actions import ACTIONS
-
-from . import strategies
-from .golden import key, vectors
 
 REQUEST: dict[str, Any] = vectors()[0]["request"]
 VAULT = "0xb80469b84b2d451c62f746b484e61ceb95bd447e"

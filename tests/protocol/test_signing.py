@@ -17,13 +17,12 @@ from eth_account.messages import encode_typed_data
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.protocol import strategies
+from tests.protocol.golden import CHAINS, key, vectors
 from toolkit.environments import MAINNET_CHAIN, TESTNET_CHAIN, Chain
 from toolkit.errors import BadSignature, MalformedRequest, WalletError
 from toolkit.protocol import envelope, hexbytes, signing
 from toolkit.protocol.signing import PrivateKey
-
-from . import strategies
-from .golden import CHAINS, key, vectors
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.protocol.golden import CHAINS, document, envelope_fields, key, vectors
 from toolkit.protocol import actions, codec, envelope, signing
-
-from .golden import CHAINS, document, envelope_fields, key, vectors
 
 pytestmark = pytest.mark.parametrize("vector", vectors(), ids=lambda vector: vector["name"])
 

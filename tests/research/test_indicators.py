@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.research.indicators import ATR, EMA, RSI, SMA, Cross, Highest, Lowest, StdDev
-from toolkit.research.strategy import Bar, History
+from toolkit.research.strategy import Bar, BarHistory
 
 PRICES = st.lists(st.floats(1.0, 1e6, allow_nan=False).map(lambda x: round(x, 2)), min_size=1, max_size=60)
 
@@ -68,7 +68,7 @@ def test_lines_that_touch_have_not_crossed() -> None:
 
 @given(st.integers(0, 3000), st.integers(1, 700))
 def test_a_history_shows_what_came_and_nothing_else(count: int, look_every: int) -> None:
-    history = History("X")
+    history = BarHistory("X")
     for number in range(count):
         history.append(Bar("X", number, number + 1, 1.0, 3.0, 0.5, float(number), 2.0))
         if number % look_every == 0:

@@ -47,9 +47,9 @@ def check_margins(core: Core) -> None:
             open_ = position.long.size or position.short.size
             if position.mode != ISOLATED or not open_:
                 assert position.assigned == 0, f"{address} has margin on a position that is not isolated or not open"
-            elif account_margin.isolated(core, position).unhealthy:
+            elif account_margin.isolated_margin(core, position).unhealthy:
                 groups.add(f"{address}:{code}")
-        figures = account_margin.cross(core, account)
+        figures = account_margin.cross_margin(core, account)
         assert account_margin.available(core, account) == figures.equity - figures.initial, address
         cross = [p for p in account.positions.values() if p.mode != ISOLATED and (p.long.size or p.short.size)]
         if cross and figures.unhealthy:
@@ -72,7 +72,7 @@ def exposures(core: Core, command: Command) -> dict[int, int]:
     hedge = account.position_mode == HEDGE
     found = {}
     for code in {int(item["symbolCode"]) for item in command.action["orders"] if "reduceOnlyOption" not in item}:
-        price = core.state.markets[code].mark * core.desk.table(core, code).unit
+        price = core.state.markets[code].mark * core.risk_index.table(core, code).unit
         position = account.positions.get(code)
         found[code] = account_margin.exposure(position, price, hedge) if position else 0
     return found
@@ -85,17 +85,17 @@ def check_increase(core: Core, command: Command, before: dict[int, int]) -> None
     account = core.account(command.signer)
     after = exposures(core, command)
     if any(after[code] > before.get(code, 0) for code in after):
-        figures = account_margin.cross(core, account)
+        figures = account_margin.cross_margin(core, account)
         assert figures.equity >= figures.initial, f"{account.address}: {figures}"
         for code in after:
-            position, table = account.positions[code], core.desk.table(core, code)
+            position, table = account.positions[code], core.risk_index.table(core, code)
             notional = max(position.long.size, position.short.size) * core.state.markets[code].mark * table.unit
             if after[code] > before.get(code, 0):
                 assert notional <= table.max_notional, f"{account.address} in {code}: {notional}"
                 assert position.leverage <= table.leverage_limit(notional), f"{account.address} in {code}: {notional}"
             if position.mode == ISOLATED and (position.long.size or position.short.size):
                 if position.buy_quantity == position.sell_quantity == 0:
-                    own = account_margin.isolated(core, position)
+                    own = account_margin.isolated_margin(core, position)
                     assert own.equity >= own.initial, f"{account.address} in {code}: {own}"
 
 
@@ -134,7 +134,7 @@ def check_gifts(core: Core, first: int) -> None:
 
 def check_indexes(core: Core) -> None:
     """The index of holders says what the positions say."""
-    for code, holders in core.desk.holders.items():
+    for code, holders in core.risk_index.holders.items():
         held = {
             address
             for address, account in core.state.accounts.items()

@@ -17,10 +17,10 @@ from toolkit.venue.model.state import (
     REJECTED,
     TAKER,
     UNTRIGGERED,
-    Account,
-    Order,
     OrderEvent,
     Position,
+    VenueAccount,
+    VenueOrder,
 )
 
 
@@ -57,7 +57,7 @@ def check_books(core: Core) -> None:
     assert resting == in_books
 
 
-def check_sums(core: Core, account: Account) -> None:
+def check_sums(core: Core, account: VenueAccount) -> None:
     """What positions and accounts keep of their open orders is what the orders say."""
     assert account.waiting == sum(order.waiting for order in account.orders.values())
     assert account.client_ids == {order.client_id: order.id for order in account.orders.values() if order.client_id}
@@ -82,7 +82,7 @@ def check_sums(core: Core, account: Account) -> None:
         assert order.priority or order.waiting, f"live, but neither in the book nor waiting: {order}"
 
 
-def check_order(order: Order) -> None:
+def check_order(order: VenueOrder) -> None:
     """4. Of one order: nothing is lost, nothing is filled twice."""
     assert order.filled >= 0
     assert order.leaves >= 0
@@ -99,7 +99,7 @@ def check_order(order: Order) -> None:
         assert order.filled in (0, order.quantity) or cut, f"FOK filled in part: {order}"
 
 
-def check_reducing(account: Account) -> None:
+def check_reducing(account: VenueAccount) -> None:
     """5. What rests and may only reduce is never more than the position."""
     for position in account.positions.values():
         assert position.buy_reducing <= position.short.size, account.address
@@ -111,14 +111,14 @@ def check_reducing(account: Account) -> None:
         _check_waiting(account, position)
 
 
-def _check_waiting(account: Account, position: Position) -> None:
+def _check_waiting(account: VenueAccount, position: Position) -> None:
     for order in account.orders.values():
         if order.product == position.product and order.waiting and order.reducing and order.armed:
             leg = position.short if order.side > 0 else position.long
             assert leg.size, f"a reducing order waits without a position: {order}"
 
 
-def check_brackets(account: Account) -> None:
+def check_brackets(account: VenueAccount) -> None:
     """7. No child without a parent: an unarmed one has an open main order, and no twin of its kind."""
     for order in account.orders.values():
         if not order.armed:
@@ -181,7 +181,7 @@ class OrderWatch:
             assert worse <= 0, f"filled beyond its limit: {event}"
         assert event.tif != POST_ONLY or event.role != TAKER, f"POST_ONLY took: {event}"
 
-    def _check_sums(self, ended: list[Order]) -> None:
+    def _check_sums(self, ended: list[VenueOrder]) -> None:
         """Fills by number: two sides, two accounts, one quantity; a bracket's group closes through one child."""
         history = self.core.state.history
         fills = [event for event in history.order_events.records[self._events :] if event.exec_id]

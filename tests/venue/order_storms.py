@@ -9,8 +9,8 @@ import random
 import sys
 from typing import Any
 
+from tests.venue.floor import PRICES
 from tests.venue.order_invariants import OrderWatch
-from tests.venue.trading import PRICES
 from toolkit.venue.engine.core import Advance, Command, Control, Core, Outcome, Submit, controls
 from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.model.state import HEDGE
@@ -37,7 +37,7 @@ def storm_prices(core: Core, code: int, mark: int, index: int) -> None:
     """Put mark and index where a storm wants them."""
     core.state.markets[code].mark = mark
     core.state.markets[code].oracle = index
-    core.desk.moved.add(code)
+    core.risk_index.moved.add(code)
 
 
 class OrderStorm:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.venue.invariants import Watch, check_ledger
 from toolkit.venue.engine.core import Advance, Control, Core, Outcome, Submit
 from toolkit.venue.model.config import Config
 from toolkit.venue.model.genesis import Genesis
-from toolkit.venue.model.state import Account, OrderEvent, Position
+from toolkit.venue.model.state import OrderEvent, Position, VenueAccount
 from toolkit.venue.risk import ledger
-
-from .invariants import Watch, check_ledger
 
 BTC, ETH, SOL, XRP = 1, 2, 3, 4
 MICRO = 1_000_000
@@ -36,7 +35,7 @@ class Play:
     def now(self) -> int:
         return self.core.state.time
 
-    def account(self, name: str) -> Account:
+    def account(self, name: str) -> VenueAccount:
         return self.core.account(self.address(name))
 
     def position(self, name: str, code: int = BTC) -> Position:

@@ -15,7 +15,7 @@ MODULES = ("signing", "venue", "matching", "frames", "feed", "research", "startu
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Measurement:
     """One measurement. `ratio` is value over peer; `target` is what `measure` ("value" or "ratio") must reach."""
 
     name: str

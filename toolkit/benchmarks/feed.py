@@ -13,7 +13,7 @@ from typing import Any
 from ..client.stream.book import LocalBook
 from ..client.stream.protocol import FeedProtocol
 from ..protocol.reads import feed as wire
-from . import Row, rival_seconds, seconds
+from . import Measurement, rival_seconds, seconds
 
 DEPTH = 50
 INCREMENTS = 10_000
@@ -22,14 +22,14 @@ READERS = 50
 Change = tuple[list[list[str]], list[list[str]]]
 
 
-def rows() -> list[Row]:
+def rows() -> list[Measurement]:
     """Measure; increments have two changed levels within a window of 50 a side."""
     first, changes = _activity()
     ours, naive = rival_seconds(lambda: _keep(first, changes), lambda: _keep_naively(first, changes), repeat=5)
     messages = _messages(first, changes)
     whole = seconds(lambda: _receive(messages))
     return [
-        Row(
+        Measurement(
             "live book: apply one increment and keep the top",
             INCREMENTS / ours,
             "increments/s",
@@ -37,8 +37,8 @@ def rows() -> list[Row]:
             peer="two dictionaries, min and max",
             ratio=naive / ours,
         ),
-        Row("live book: message text to the top of the book", INCREMENTS / whole, "messages/s"),
-        Row(f"venue: a book increment told to {READERS} readers", 1 / _told(), "commands/s"),
+        Measurement("live book: message text to the top of the book", INCREMENTS / whole, "messages/s"),
+        Measurement(f"venue: a book increment told to {READERS} readers", 1 / _told(), "commands/s"),
     ]
 
 

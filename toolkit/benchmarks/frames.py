@@ -7,7 +7,7 @@ import json
 import random
 from typing import Any
 
-from . import Row, rival_seconds
+from . import Measurement, rival_seconds
 
 COUNT = 100_000
 _FLOATS = ("open", "high", "low", "close", "volume", "turnover")
@@ -59,7 +59,7 @@ def typed_decoder() -> Any:
     return msgspec.json.Decoder(envelope, strict=False)
 
 
-def rows() -> list[Row]:
+def rows() -> list[Measurement]:
     """Measure both ratios of design: against the plain way, and against typed decoding alone."""
     from ..client.reads.frames import frame
     from ..protocol.reads.info import ENDPOINTS
@@ -69,7 +69,7 @@ def rows() -> list[Row]:
     ours, plain = rival_seconds(lambda: frame(klines, body), lambda: plainly(body), repeat=3)
     again, decoding = rival_seconds(lambda: frame(klines, body), lambda: decoder.decode(body), repeat=7)
     return [
-        Row(
+        Measurement(
             "100,000 klines, bytes to frame",
             ours * 1000,
             "ms",
@@ -79,7 +79,7 @@ def rows() -> list[Row]:
             ratio=plain / ours,
             note="times as fast",
         ),
-        Row(
+        Measurement(
             "100,000 klines, against decoding alone",
             again * 1000,
             "ms",

@@ -11,25 +11,25 @@ import gc
 import time
 from typing import Any
 
-from ..venue.engine.core import Context, Core, Submit
+from ..venue.engine.core import ActionContext, Core, Submit
 from ..venue.model.genesis import Genesis
 from ..venue.model.rng import Rng
 from ..venue.risk import ledger
 from ..venue.trading.orders import place
-from . import Row
+from . import Measurement
 
 ORDERS = 20_000
 ACCOUNTS = 20
 RESTING = (1_000, 10_000, 100_000)
 
 
-def rows() -> list[Row]:
+def rows() -> list[Measurement]:
     """Measure the best of three runs each."""
     placed = max(_orders_a_second(whole=False) for _ in range(3))
     heard = max(_orders_a_second(whole=False, heard=True) for _ in range(3))
     whole = max(_orders_a_second(whole=True) for _ in range(3))
     found = [
-        Row(
+        Measurement(
             "matching core, orders with checks and margin",
             placed,
             "orders/s",
@@ -37,12 +37,12 @@ def rows() -> list[Row]:
             aim=100_000,
             note=f"{ACCOUNTS} accounts, one product; of 10 orders 2.3 trade at once, in 4 trades; no feed open",
         ),
-        Row("matching core, the same with a feed open (events made)", heard, "orders/s"),
-        Row("matching core, whole actions (nonce, transaction, triggers)", whole, "orders/s"),
+        Measurement("matching core, the same with a feed open (events made)", heard, "orders/s"),
+        Measurement("matching core, whole actions (nonce, transaction, triggers)", whole, "orders/s"),
     ]
     costs = {resting: min(_cost_of_one(resting) for _ in range(3)) for resting in RESTING}
     for resting, cost in costs.items():
-        row = Row(
+        row = Measurement(
             f"cost of one order among {resting:,} resting",
             cost * 1e6,
             "µs",
@@ -84,13 +84,13 @@ def funded_core(accounts: int = ACCOUNTS) -> tuple[Core, list[str]]:
     for address in addresses:
         ledger.deposit(core, core.account(address), 10**13)
     core.events.clear()
-    core.hear(False)
+    core.record_events(False)
     return core, addresses
 
 
 def _orders_a_second(*, whole: bool, heard: bool = False) -> float:
     core, addresses = funded_core()
-    core.hear(heard)
+    core.record_events(heard)
     now = core.state.time
     stream = items(ORDERS)
     gc.collect()
@@ -101,7 +101,7 @@ def _orders_a_second(*, whole: bool, heard: bool = False) -> float:
             action = {"type": "placeOrder", "orders": [item]}
             apply(Submit(now + at // 50, action, addresses[at % ACCOUNTS], at, digest=b"digest"))
     else:
-        contexts = [Context(core.account(address)) for address in addresses]
+        contexts = [ActionContext(core.account(address)) for address in addresses]
         for at, item in enumerate(stream):
             place(core, contexts[at % ACCOUNTS], item)
             if heard:
@@ -112,7 +112,7 @@ def _orders_a_second(*, whole: bool, heard: bool = False) -> float:
 def _cost_of_one(resting: int, orders: int = 5_000) -> float:
     """Return the seconds of one order (resting, then taken by the next one) among so many resting ones."""
     core, addresses = funded_core()
-    contexts = [Context(core.account(address)) for address in addresses]
+    contexts = [ActionContext(core.account(address)) for address in addresses]
     for at in range(resting):
         side = at % 2 * 2 - 1
         price = 600_000 - side * (10 + at * 7919 % 50_000)

@@ -7,7 +7,7 @@ import time
 import warnings
 from typing import Any
 
-from . import Row, rival_seconds, seconds
+from . import Measurement, rival_seconds, seconds
 
 BARS = 100_000
 POINTS = 12
@@ -91,13 +91,13 @@ def swept(data: Any, fast: int) -> float:
     return float(ours(data, fast, 200).equity["equity"].iloc[-1])
 
 
-def _cross(data: Any, fast: int, slow: int, *, target: float | None, aim: float | None) -> Row:
+def _cross(data: Any, fast: int, slow: int, *, target: float | None, aim: float | None) -> Measurement:
     note = f"{BARS:,} minute bars, {len(ours(data, fast, slow).fills):,} orders, with fees, funding, margin"
     name = f"event-driven backtest, SMA {fast}/{slow}"
     if importlib.util.find_spec("backtesting") is None:
-        return Row(name, BARS / seconds(lambda: ours(data, fast, slow), repeat=3), "bars/s", note=note)
+        return Measurement(name, BARS / seconds(lambda: ours(data, fast, slow), repeat=3), "bars/s", note=note)
     mine, peer = rival_seconds(lambda: ours(data, fast, slow), lambda: theirs(data, fast, slow), repeat=3)
-    return Row(
+    return Measurement(
         name,
         BARS / mine,
         "bars/s",
@@ -133,13 +133,13 @@ def _on_dask(workers: int, data: Any) -> float:
     return POINTS / spent
 
 
-def rows() -> list[Row]:
+def rows() -> list[Measurement]:
     """Measure backtests and sweeps. Without backtesting.py there is no peer, without Dask no sweep."""
     data = minute_bars()
     found = [
         _cross(data, 50, 200, target=2.0, aim=4.0),
         _cross(data, 10, 20, target=None, aim=None),
-        Row(
+        Measurement(
             "vectorised run, SMA 50/200",
             BARS / seconds(lambda: arrays(data, 50, 200), repeat=3),
             "bars/s",
@@ -151,6 +151,8 @@ def rows() -> list[Row]:
     part = minute_bars(SWEPT_BARS)
     alone, two = _on_dask(1, part), _on_dask(2, part)
     note = f"{POINTS} backtests of {SWEPT_BARS:,} bars"
-    found.append(Row("sweep on Dask, 1 worker", alone, "points/s", note=note))
-    found.append(Row("sweep on Dask, 2 workers", two, "points/s", peer="1 worker", ratio=two / alone, note=note))
+    found.append(Measurement("sweep on Dask, 1 worker", alone, "points/s", note=note))
+    found.append(
+        Measurement("sweep on Dask, 2 workers", two, "points/s", peer="1 worker", ratio=two / alone, note=note)
+    )
     return found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from . import Row, rival_seconds, seconds
+from . import Measurement, rival_seconds, seconds
 
 _NOW = 1_767_225_600_000
 _KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 """A public development key."""
 
 
-def rows() -> list[Row]:
+def rows() -> list[Measurement]:
     """Measure signing and verifying of one limit order."""
     import coincurve
 
@@ -60,7 +60,7 @@ def rows() -> list[Row]:
     back, back_peer = rival_seconds(verify, bare_recover, number=500)
     parsing = seconds(lambda: envelope.parse(body), number=1000)
     return [
-        Row(
+        Measurement(
             "build, check and sign one order to request bytes",
             ours * 1e6,
             "µs",
@@ -71,7 +71,7 @@ def rows() -> list[Row]:
             peer="one bare libsecp256k1 recoverable signature",
             ratio=ours / peer,
         ),
-        Row(
+        Measurement(
             "parse a signed order and recover its signer",
             back * 1e6,
             "µs",
@@ -79,5 +79,5 @@ def rows() -> list[Row]:
             peer="one bare libsecp256k1 recovery",
             ratio=back / back_peer,
         ),
-        Row("parse and check a signed order", parsing * 1e6, "µs", better="lower"),
+        Measurement("parse and check a signed order", parsing * 1e6, "µs", better="lower"),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from . import Row
+from . import Measurement
 
 _IMPORT = "import time; t = time.perf_counter(); import toolkit; print(time.perf_counter() - t)"
 _CONNECT = (
@@ -14,11 +14,11 @@ _CONNECT = (
 )
 
 
-def rows() -> list[Row]:
+def rows() -> list[Measurement]:
     """Measure in fresh interpreters, the best of five each."""
     return [
-        Row("import toolkit", _best(_IMPORT), "s", target=0.15, better="lower"),
-        Row("connect() to the local venue", _best(_CONNECT), "s", target=0.5, better="lower"),
+        Measurement("import toolkit", _best(_IMPORT), "s", target=0.15, better="lower"),
+        Measurement("connect() to the local venue", _best(_CONNECT), "s", target=0.5, better="lower"),
     ]
 
 

@@ -12,7 +12,7 @@ from ..environments import LOCAL
 from ..protocol import envelope, signing
 from ..venue import development
 from ..venue.local import LocalVenue
-from . import Row
+from . import Measurement
 
 ORDERS = 1_500
 
@@ -22,7 +22,7 @@ TARGET = 5_000 / 15_000
 """5,000 orders a second where recovering the signer alone allows 15,000, as a ratio that holds on a busy machine."""
 
 
-def rows() -> list[Row]:
+def rows() -> list[Measurement]:
     """Measure signed limit orders, half of which trade, in turns with recovering their signers; in processor time."""
     bodies = _bodies(1_000)
     requests = [envelope.parse(body) for body in bodies]
@@ -34,7 +34,7 @@ def rows() -> list[Row]:
         verify = min(verify, _spent(lambda: [_verify(body) for body in bodies]))
     pace, alone = ORDERS / answer, len(bodies) / recover
     return [
-        Row(
+        Measurement(
             "signed orders answered in process",
             pace,
             "orders/s",

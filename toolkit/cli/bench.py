@@ -9,7 +9,7 @@ import platform
 import sys
 from collections.abc import Sequence
 
-from ..benchmarks import MODULES, Row
+from ..benchmarks import MODULES, Measurement
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
             f"toolkit bench: no benchmark named {', '.join(unknown)}; there are {', '.join(MODULES)}", file=sys.stderr
         )
         return 2
-    measured: list[Row] = []
+    measured: list[Measurement] = []
     for name in args.only or MODULES:
         print(f"measuring {name} …", file=sys.stderr, flush=True)
         measured += importlib.import_module(f"toolkit.benchmarks.{name}").rows()
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(row.met is not False for row in measured) else 1
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Measurement]) -> str:
     """Return the rows as aligned text: value, ratio to the peer, target, and how far from it."""
     head = ("what", "measured", "beside its peer", "target", "")
     body = [(row.name, _number(row.value, row.unit), _peer(row), _target(row), _verdict(row)) for row in rows]
@@ -61,11 +61,11 @@ def _number(value: float, unit: str) -> str:
     return f"{text} {unit}".rstrip()
 
 
-def _peer(row: Row) -> str:
+def _peer(row: Measurement) -> str:
     return "" if row.ratio is None else f"{row.ratio:.2f} × {row.peer}"
 
 
-def _target(row: Row) -> str:
+def _target(row: Measurement) -> str:
     if row.target is None:
         return ""
     sign = "≥" if row.better == "higher" else "≤"
@@ -74,7 +74,7 @@ def _target(row: Row) -> str:
     return f"{sign} {row.target:,g} {unit}{aim}".rstrip()
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: Measurement) -> str:
     if row.met is None or row.distance is None:
         return row.note
     word = "met" if row.met else "MISSED"

@@ -180,7 +180,7 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
         return False
     took = (time.perf_counter() - began) * 1000
     yield Finding("reachable", "ok", f"answered in {took:.0f} ms")
-    yield _clock(venue_time(envelope.reply.headers), session._surroundings.now())
+    yield _clock(venue_time(envelope.reply.headers), session._runtime.now())
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
         table = ProductTable.from_meta(envelope.data if isinstance(envelope.data, dict) else {})
@@ -230,7 +230,7 @@ def _agent(session: Session) -> Iterator[Finding]:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return
     active = [row for row in rows if str(row.get("status")) in ("1", "ACTIVE")]
-    now = session._surroundings.now()
+    now = session._runtime.now()
     if not active:
         was = "was revoked" if rows else "is not approved by any account"
         yield Finding("agent", "fail", f"{agent} {was}", _approve(session))

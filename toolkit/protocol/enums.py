@@ -1,8 +1,110 @@
-"""Numbers and names of the enums in Info queries and records (venue-facts, "Protobuf" and "Records")."""
+"""Enums of the wire: the only place where their numbers stand (venue-facts, "Protobuf" and "Records").
+
+A member is an int, so it compares with and encodes as the number; `Names` reads and writes either form.
+"""
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from ..errors import MalformedRequest
+
+
+class OrderType(IntEnum):
+    """Kinds of orders. The liquidation kinds and ADL are for display only and are never sent."""
+
+    LIMIT = 1
+    MARKET = 2
+    MARKET_LIQ_SELLOFF = 3
+    LIMIT_LIQ_SELLOFF = 4
+    STOP_LIMIT = 5
+    STOP_MARKET = 6
+    TAKE_PROFIT_LIMIT = 7
+    TAKE_PROFIT_MARKET = 8
+    ADL = 50
+    LIQUIDATION = 51
+
+
+class OrderSide(IntEnum):
+    """Sides of orders; the *_CLOSE_HEDGE sides reduce the opposite leg in hedge mode."""
+
+    BUY = 1
+    SELL = 2
+    BUY_CLOSE_HEDGE = 3
+    SELL_CLOSE_HEDGE = 4
+
+
+class TimeInForce(IntEnum):
+    """How long an order may stand."""
+
+    GTC = 1
+    IOC = 2
+    FOK = 3
+    POST_ONLY = 4
+
+
+class ReduceOnly(IntEnum):
+    """Whether an order may only reduce a position, and whether it is an exit that belongs to one."""
+
+    NONE = 0
+    REDUCE_ONLY = 1
+    TP_FROM_POSITION = 2
+    SL_FROM_POSITION = 3
+
+
+class TriggerType(IntEnum):
+    """Price that a conditional order watches."""
+
+    NONE = 0
+    LAST_PRICE = 1
+    MARK_PRICE = 2
+    INDEX_PRICE = 3
+
+
+class MarginMode(IntEnum):
+    """Margin of a position: shared by the account, or its own."""
+
+    CROSS = 1
+    ISOLATED = 2
+
+
+class PositionMode(IntEnum):
+    """Whether an account nets its positions or holds long and short side by side."""
+
+    ONE_WAY = 1
+    HEDGE = 2
+
+
+class PositionSide(IntEnum):
+    """Direction of a position."""
+
+    LONG = 1
+    SHORT = 2
+
+
+class AgentStatus(IntEnum):
+    """Whether an agent may still sign."""
+
+    ACTIVE = 1
+    REVOKED = 2
+
+
+class AccountStatus(IntEnum):
+    """Whether an account is being liquidated [L]."""
+
+    NORMAL = 1
+    LIQUIDATING = 2
+
+
+class OrderStatus(IntEnum):
+    """States of an order. They travel as text; the numbers are the local venue's own [L]."""
+
+    NEW = 1
+    PARTIALLY_FILLED = 2
+    FILLED = 3
+    CANCELED = 4
+    ORDER_STATUS_UNTRIGGERED = 5
+    REJECTED = 6
 
 
 class Names:
@@ -41,42 +143,24 @@ class Names:
         )
 
 
+def _names(label: str, enum: type[IntEnum]) -> Names:
+    return Names(label, {member.value: member.name for member in enum})
+
+
+_STATUSES = tuple(status.name for status in OrderStatus)
+
 ENUMS: dict[str, Names] = {
-    "order_side": Names("side", {1: "BUY", 2: "SELL", 3: "BUY_CLOSE_HEDGE", 4: "SELL_CLOSE_HEDGE"}),
-    "order_type": Names(
-        "order type",
-        {
-            1: "LIMIT",
-            2: "MARKET",
-            3: "MARKET_LIQ_SELLOFF",
-            4: "LIMIT_LIQ_SELLOFF",
-            5: "STOP_LIMIT",
-            6: "STOP_MARKET",
-            7: "TAKE_PROFIT_LIMIT",
-            8: "TAKE_PROFIT_MARKET",
-            50: "ADL",
-            51: "LIQUIDATION",
-        },
-    ),
-    "tif": Names("time in force", {1: "GTC", 2: "IOC", 3: "FOK", 4: "POST_ONLY"}),
-    "reduce_only": Names(
-        "reduce-only option", {0: "NONE", 1: "REDUCE_ONLY", 2: "TP_FROM_POSITION", 3: "SL_FROM_POSITION"}
-    ),
-    "trigger": Names("trigger type", {0: "NONE", 1: "LAST_PRICE", 2: "MARK_PRICE", 3: "INDEX_PRICE"}),
-    "margin_mode": Names("margin mode", {1: "CROSS", 2: "ISOLATED"}),
-    "position_mode": Names("position mode", {1: "ONE_WAY", 2: "HEDGE"}),
-    "position_side": Names("position side", {1: "LONG", 2: "SHORT"}),
-    "agent_status": Names("agent status", {1: "ACTIVE", 2: "REVOKED"}),
-    "account_status": Names("account status", {1: "NORMAL", 2: "LIQUIDATING"}),
-    "order_status": Names(
-        "order status",
-        {},
-        ("NEW", "PARTIALLY_FILLED", "FILLED", "CANCELED", "ORDER_STATUS_UNTRIGGERED", "REJECTED"),
-    ),
-    "exec_status": Names(
-        "execution status",
-        {},
-        ("NEW", "PARTIALLY_FILLED", "FILLED", "CANCELED", "ORDER_STATUS_UNTRIGGERED", "REJECTED"),
-    ),
+    "order_side": _names("side", OrderSide),
+    "order_type": _names("order type", OrderType),
+    "tif": _names("time in force", TimeInForce),
+    "reduce_only": _names("reduce-only option", ReduceOnly),
+    "trigger": _names("trigger type", TriggerType),
+    "margin_mode": _names("margin mode", MarginMode),
+    "position_mode": _names("position mode", PositionMode),
+    "position_side": _names("position side", PositionSide),
+    "agent_status": _names("agent status", AgentStatus),
+    "account_status": _names("account status", AccountStatus),
+    "order_status": Names("order status", {}, _STATUSES),
+    "exec_status": Names("execution status", {}, _STATUSES),
 }
 """By the name that declarations use."""

@@ -60,7 +60,7 @@ class Trade(msgspec.Struct, frozen=True, gc=False):
     quantity: float
 
 
-class Quotes(msgspec.Struct, frozen=True):
+class BookSnapshot(msgspec.Struct, frozen=True):
     """The top of a book at `time` (Unix ms): (price, quantity) from the best level on."""
 
     symbol: str
@@ -133,7 +133,7 @@ class Placed:
         return f"<Placed {self.order.describe()}: {self.state}{why}>"
 
 
-class History:
+class BarHistory:
     """The bars of one symbol up to now, as read-only float64 arrays: open, high, low, close, volume, and time (ms).
 
     The arrays hold the past and nothing else: rows of the future do not exist yet, also not in what the views look
@@ -337,7 +337,7 @@ class Context(ABC):
         """Return the strategy's orders that have not ended, oldest first."""
 
     @abstractmethod
-    def bars(self, symbol: str | None = None) -> History:
+    def bars(self, symbol: str | None = None) -> BarHistory:
         """Return the bars up to now (of the first symbol, or of `symbol`)."""
 
     @property
@@ -429,7 +429,7 @@ class Strategy:
     def on_trade(self, ctx: Context, trade: Trade) -> None:
         """A public trade (recordings, paper and live)."""
 
-    def on_book(self, ctx: Context, book: Quotes) -> None:
+    def on_book(self, ctx: Context, book: BookSnapshot) -> None:
         """The top of a book changed (recordings, paper and live; in bar replays the modelled quotes at each close)."""
 
     def on_fill(self, ctx: Context, fill: Fill) -> None:

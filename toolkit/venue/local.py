@@ -25,7 +25,7 @@ from .clocks import Clock, clock_named, milliseconds, moment
 from .engine.core import Advance, Command, Control, Core, Outcome, Submit
 from .lab.control import Controls
 from .lab.journal import SLICE, Journal, Sync, apply, open_or_create
-from .lab.sigint import Whole
+from .lab.sigint import defer_sigint
 from .model.genesis import Genesis
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             for command in first:
                 apply(self.core, command)
         self.core.events.clear()
-        self.core.hear(False)
+        self.core.record_events(False)
         self.gateway = Gateway(self)
         self.control = Controls(self)
         self.record: Callable[[Command], None] | None = None
@@ -182,7 +182,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     def _advance_to(self, target: int) -> None:
         core = self.core
         while core.state.time < target:
-            with Whole():
+            with defer_sigint():
                 core.apply(Advance(min(target, core.state.time + SLICE)))
                 self._publish()
 
@@ -190,13 +190,13 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         """Advance as it is written down; what an interrupt left of it is written down as well."""
         written = False
         try:
-            with Whole():
+            with defer_sigint():
                 self._write(Advance(target))
                 written = True
             self._advance_to(target)
         except BaseException:
             if written and self.journal is not None:
-                with Whole():
+                with defer_sigint():
                     self.journal.restored(self.core.dump())
             raise
 
@@ -234,7 +234,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         self._deliver()
         return outcome
 
-    def ask(self, question: Callable[[Core], T]) -> T:
+    def query(self, question: Callable[[Core], T]) -> T:
         """Return question(core), asked of the core as it is now, with nobody changing it meanwhile."""
         with self.lock:
             self._catch_up()
@@ -242,7 +242,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         self._deliver()
         return answer
 
-    def intervene(self, name: str, /, **args: Any) -> dict[str, Any]:
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
         """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused.
 
         Raises InputError, and no command is made, for arguments that a journal can't keep.
@@ -256,7 +256,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         return outcome.data or {}
 
     def _apply(self, command: Command) -> Outcome:
-        with Whole():
+        with defer_sigint():
             self._write(command)
             try:
                 return self.core.apply(command)
@@ -313,7 +313,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
                 from .feed.hub import Hub
 
                 self._hub = Hub(self)
-                self.core.hear(True)
+                self.core.record_events(True)
             return self._hub
 
     # running by itself
@@ -409,10 +409,10 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
 
     def _restore(self, data: bytes) -> None:
         core = Core.load(data)
-        with Whole():
+        with defer_sigint():
             if self.journal is not None:
                 self.journal.restored(data)
-            core.hear(self._hub is not None)
+            core.record_events(self._hub is not None)
             self.core = core
             self.clock.set(self.core.state.time)
             if self._hub is not None:

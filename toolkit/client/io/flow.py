@@ -1,8 +1,8 @@
 """Client logic is written once, as generators that yield requests for I/O; two drivers answer them.
 
-A flow yields `Fetch`, `Sleep`, `Now`, `Draw` or `Gather` and is sent the answer, or thrown the error. `Driver.run`
-runs a flow to its end in the calling thread, `AsyncDriver.run` awaits it. Flows know no clock, no randomness and no
-sockets of their own, so tests drive them with lists.
+A flow yields `Fetch`, `Sleep`, `Now`, `RandomFloat` or `Gather` and is sent the answer, or thrown the error.
+`Driver.run` runs a flow to its end in the calling thread, `AsyncDriver.run` awaits it. Flows know no
+clock, no randomness and no sockets of their own, so tests drive them with lists.
 
 `@flow` on a method of a class makes that method synchronous on its `Synchronous` subclass and a coroutine function on
 its `Asynchronous` one: same name, same signature, same docstring.
@@ -56,7 +56,7 @@ class Now:
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class RandomFloat:
     """Answered with a random number, 0 <= x < 1."""
 
 
@@ -67,7 +67,7 @@ class Gather:
     flows: tuple[Flow[Any], ...]
 
 
-Request = Fetch | Sleep | Now | Draw | Gather
+Request = Fetch | Sleep | Now | RandomFloat | Gather
 Flow = Generator[Request, Any, T]
 """A piece of client logic: yields requests, returns T."""
 
@@ -78,7 +78,7 @@ def wall_ms() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Runtime:
     """What a driver takes from outside besides HTTP: clock (Unix ms) and randomness."""
 
     now: Callable[[], int] = wall_ms
@@ -91,11 +91,11 @@ class Driver:
     def __init__(
         self,
         send: Callable[[Fetch], Reply],
-        surroundings: Surroundings | None = None,
+        runtime: Runtime | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._send = send
-        self._around = surroundings or Surroundings()
+        self._around = runtime or Runtime()
         self._sleep = sleep
 
     def run(self, flow: Flow[T]) -> T:
@@ -123,7 +123,7 @@ class Driver:
                 return self._sleep(request.seconds)
             case Now():
                 return self._around.now()
-            case Draw():
+            case RandomFloat():
                 return self._around.draw()
             case Gather():
                 return [self.run(flow) for flow in request.flows]
@@ -135,11 +135,11 @@ class AsyncDriver:
     def __init__(
         self,
         send: Callable[[Fetch], Awaitable[Reply]],
-        surroundings: Surroundings | None = None,
+        runtime: Runtime | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._send = send
-        self._around = surroundings or Surroundings()
+        self._around = runtime or Runtime()
         self._sleep = sleep
 
     async def run(self, flow: Flow[T]) -> T:
@@ -167,7 +167,7 @@ class AsyncDriver:
                 return await self._sleep(request.seconds)
             case Now():
                 return self._around.now()
-            case Draw():
+            case RandomFloat():
                 return self._around.draw()
             case Gather():
                 return list(await asyncio.gather(*(self.run(flow) for flow in request.flows)))
@@ -254,7 +254,7 @@ def _with_return_type(call: Callable[..., Any], generator: Callable[..., Any]) -
     return call
 
 
-def part(method: Callable[P, Any], *args: P.args, **keywords: P.kwargs) -> Flow[Any]:
+def subflow(method: Callable[P, Any], *args: P.args, **keywords: P.kwargs) -> Flow[Any]:
     """Return the flow behind a bound method made by `@flow`, for `yield from` inside another flow."""
     bound: Any = method
     return bound.__func__.__wrapped__(bound.__self__, *args, **keywords)  # type: ignore[no-any-return]

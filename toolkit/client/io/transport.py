@@ -25,7 +25,7 @@ from ...errors import (
     exchange_error,
 )
 from ...protocol import jsontext
-from .flow import Draw, Fetch, Flow, Reply, Sleep
+from .flow import Fetch, Flow, RandomFloat, Reply, Sleep
 
 if TYPE_CHECKING:
     import asyncio
@@ -159,7 +159,7 @@ def read(
             attempt += 1
             if attempt >= retry.attempts or not worth_retrying(error):
                 raise
-        draw: float = yield Draw()
+        draw: float = yield RandomFloat()
         yield Sleep(retry.wait(attempt - 1, draw, asked))
 
 

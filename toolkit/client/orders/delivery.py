@@ -26,10 +26,10 @@ from ...errors import (
     TransportError,
     exchange_error,
 )
-from ..io.flow import Draw, Fetch, Flow, Now, Sleep
+from ..io.flow import Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Envelope, Retry, read_envelope, retry_after, venue_time
-from .intents import OPEN, Intent, Ledger, State, intent_id, payload_hash
+from .intents import OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
 from .outcome import Found, Missing, ask, ask_until_found
 from .receipts import Receipt, receipt
 
@@ -222,7 +222,7 @@ class Delivery:
             body = envelope.dump(request)
             intent = self._update(intent, now, body=body)
             if intent.settled:
-                return self._told(intent)
+                return self._result_or_raise(intent)
             return (yield from self._deliver(intent, body))
         finally:
             self._flights.pop(intent.id, None)
@@ -290,17 +290,17 @@ class Delivery:
 
     def _deliver(self, intent: Intent, body: bytes) -> Flow[Receipt]:
         """Send the signed bytes until there is an answer. `doubt`: an earlier attempt may have reached the venue."""
-        doubt = intent.state is State.UNKNOWN
+        doubt = intent.state is IntentState.UNKNOWN
         failure: ToolkitError | None = None
         for attempt in range(self.retry.attempts):
             now: int = yield Now()
             if failure and intent.expiry_after is not None and now > intent.expiry_after:
                 break
-            state = State.UNKNOWN if doubt else State.SENT
+            state = IntentState.UNKNOWN if doubt else IntentState.SENT
             intent = self._update(intent, now, state=state, attempts=intent.attempts + 1)
             if intent.settled:
-                return self._told(intent)
-            doubt = doubt or intent.state is State.UNKNOWN
+                return self._result_or_raise(intent)
+            doubt = doubt or intent.state is IntentState.UNKNOWN
             asked: float | None = None
             try:
                 reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
@@ -314,15 +314,15 @@ class Delivery:
             except GeneratorExit:  # let go of, perhaps long after: SENT stays open, and somebody may have settled it
                 raise
             except BaseException:
-                self._update(intent, now, state=State.UNKNOWN, message="interrupted while it was being sent")
+                self._update(intent, now, state=IntentState.UNKNOWN, message="interrupted while it was being sent")
                 raise
             else:
                 if not passing_trouble(answer):
-                    return (yield from self._judge(intent, answer, doubt))
+                    return (yield from self._classify_response(intent, answer, doubt))
                 failure = self._error(intent, answer)
                 doubt = doubt or not isinstance(failure, RateLimited)
             if attempt + 1 < self.retry.attempts:
-                draw: float = yield Draw()
+                draw: float = yield RandomFloat()
                 wait = self.retry.wait(attempt, draw, asked)
                 if isinstance(failure, RateLimited):
                     self.limiter.penalise(intent.action, now, wait)
@@ -335,37 +335,37 @@ class Delivery:
         code = getattr(failure, "code", None)
         if not doubt:
             words = f"not sent: {failure}" if isinstance(failure, NotSent) else str(failure)
-            changes: dict[str, Any] = {"state": State.REJECTED, "code": code, "message": words}
-            intent = self._update(intent, now, expected=State.SENT, **changes)
-        if doubt or intent.state is State.UNKNOWN:
-            intent = self._update(intent, now, state=State.UNKNOWN, message=str(failure))
+            changes: dict[str, Any] = {"state": IntentState.REJECTED, "code": code, "message": words}
+            intent = self._update(intent, now, expected=IntentState.SENT, **changes)
+        if doubt or intent.state is IntentState.UNKNOWN:
+            intent = self._update(intent, now, state=IntentState.UNKNOWN, message=str(failure))
             if not intent.settled:
                 raise unknown(intent, failure)
-        if intent.state is State.ACCEPTED:
-            return self._told(intent)
+        if intent.state is IntentState.ACCEPTED:
+            return self._result_or_raise(intent)
         if isinstance(failure, ExchangeError):
             failure.receipt = receipt(intent)
         raise failure
 
-    def _update(self, intent: Intent, now: int, *, expected: State | None = None, **changes: Any) -> Intent:
+    def _update(self, intent: Intent, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
         """Change an intent in a ledger that other processes may use. Where one of them has settled it meanwhile, or is
         about to (UNKNOWN), that stays, and the intent is returned as it stands; two different ends are an error."""
         try:
             return self.ledger.update(intent.id, now, expected=expected, **changes)
         except ToolkitError:
             there = self.ledger.get(intent.id)
-            end = State(changes.get("state", there.state))
+            end = IntentState(changes.get("state", there.state))
             settled = there.settled and (end in OPEN or end is there.state)
-            if settled or expected is not None or (there.state is State.UNKNOWN and end is State.SENT):
+            if settled or expected is not None or (there.state is IntentState.UNKNOWN and end is IntentState.SENT):
                 return there
             raise
 
-    def _told(self, intent: Intent) -> Receipt:
+    def _result_or_raise(self, intent: Intent) -> Receipt:
         """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up)."""
         settled = receipt(intent)
-        if intent.state is State.REJECTED and intent.code is None:
+        if intent.state is IntentState.REJECTED and intent.code is None:
             raise NotSent(f"{intent.action}: {intent.message or 'nothing was sent'}")
-        if intent.state is State.ACCEPTED and not intent.code:
+        if intent.state is IntentState.ACCEPTED and not intent.code:
             return settled
         error = exchange_error(intent.code or 40230, intent.message, data=dict(intent.data or {}), action=intent.action)
         error.receipt = settled
@@ -373,14 +373,16 @@ class Delivery:
 
     # --- judging an answer ---
 
-    def _judge(self, intent: Intent, answer: Envelope, doubt: bool) -> Flow[Receipt]:
+    def _classify_response(self, intent: Intent, answer: Envelope, doubt: bool) -> Flow[Receipt]:
         now: int = yield Now()
         self._measure_skew(answer, now)
         if answer.code == 0:
-            return receipt(self._close(intent, now, State.ACCEPTED, answer))
+            return receipt(self._close(intent, now, IntentState.ACCEPTED, answer))
         error = self._error(intent, answer)
         known: Found | Missing = Missing(certain=False)
-        doubt = doubt or self.ledger.get(intent.id).state is not State.SENT  # another process is sending it as well
+        doubt = (
+            doubt or self.ledger.get(intent.id).state is not IntentState.SENT
+        )  # another process is sending it as well
         if doubt or isinstance(error, InvalidNonce):
             # An earlier copy may have counted; after 40207 our bytes did, or another request with this nonce.
             try:
@@ -393,22 +395,22 @@ class Delivery:
             return self._found(intent, now, known)
         if doubt and not never_counted(error, known):
             words = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
-            intent = self._update(intent, now, state=State.UNKNOWN, code=answer.code, message=words)
+            intent = self._update(intent, now, state=IntentState.UNKNOWN, code=answer.code, message=words)
             if intent.settled:
-                return self._told(intent)
+                return self._result_or_raise(intent)
             raise unknown(intent, error)
         partly = any(item.get("txCode") == 0 for item in _items(answer.data))
-        intent = self._close(intent, now, State.ACCEPTED if partly else State.REJECTED, answer)
+        intent = self._close(intent, now, IntentState.ACCEPTED if partly else IntentState.REJECTED, answer)
         error.receipt = receipt(intent)
         raise error
 
     def _found(self, intent: Intent, now: int, found: Found) -> Receipt:
-        state = State.ACCEPTED if found.accepted else State.REJECTED
+        state = IntentState.ACCEPTED if found.accepted else IntentState.REJECTED
         code = 0 if found.code == 0 else 40230
         changes: dict[str, Any] = {"state": state, "code": code, "message": found.message, "data": dict(found.data)}
-        return self._told(self._update(intent, now, **changes))
+        return self._result_or_raise(self._update(intent, now, **changes))
 
-    def _close(self, intent: Intent, now: int, state: State, answer: Envelope) -> Intent:
+    def _close(self, intent: Intent, now: int, state: IntentState, answer: Envelope) -> Intent:
         data = answer.data if isinstance(answer.data, dict) else None
         return self._update(intent, now, state=state, code=answer.code, message=answer.message, data=data)
 
@@ -431,11 +433,11 @@ class Delivery:
 
     def _settle_open(self, intent: Intent, resend: bool | None) -> Flow[Intent]:
         now: int = yield Now()
-        if intent.state is State.PREPARED:
+        if intent.state is IntentState.PREPARED:
             words = "given up by resolve() before it was sent"
-            intent = self._update(intent, now, expected=State.PREPARED, state=State.REJECTED, message=words)
-        if intent.state is State.SENT:
-            intent = self._update(intent, now, state=State.UNKNOWN, message="interrupted before an answer")
+            intent = self._update(intent, now, expected=IntentState.PREPARED, state=IntentState.REJECTED, message=words)
+        if intent.state is IntentState.SENT:
+            intent = self._update(intent, now, state=IntentState.UNKNOWN, message="interrupted before an answer")
         if intent.settled:
             return intent
         try:

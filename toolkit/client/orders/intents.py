@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class State(StrEnum):
+class IntentState(StrEnum):
     """Where an intent stands; see the head of this module."""
 
     PREPARED = "PREPARED"
@@ -43,15 +43,15 @@ class State(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-OPEN = frozenset({State.PREPARED, State.SENT, State.UNKNOWN})
+OPEN = frozenset({IntentState.PREPARED, IntentState.SENT, IntentState.UNKNOWN})
 """States that still wait for an answer."""
 
 _NEXT = {
-    State.PREPARED: {State.PREPARED, State.SENT, State.REJECTED},
-    State.SENT: {State.SENT, State.ACCEPTED, State.REJECTED, State.UNKNOWN},
-    State.UNKNOWN: {State.UNKNOWN, State.ACCEPTED, State.REJECTED},
-    State.ACCEPTED: frozenset[State](),
-    State.REJECTED: frozenset[State](),
+    IntentState.PREPARED: {IntentState.PREPARED, IntentState.SENT, IntentState.REJECTED},
+    IntentState.SENT: {IntentState.SENT, IntentState.ACCEPTED, IntentState.REJECTED, IntentState.UNKNOWN},
+    IntentState.UNKNOWN: {IntentState.UNKNOWN, IntentState.ACCEPTED, IntentState.REJECTED},
+    IntentState.ACCEPTED: frozenset[IntentState](),
+    IntentState.REJECTED: frozenset[IntentState](),
 }
 
 
@@ -77,7 +77,7 @@ class Intent:
     payload_hash: str
     created: int
     updated: int
-    state: State = State.PREPARED
+    state: IntentState = IntentState.PREPARED
     attempts: int = 0
     body: bytes | None = field(default=None, repr=False)
     code: int | None = None
@@ -107,7 +107,7 @@ class Ledger(Protocol):
     def record(self, intent: Intent) -> None:
         """Write a new intent down. Raises ToolkitError for an id that exists."""
 
-    def update(self, id: str, now: int, *, expected: State | None = None, **changes: Any) -> Intent:
+    def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
         """Change an intent and return it as it is now. Raises ToolkitError for a step that is not allowed.
 
         With `expected` it is also not allowed when the intent stands elsewhere by now; asked and done in one step.
@@ -116,16 +116,16 @@ class Ledger(Protocol):
     def get(self, id: str) -> Intent:
         """Return an intent. Raises ToolkitError for an id that is not there."""
 
-    def all(self, states: Iterable[State] | None = None) -> list[Intent]:
+    def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
         """Return the intents in these states (default: all), oldest first."""
 
     def close(self) -> None:
         """Let go of files."""
 
 
-def changed(intent: Intent, now: int, changes: Mapping[str, Any], expected: State | None = None) -> Intent:
+def changed(intent: Intent, now: int, changes: Mapping[str, Any], expected: IntentState | None = None) -> Intent:
     """Return the intent after `changes`, if the step is allowed: forward only, and never a second signature."""
-    state = State(changes.get("state", intent.state))
+    state = IntentState(changes.get("state", intent.state))
     if expected is not None and intent.state is not expected:
         raise ToolkitError(f"intent {intent.id} is {intent.state}, no longer {expected}; it was not made {state}")
     if (state is not intent.state and state not in _NEXT[intent.state]) or intent.settled:
@@ -133,7 +133,7 @@ def changed(intent: Intent, now: int, changes: Mapping[str, Any], expected: Stat
     body = changes.get("body", intent.body)
     if intent.body is not None and body != intent.body:
         raise ToolkitError(f"intent {intent.id} is signed already; an intent never gets a second signature")
-    if state in (State.SENT, State.UNKNOWN) and body is None:
+    if state in (IntentState.SENT, IntentState.UNKNOWN) and body is None:
         raise ToolkitError(f"intent {intent.id} is not signed; it can't be {state}")
     return replace(intent, **{**changes, "state": state, "updated": now})
 
@@ -161,7 +161,7 @@ class MemoryLedger:
         for name in settled[: max(0, len(self._intents) - self._keep)]:
             del self._intents[name]
 
-    def update(self, id: str, now: int, *, expected: State | None = None, **changes: Any) -> Intent:
+    def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
         """See Ledger."""
         with self._lock:
             after = changed(self.get(id), now, changes, expected)
@@ -175,9 +175,9 @@ class MemoryLedger:
         except KeyError:
             raise ToolkitError(f"no intent {id!r} in this ledger") from None
 
-    def all(self, states: Iterable[State] | None = None) -> list[Intent]:
+    def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
         """See Ledger."""
-        wanted = frozenset(State if states is None else states)
+        wanted = frozenset(IntentState if states is None else states)
         with self._lock:
             return [intent for intent in self._intents.values() if intent.state in wanted]
 
@@ -234,7 +234,7 @@ class SqliteLedger:
             except sqlite3.IntegrityError:
                 raise ToolkitError(f"intent {intent.id} exists already") from None
 
-    def update(self, id: str, now: int, *, expected: State | None = None, **changes: Any) -> Intent:
+    def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
         """See Ledger."""
         with self._lock, self._usable():
             self._undo_leftover()
@@ -275,9 +275,9 @@ class SqliteLedger:
             raise ToolkitError(f"no intent {id!r} in this ledger")
         return _intent(row)
 
-    def all(self, states: Iterable[State] | None = None) -> list[Intent]:
+    def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
         """See Ledger."""
-        wanted = [str(state) for state in (State if states is None else states)]
+        wanted = [str(state) for state in (IntentState if states is None else states)]
         marks = ",".join("?" * len(wanted))
         query = f"SELECT {','.join(_COLUMNS)} FROM intents WHERE state IN ({marks}) ORDER BY number"
         with self._lock, self._usable():
@@ -322,7 +322,7 @@ def _intent(row: tuple[Any, ...]) -> Intent:
     for name in _JSON:
         values[name] = None if values[name] is None else json.loads(values[name])
     values["client_ids"] = tuple(values["client_ids"])
-    values["state"] = State(values["state"])
+    values["state"] = IntentState(values["state"])
     return Intent(**values)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import ExchangeError
-from ..io.flow import Draw, Fetch, Flow, Sleep
+from ..io.flow import Fetch, Flow, RandomFloat, Sleep
 from ..io.transport import NO_RETRY, Retry, read
 from .intents import Intent
 from .receipts import whole
@@ -46,7 +46,7 @@ def ask_until_found(intent: Intent, retry: Retry) -> Flow[Found | Missing]:
         answer = yield from ask(intent)
         if isinstance(answer, Found):
             return answer
-        draw: float = yield Draw()
+        draw: float = yield RandomFloat()
         yield Sleep(retry.wait(attempt, 0.5 + draw / 2))
     return answer
 

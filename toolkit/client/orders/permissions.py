@@ -14,7 +14,7 @@ from ...errors import BadRequest, HttpStatus, InputError
 from ...orders import Order
 from ...products import Amount, decimal_text
 from ...protocol.reads.info import ENDPOINTS
-from ..io.flow import Asynchronous, Flow, Synchronous, flow, part
+from ..io.flow import Asynchronous, Flow, Synchronous, flow, subflow
 from ..reads.reading import Reader
 from .delivery import UNSET, Delivery, Unset
 from .receipts import Receipt
@@ -80,7 +80,7 @@ class PermissionFlows:
 
         Signed by: Master. Raises InputError when nobody of that name or address may act for this account.
         """
-        table: pd.DataFrame = yield from part(self.permissions)
+        table: pd.DataFrame = yield from subflow(self.permissions)
         mine = [row for row in _records(table) if row["status"] == "ACTIVE"]
         found = meant(mine, who)
         if not found:
@@ -96,9 +96,9 @@ class PermissionFlows:
         receipt: Receipt
         for row in found:
             if row["kind"] == "builder":
-                receipt = yield from part(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
+                receipt = yield from subflow(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
             else:
-                receipt = yield from part(self.exchange.revoke_agent, str(row["name"]), expiry_after=expiry_after)
+                receipt = yield from subflow(self.exchange.revoke_agent, str(row["name"]), expiry_after=expiry_after)
         return receipt
 
     @flow
@@ -117,7 +117,7 @@ class PermissionFlows:
         Source: specification, "Builder Code".
         """
         values = {"max_fee_rate": decimal_text(max_fee_rate, "max_fee_rate"), "validity_seconds": validity_seconds}
-        receipt: Receipt = yield from part(
+        receipt: Receipt = yield from subflow(
             self.exchange.approve_agent_to_builder, agent, builder, **values, expiry_after=expiry_after
         )
         return receipt
@@ -125,7 +125,7 @@ class PermissionFlows:
     @flow
     def end_builder(self, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """End this account's active builder authorisation. Signed by: Trader master."""
-        receipt: Receipt = yield from part(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
+        receipt: Receipt = yield from subflow(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
         return receipt
 
     def _agent_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
@@ -201,7 +201,7 @@ class PermissionFlows:
         return list(dict.fromkeys(address.lower() for address in (*given, *named)))
 
     def _vault_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
-        vaults: pd.DataFrame = yield from part(self.info.vaults, account=account)
+        vaults: pd.DataFrame = yield from subflow(self.info.vaults, account=account)
         rows = []
         for row in vaults.to_dict("records"):
             leads = str(row["owner"]).lower() == account.lower()
@@ -233,7 +233,7 @@ class BuilderFlows:
     @flow
     def register(self, name: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """Register this wallet's master as a builder, once. Signed by: Builder master."""
-        receipt: Receipt = yield from part(self._session.exchange.register_builder, name, expiry_after=expiry_after)
+        receipt: Receipt = yield from subflow(self._session.exchange.register_builder, name, expiry_after=expiry_after)
         return receipt
 
     @flow
@@ -249,7 +249,7 @@ class BuilderFlows:
         for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
             options = {"builder": builder, "approve_state": state, "include_expired": ended, "page_size": BUILDER_PAGE}
             for number in count(1):
-                page = yield from part(self._session.info.builder_agents, page=number, **options)
+                page = yield from subflow(self._session.info.builder_agents, page=number, **options)
                 pages.append(page)
                 if len(page) < BUILDER_PAGE:
                     break
@@ -278,9 +278,11 @@ class BuilderFlows:
         options = {"expiry_after": expiry_after, "vault_address": vault_address}
         receipt: Receipt
         if order.is_bracket:
-            receipt = yield from part(session.exchange.place_builder_bracket_order, [order], builder, rate, **options)
+            receipt = yield from subflow(
+                session.exchange.place_builder_bracket_order, [order], builder, rate, **options
+            )
         else:
-            receipt = yield from part(session.exchange.place_builder_order, order, builder, rate, **options)
+            receipt = yield from subflow(session.exchange.place_builder_order, order, builder, rate, **options)
         return receipt
 
 
@@ -310,7 +312,7 @@ def _every(method: Any, size: int, **options: Any) -> Flow[list[Mapping[str, Any
     rows: list[Mapping[str, Any]] = []
     page = 1
     while True:
-        table: pd.DataFrame = yield from part(method, page=page, page_size=size, **options)
+        table: pd.DataFrame = yield from subflow(method, page=page, page_size=size, **options)
         rows += _records(table)
         if len(table) < size:
             return rows

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .intents import Intent, State
+from .intents import Intent, IntentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Receipt:
     """
 
     action: str
-    state: State
+    state: IntentState
     code: int | None
     message: str
     intent: str
@@ -44,7 +44,7 @@ class Receipt:
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __bool__(self) -> bool:
-        return self.state is State.ACCEPTED
+        return self.state is IntentState.ACCEPTED
 
     @property
     def order_id(self) -> int | None:
@@ -81,7 +81,7 @@ def receipt(intent: Intent) -> Receipt:
     tx_code = data.get("txCode")
     return Receipt(
         action=intent.action,
-        state=State.UNKNOWN if intent.state in (State.SENT, State.PREPARED) else intent.state,
+        state=IntentState.UNKNOWN if intent.state in (IntentState.SENT, IntentState.PREPARED) else intent.state,
         code=intent.code,
         message=intent.message,
         intent=intent.id,
@@ -102,7 +102,7 @@ def _results(intent: Intent, data: Mapping[str, Any]) -> tuple[ItemResult, ...]:
             for item in given
             if isinstance(item, Mapping)
         )
-    code = 0 if intent.state is State.ACCEPTED else (intent.code or -1)
+    code = 0 if intent.state is IntentState.ACCEPTED else (intent.code or -1)
     order_id = whole(data.get("ordId"))
     ids = intent.client_ids
     return tuple(ItemResult(cl_ord_id, order_id if len(ids) == 1 else None, code, intent.message) for cl_ord_id in ids)

@@ -10,7 +10,7 @@ from ...checks import Failure
 from ...errors import CheckFailed, InputError, WalletError
 from ...orders import Order, close_position, order
 from ...products import Amount, Product, ProductTable, decimal_text
-from ..io.flow import Fetch, Flow, flow, part
+from ..io.flow import Fetch, Flow, flow, subflow
 from ..io.transport import read
 from ..reads.catalogue import Catalogue
 from .delivery import UNSET, Delivery, Prepared, Unset
@@ -204,7 +204,7 @@ class TradingFlows:
         yield from self._checked(orders)
         brackets = any(made.is_bracket for made in orders)
         method = self.exchange.place_bracket_order if brackets else self.exchange.place_order
-        receipt: Receipt = yield from part(method, orders, **options)
+        receipt: Receipt = yield from subflow(method, orders, **options)
         return receipt
 
     def _checked(self, orders: list[Order]) -> Flow[None]:
@@ -245,7 +245,7 @@ class TradingFlows:
         else:
             payload["clOrdId"] = existing.cl_ord_id
         method = self.exchange.send
-        receipt: Receipt = yield from part(method, payload, expiry_after=expiry_after, vault_address=vault_address)
+        receipt: Receipt = yield from subflow(method, payload, expiry_after=expiry_after, vault_address=vault_address)
         return receipt
 
     @flow
@@ -263,7 +263,7 @@ class TradingFlows:
         tells of each.
         """
         cancels = yield from self._cancels(what, symbol, cl_ord_id, vault_address)
-        receipt: Receipt = yield from part(self.exchange.cancel_order, cancels, vault_address=vault_address)
+        receipt: Receipt = yield from subflow(self.exchange.cancel_order, cancels, vault_address=vault_address)
         return receipt
 
     def _cancels(self, what: Any, symbol: Any, cl_ord_id: int | None, vault: str | None) -> Flow[list[dict[str, Any]]]:
@@ -331,7 +331,7 @@ class TradingFlows:
         for code in codes:
             for kind in (False, True) if conditional is None else (conditional,):
                 method = self.exchange.cancel_all
-                receipts.append((yield from part(method, code, kind, vault_address=vault_address)))
+                receipts.append((yield from subflow(method, code, kind, vault_address=vault_address)))
         return receipts
 
     def _codes_with_orders(self, vault: str | None) -> Flow[list[int]]:
@@ -373,7 +373,7 @@ class TradingFlows:
     def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
         """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
         method = self.exchange.set_leverage
-        receipt: Receipt = yield from part(
+        receipt: Receipt = yield from subflow(
             method, symbol, decimal_text(leverage, "leverage"), vault_address=vault_address
         )
         return receipt
@@ -382,14 +382,14 @@ class TradingFlows:
     def set_margin_mode(self, symbol: str | int, mode: str, *, vault_address: str | None = None) -> Flow[Receipt]:
         """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
         method = self.exchange.set_margin_mode
-        receipt: Receipt = yield from part(method, symbol, mode.upper(), vault_address=vault_address)
+        receipt: Receipt = yield from subflow(method, symbol, mode.upper(), vault_address=vault_address)
         return receipt
 
     @flow
     def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
         """Add `amount` USDC to the margin of an isolated position; a negative amount takes from it."""
         method = self.exchange.assign_pos_margin
-        receipt: Receipt = yield from part(method, symbol, amount, vault_address=vault_address)
+        receipt: Receipt = yield from subflow(method, symbol, amount, vault_address=vault_address)
         return receipt
 
     # --- intents ---

@@ -68,7 +68,7 @@ def read(reader: Reader, wanted: Wanted, cache: CandleCache | None, progress: Pr
         if fresh != covered:
             cache.store(wanted.symbol, wanted.interval, whole[whole["time"] < _stamp(settled)], fresh)
         whole = whole[(whole["time"] >= _stamp(begin)) & (whole["time"] < _stamp(end))].reset_index(drop=True)
-    whole.attrs["raw"] = frames.Answer(pages)
+    whole.attrs["raw"] = frames.InfoAnswer(pages)
     return whole
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from ... import margin
-from ...products import Tier
+from ...products import MarginTier
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,9 @@ LEG_COLUMNS: dict[str, str] = {
 """Columns of `session.positions()` and their dtypes."""
 
 
-def legs(positions: pd.DataFrame, equity: Decimal, tiers: Mapping[str, Sequence[Tier]], *, exact: bool) -> pd.DataFrame:
+def legs(
+    positions: pd.DataFrame, equity: Decimal, tiers: Mapping[str, Sequence[MarginTier]], *, exact: bool
+) -> pd.DataFrame:
     """Return one row for each open half of a position, with what follows from it.
 
     `positions` is an exact frame of the positions query (zero positions included or not), `equity` the account's equity
@@ -97,7 +99,7 @@ def _pnl(row: Mapping[str, Any]) -> Decimal:
     return (long - short) * mark - _amount(row["long_entry_value"]) + _amount(row["short_entry_value"])
 
 
-def _maintenance(row: Mapping[str, Any], tiers: Sequence[Tier] | None) -> Decimal:
+def _maintenance(row: Mapping[str, Any], tiers: Sequence[MarginTier] | None) -> Decimal:
     if not tiers:
         return _ZERO
     mark = _amount(row["mark_price"])
@@ -106,7 +108,7 @@ def _maintenance(row: Mapping[str, Any], tiers: Sequence[Tier] | None) -> Decima
 
 
 def _behind(
-    rows: Sequence[Mapping[str, Any]], equity: Decimal, tiers: Mapping[str, Sequence[Tier]]
+    rows: Sequence[Mapping[str, Any]], equity: Decimal, tiers: Mapping[str, Sequence[MarginTier]]
 ) -> dict[str, Decimal]:
     """Return what stands behind each position: its own margin, or cross equity less what the others need."""
     crossed = [row for row in rows if row["margin_mode"] != "ISOLATED"]
@@ -118,7 +120,9 @@ def _behind(
     return found
 
 
-def _liquidation_price(row: Mapping[str, Any], behind: Decimal | None, tiers: Sequence[Tier] | None) -> Decimal | None:
+def _liquidation_price(
+    row: Mapping[str, Any], behind: Decimal | None, tiers: Sequence[MarginTier] | None
+) -> Decimal | None:
     long, short = _amount(row["long_size"]), _amount(row["short_size"])
     if not tiers or behind is None or not (long or short):
         return None

@@ -23,7 +23,7 @@ from ...errors import BadAnswer
 from ...protocol import jsontext
 from ...protocol.enums import ENUMS
 from ...protocol.reads.info import Endpoint
-from ...protocol.reads.info_records import KLINE, Field, Record
+from ...protocol.reads.info_records import KLINE, Record, RecordField
 
 Symbols = Mapping[int, str]
 """Product code → symbol."""
@@ -38,7 +38,7 @@ class DataWarning(UserWarning):
     """A value of an answer does not fit its declaration; it is NA in the frame and stays in `frame.attrs["raw"]`."""
 
 
-class Answer(dict[str, Any]):
+class InfoAnswer(dict[str, Any]):
     """What the venue answered, as it came: kept in `frame.attrs["raw"]`.
 
     `pages` holds the JSON text of each answer the frame was made of, `json()` decodes them. It is an empty dict to
@@ -55,14 +55,14 @@ class Answer(dict[str, Any]):
         """Return the decoded pages."""
         return [msgspec.json.decode(page) for page in self.pages]
 
-    def __deepcopy__(self, memo: object) -> Answer:
+    def __deepcopy__(self, memo: object) -> InfoAnswer:
         return self
 
-    def __copy__(self) -> Answer:
+    def __copy__(self) -> InfoAnswer:
         return self
 
-    def __reduce__(self) -> tuple[type[Answer], tuple[tuple[bytes, ...]]]:
-        return Answer, (self.pages,)
+    def __reduce__(self) -> tuple[type[InfoAnswer], tuple[tuple[bytes, ...]]]:
+        return InfoAnswer, (self.pages,)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -88,19 +88,19 @@ def frame(
     pages = [answer] if isinstance(answer, bytes) else answer if _are_pages(answer) else None
     if pages is None:
         made = from_rows(endpoint.record, endpoint.rows(answer), symbols=symbols, exact=exact)
-        made.attrs["raw"] = Answer([msgspec.json.encode(answer)])
+        made.attrs["raw"] = InfoAnswer([msgspec.json.encode(answer)])
         return made
     if endpoint.record is KLINE and not exact:
         fast = [part for part in map(_klines, pages) if part is not None]
         if len(fast) == len(pages):
             candles = fast[0] if len(fast) == 1 else pd.concat(fast, ignore_index=True)
-            candles.attrs["raw"] = Answer(pages)
+            candles.attrs["raw"] = InfoAnswer(pages)
             return candles
     rows: list[Any] = []
     for page in pages:
         rows.extend(endpoint.rows(data_of(page, exact=exact)))
     made = from_rows(endpoint.record, rows, symbols=symbols, exact=exact)
-    made.attrs["raw"] = Answer(pages)
+    made.attrs["raw"] = InfoAnswer(pages)
     return made
 
 
@@ -174,14 +174,14 @@ def _fitting(values: Sequence[Any]) -> Any:
     return {frozenset({str}): "string", frozenset({bool}): "boolean"}.get(frozenset(kinds), object)
 
 
-def _sample(field: Field, values: Sequence[Any]) -> Any:
+def _sample(field: RecordField, values: Sequence[Any]) -> Any:
     def fits(value: Any) -> bool:
         return column(field, [value], {}, exact=False)[1] == 0
 
     return next((value for value in values if not fits(value)), None)
 
 
-def column(field: Field, values: list[Any], symbols: Symbols, *, exact: bool) -> tuple[Any, int]:
+def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bool) -> tuple[Any, int]:
     """Return the column for a field's wire values, and how many of them did not fit (they are NA)."""
     if field.enum:
         return _texts(values, ENUMS[field.enum].text)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, ToolkitError
 from ...protocol.reads.info import ENDPOINTS
-from ..io.flow import Flow, Now, flow, part
+from ..io.flow import Flow, Now, flow, subflow
 from .catalogue import Catalogue
 from .conversion import Time, milliseconds, seconds
 from .reading import Reader
@@ -49,7 +49,7 @@ class TableFlows:
 
         Columns as in `help(session.info.products)`. `product(symbol)` gives one with its exact steps and limits.
         """
-        made: pd.DataFrame = yield from part(self.info.products, exact=exact)
+        made: pd.DataFrame = yield from subflow(self.info.products, exact=exact)
         return made.set_index("symbol")
 
     @flow
@@ -107,7 +107,7 @@ class TableFlows:
         """
         from .derived_columns import with_yearly_rate
 
-        made = yield from part(self.info.funding_rates, symbol=symbol, exact=exact)
+        made = yield from subflow(self.info.funding_rates, symbol=symbol, exact=exact)
         return with_yearly_rate(made, exact).set_index("symbol")
 
     @flow
@@ -134,7 +134,7 @@ class TableFlows:
     @flow
     def wallet_balances(self, *, account: str | None = None, exact: bool = False) -> Flow[pd.DataFrame]:
         """Return balance, equity and what is available, one row a currency (columns: `help(session.info.wallet)`)."""
-        made: pd.DataFrame = yield from part(self.info.wallet, account=account, include_zero=True, exact=exact)
+        made: pd.DataFrame = yield from subflow(self.info.wallet, account=account, include_zero=True, exact=exact)
         return made
 
     @flow
@@ -151,8 +151,8 @@ class TableFlows:
         """
         from .derived_columns import legs
 
-        raw = yield from part(self.info.positions, account=account, exact=True)
-        wallet = yield from part(self.info.wallet, account=account, include_zero=True, exact=True)
+        raw = yield from subflow(self.info.positions, account=account, exact=True)
+        wallet = yield from subflow(self.info.wallet, account=account, include_zero=True, exact=True)
         table = yield from self._catalogue.table()
         equity = next((value for value in wallet["equity"] if isinstance(value, Decimal)), Decimal(0))
         made = legs(raw, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
@@ -197,7 +197,7 @@ class TableFlows:
         rows = sorted(found.values(), key=lambda row: int(row.get(record.time) or 0))
         symbols = yield from Reader(self).symbols(record)
         made = frames.from_rows(record, rows, symbols=symbols, exact=exact)
-        made.attrs["raw"] = frames.Answer(pages)
+        made.attrs["raw"] = frames.InfoAnswer(pages)
         return made
 
     @flow
@@ -288,7 +288,7 @@ class TableFlows:
         record = ENDPOINTS[name].record
         symbols = yield from Reader(self).symbols(record)
         made = frames.from_rows(record, read.newest_first()[::-1], symbols=symbols, exact=exact)
-        made.attrs["raw"] = frames.Answer(read.pages)
+        made.attrs["raw"] = frames.InfoAnswer(read.pages)
         return made
 
     def _read(self, name: str, start: Time | None, end: Time | None, progress: bool | None, **given: Any) -> Flow[Read]:

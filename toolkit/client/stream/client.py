@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from ...protocol.reads import feed as wire
-from .protocol import Event, FeedProtocol, Topic
+from .protocol import FeedEvent, FeedProtocol, Topic
 
 Job = Callable[[], None]
 
@@ -41,7 +41,7 @@ class Shell(Protocol):
 class Listener(Protocol):
     """A live object, as far as it is told things."""
 
-    def note(self, event: Event, now: int) -> list[Job]:
+    def note(self, event: FeedEvent, now: int) -> list[Job]:
         """Take in an event, under the lock; return what is to be called afterwards, without it."""
 
 

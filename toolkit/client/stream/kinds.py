@@ -12,8 +12,8 @@ from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import AOP_RECORDS
 from .client import FeedClient
 from .live import Live
-from .protocol import Event
-from .rows import Row, moment
+from .protocol import FeedEvent
+from .rows import FeedRow, moment
 from .state import AccountState, AppendState, BookState, KeyedState
 
 
@@ -23,7 +23,7 @@ class LiveLog(Live):
     _yields_items = True
 
     @property
-    def last(self) -> Row | None:
+    def last(self) -> FeedRow | None:
         """The newest, None when there is none."""
         rows = self.rows(1)
         return rows[-1] if rows else None
@@ -51,10 +51,10 @@ class LiveValue(Live):
     """One value that changes: `value` is a Row."""
 
     @property
-    def value(self) -> Row:
+    def value(self) -> FeedRow:
         """The value now; empty before the first data."""
         rows = self.rows()
-        return rows[-1] if rows else Row()
+        return rows[-1] if rows else FeedRow()
 
     def __getitem__(self, name: str) -> Any:
         """Return one member of the value by its column name."""
@@ -71,7 +71,7 @@ class LiveTable(Live):
 
     _key = "symbol"
 
-    def __getitem__(self, key: Any) -> Row:
+    def __getitem__(self, key: Any) -> FeedRow:
         """Return the record of a key. Raises KeyError when there is none."""
         self._first(None)
         for one in self.rows():
@@ -89,7 +89,7 @@ class LiveCandles(LiveTable):
     _key = "time"
 
     @property
-    def last(self) -> Row | None:
+    def last(self) -> FeedRow | None:
         """The candle that is forming, None before the first trade."""
         rows = self.rows(1)
         return rows[-1] if rows else None
@@ -166,7 +166,7 @@ class LiveBook(Live):
         stamp = self._book.data.get("timestamp")
         return moment(stamp, 1) if isinstance(stamp, int) else None
 
-    def _items(self, event: Event) -> Sequence[dict[str, Any]]:
+    def _items(self, event: FeedEvent) -> Sequence[dict[str, Any]]:
         return [
             {"side": side, "price": price, "quantity": quantity}
             for change in event.items
@@ -192,18 +192,18 @@ class LiveAccount(LiveTable):
         records = list(state.parts[self._part].values())
         return [flat for one in records for flat in _flat(one)] if self._part == "settings" else records
 
-    def _concerns(self, event: Event) -> bool:
+    def _concerns(self, event: FeedEvent) -> bool:
         return event.kind == "snapshot" or any(self._part in item for item in event.items)
 
-    def _items(self, event: Event) -> Sequence[dict[str, Any]]:
+    def _items(self, event: FeedEvent) -> Sequence[dict[str, Any]]:
         records = [one for item in event.items for one in item.get(self._part, ())]
         return [flat for one in records for flat in _flat(one)] if self._part == "settings" else records
 
     @property
-    def value(self) -> Row:
+    def value(self) -> FeedRow:
         """The only record of a wallet; empty before the first data."""
         rows = self.rows()
-        return rows[0] if rows else Row()
+        return rows[0] if rows else FeedRow()
 
 
 def _flat(setting: dict[str, Any]) -> list[dict[str, Any]]:

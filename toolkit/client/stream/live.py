@@ -22,8 +22,8 @@ from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import RECORDS
 from ...protocol.reads.info_records import Record
 from .client import FeedClient, Job
-from .protocol import Event
-from .rows import Row, moment, row
+from .protocol import FeedEvent
+from .rows import FeedRow, moment, row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ class Update:
 
     live: Any
     kind: Literal["state", "snapshot", "incremental"]
-    items: list[Row]
+    items: list[FeedRow]
     sequence: int
     time: datetime | None
 
@@ -190,7 +190,7 @@ class Live:
         )
         return made
 
-    def rows(self, count: int | None = None) -> list[Row]:
+    def rows(self, count: int | None = None) -> list[FeedRow]:
         """Return the last `count` records (all by default), oldest first, with Decimal amounts."""
         self._client.shell.pump()
         with self._client.condition:
@@ -393,7 +393,7 @@ class Live:
         self._backlogs = [ref for ref, backlog in found if backlog is not None]
         return [backlog for _, backlog in found if backlog is not None]
 
-    def note(self, event: Event, now: int) -> list[Job]:
+    def note(self, event: FeedEvent, now: int) -> list[Job]:
         """Take in an event of the subscription; for the feed client."""
         for ring in self._alarms:
             ring()
@@ -413,10 +413,10 @@ class Live:
         update = Update(self, event.kind, items, event.sequence, stamp)
         return [self._job(callback, update) for callback in self._callbacks]
 
-    def _concerns(self, event: Event) -> bool:
+    def _concerns(self, event: FeedEvent) -> bool:
         return True
 
-    def _items(self, event: Event) -> Sequence[dict[str, Any]]:
+    def _items(self, event: FeedEvent) -> Sequence[dict[str, Any]]:
         return event.items
 
     def _job(self, callback: Callable[[Any], object], told: Any) -> Job:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from ...errors import FeedError, SubscriptionRefused
 from ...protocol import jsontext
 from ...protocol.reads import feed as wire
-from .state import Record, State, state_of
+from .state import ChannelState, Record, state_of
 
 TopicState = Literal["connecting", "subscribing", "live", "resyncing", "reconnecting", "refused", "closed"]
 Phase = Literal["idle", "waiting", "connecting", "open"]
@@ -49,7 +49,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class FeedEvent:
     """Something about a topic changed: `state` is its state then, `items` the new or changed records of an update."""
 
     topic: Topic
@@ -81,7 +81,7 @@ class Topic:
         self.duplicates = 0
         self.resyncs = 0
         self.error: SubscriptionRefused | None = None
-        self.data: State = state_of(channel)
+        self.data: ChannelState = state_of(channel)
         self.users = 0
         self._asked = False
         """A snapshot was asked for and has not come."""
@@ -122,7 +122,7 @@ class FeedProtocol:
         self._outbox: deque[tuple[str, str, str]] = deque()
         self._sent_at: deque[int] = deque()
         self._unanswered: deque[tuple[str, str]] = deque()
-        self._events: list[Event] = []
+        self._events: list[FeedEvent] = []
         self._opened_at = 0
         self._ping_at: int | None = None
         self._pong_by: int | None = None
@@ -286,7 +286,7 @@ class FeedProtocol:
             out.append(text)
         return out
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[FeedEvent]:
         """Return what happened since the last call, in order."""
         events, self._events = self._events, []
         return events
@@ -331,7 +331,7 @@ class FeedProtocol:
         topic._live_since = now
         topic.reason = ""
         topic.state = "live"
-        self._events.append(Event(topic, "snapshot", "live", items, sequence, _stamp(data)))
+        self._events.append(FeedEvent(topic, "snapshot", "live", items, sequence, _stamp(data)))
 
     def _increment(self, topic: Topic, data: Mapping[str, Any], sequence: int, now: int) -> None:
         if topic.state != "live":
@@ -347,7 +347,7 @@ class FeedProtocol:
             return
         items = topic.data.increment(data)
         topic.sequence, topic.received_ms = sequence, now
-        self._events.append(Event(topic, "incremental", "live", items, sequence, _stamp(data)))
+        self._events.append(FeedEvent(topic, "incremental", "live", items, sequence, _stamp(data)))
 
     def _answered(self, subject: str) -> None:
         for position, (_, waiting) in enumerate(self._unanswered):
@@ -435,7 +435,7 @@ class FeedProtocol:
         changed = topic.state != state
         topic.state, topic.reason = state, reason
         if changed:
-            self._events.append(Event(topic, "state", state, []))
+            self._events.append(FeedEvent(topic, "state", state, []))
 
     def _pause(self, attempts: int) -> int:
         """Return the pause before the next try: doubled each time, bounded, times a random 0.5–1."""

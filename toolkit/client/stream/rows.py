@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from ...protocol.enums import ENUMS
-from ...protocol.reads.info_records import Field, Record
+from ...protocol.reads.info_records import Record, RecordField
 
 
-class Row(dict[str, Any]):
+class FeedRow(dict[str, Any]):
     """One record by column name, also as attributes: Decimal amounts, UTC datetimes, names instead of numbers."""
 
     __slots__ = ()
@@ -22,12 +22,12 @@ class Row(dict[str, Any]):
             raise AttributeError(f"there is no {name!r}; there are {', '.join(self)}") from None
 
 
-def row(record: Record, raw: dict[str, Any]) -> Row:
+def row(record: Record, raw: dict[str, Any]) -> FeedRow:
     """Return one record by column name: amounts as Decimal, times as UTC datetime, enum numbers as names."""
-    return Row({field.column: _value(field, raw[field.wire]) for field in record.fields if field.wire in raw})
+    return FeedRow({field.column: _value(field, raw[field.wire]) for field in record.fields if field.wire in raw})
 
 
-def _value(field: Field, value: Any) -> Any:
+def _value(field: RecordField, value: Any) -> Any:
     """Return a value as its field means it; None for one that can't be read so."""
     if value is None:
         return None
@@ -37,7 +37,7 @@ def _value(field: Field, value: Any) -> Any:
         return None
 
 
-def _read(field: Field, value: Any) -> Any:
+def _read(field: RecordField, value: Any) -> Any:
     if field.enum:
         return ENUMS[field.enum].text(value)
     kind = field.kind

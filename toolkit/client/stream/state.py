@@ -21,7 +21,7 @@ KEPT = 10_000
 _ENVELOPE = frozenset({"type", "sequence", "recent"})
 
 
-class State(ABC):
+class ChannelState(ABC):
     """What a subscription has told so far."""
 
     def __init__(self, channel: Channel) -> None:
@@ -65,7 +65,7 @@ class State(ABC):
         return [*data.get("recent", ()), *([record] if named else [])]
 
 
-class BookState(State):
+class BookState(ChannelState):
     """The window of an order book."""
 
     def __init__(self, channel: Channel) -> None:
@@ -99,7 +99,7 @@ class BookState(State):
                 self.data[name] = value
 
 
-class LatestState(State):
+class LatestState(ChannelState):
     """One value, the newest."""
 
     def __init__(self, channel: Channel) -> None:
@@ -122,7 +122,7 @@ class LatestState(State):
         return [self.value] if self.value else []
 
 
-class KeyedState(State):
+class KeyedState(ChannelState):
     """Items by what names them."""
 
     def __init__(self, channel: Channel) -> None:
@@ -156,7 +156,7 @@ class KeyedState(State):
         return tuple(item[name] for name in self.channel.identity)
 
 
-class AccountState(State):
+class AccountState(ChannelState):
     """Wallets, open orders, positions and settings of an account, each by what names it."""
 
     def __init__(self, channel: Channel) -> None:
@@ -186,7 +186,7 @@ class AccountState(State):
         return list(self.parts["accounts"].values())
 
 
-class AppendState(State):
+class AppendState(ChannelState):
     """Items in the order they happened, the newest KEPT of them."""
 
     def __init__(self, channel: Channel, kept: int = KEPT) -> None:
@@ -262,11 +262,11 @@ def _is_nothing(size: Any) -> bool:
     return size is None or not str(size).strip("-0.")
 
 
-def state_of(channel: Channel) -> State:
+def state_of(channel: Channel) -> ChannelState:
     """Return an empty state for a channel."""
     if channel.type == "aopState":
         return AccountState(channel)
-    kinds: dict[str, type[State]] = {
+    kinds: dict[str, type[ChannelState]] = {
         "levels": BookState,
         "latest": LatestState,
         "keyed": KeyedState,

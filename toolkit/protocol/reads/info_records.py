@@ -47,7 +47,7 @@ UNITS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class RecordField:
     """One field: `wire` name, `column` in a frame, `kind`, `enum` (name in ENUMS, or ""), `unit`, `about`."""
 
     wire: str
@@ -68,7 +68,7 @@ class Record:
     """One kind of row: its fields in the order of the columns, and the field that identifies a row ("" if none)."""
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[RecordField, ...]
     identity: tuple[str, ...] = ()
     time: str = ""
     """Wire name of the field that startTime and endTime select on."""
@@ -81,7 +81,7 @@ class Record:
         return {field.column: field.dtype for field in self.fields}
 
     @property
-    def by_wire(self) -> dict[str, Field]:
+    def by_wire(self) -> dict[str, RecordField]:
         """Wire name → field."""
         return {field.wire: field for field in self.fields}
 
@@ -91,13 +91,13 @@ def _record(name: str, lines: str, *, identity: str = "", time: str = "", changi
     return Record(name, fields, tuple(identity.split()), time, changing)
 
 
-def _field(line: str) -> Field:
+def _field(line: str) -> RecordField:
     head, _, about = line.partition(" — ")
     wire, column, kind, *unit = head.split(maxsplit=3)
     kind, _, enum = kind.partition(":")
     kind = "text" if kind == "enum" else kind
     shown = unit[0] if unit else "enum name" if enum else UNITS.get(kind, "")
-    return Field(wire, column, kind, enum, shown.strip(), about.strip())
+    return RecordField(wire, column, kind, enum, shown.strip(), about.strip())
 
 
 PRODUCT = _record(

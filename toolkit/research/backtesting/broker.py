@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ActionRejected, InputError, UnknownProduct
 from ...orders import Order
 from ...products import MICRO, Amount, Product, exact, whole_units
-from ...venue.engine.core import Context as Acting
+from ...venue.engine.core import ActionContext as Acting
 from ...venue.engine.core import Core, Outcome, Refused
 from ...venue.model.state import (
     ADL,
@@ -27,18 +27,18 @@ from ...venue.model.state import (
     MARKET,
     RATE,
     STATUS_NAMES,
-    Account,
     OrderEvent,
     Position,
+    VenueAccount,
 )
-from ...venue.model.state import Order as Live
+from ...venue.model.state import VenueOrder as Live
 from ...venue.risk import account_margin, funding, ledger
 from ...venue.risk.positions import position_of
 from ...venue.simulation.replay import ENDLESS, House
 from ...venue.trading import lifecycle, orders
-from ..strategy import Bar, Context, Fill, Payment, Placed, Quotes, Strategy, overrides
+from ..strategy import Bar, BookSnapshot, Context, Fill, Payment, Placed, Strategy, overrides
 from .models import Latency, Liquidity, Slippage
-from .symbol_state import NEVER, Line
+from .symbol_state import NEVER, SymbolState
 
 if TYPE_CHECKING:
     pass
@@ -49,13 +49,13 @@ FIRST_ID = 10**15
 TYPE_NAMES = {1: "LIMIT", 2: "MARKET", 50: "ADL", 51: "LIQUIDATION"}
 
 
-class Desk:
+class SimulatedBroker:
     """One account, its orders under way, and the prices of the moment."""
 
     def __init__(
         self,
         core: Core,
-        lines: Sequence[Line],
+        lines: Sequence[SymbolState],
         liquidity: Liquidity,
         slippage: Slippage,
         latency: Latency,
@@ -72,10 +72,10 @@ class Desk:
         self.strategy = strategy
         self._tells_fills = overrides(strategy, "on_fill")
         self.house = House(core)
-        self.account: Account = core.account(ADDRESS)
+        self.account: VenueAccount = core.account(ADDRESS)
         self.now = core.state.time
         self.ctx: Context
-        self.queue: list[tuple[int, int, int, Line, str, Any]] = []
+        self.queue: list[tuple[int, int, int, SymbolState, str, Any]] = []
         """Orders and cancels under way: (arrival, number, when it was sent, line, what, payload)."""
         self.sent = 0
         self.placed: dict[int, Placed] = {}
@@ -110,7 +110,7 @@ class Desk:
                 self.set_leverage(line, leverage)
         self.keep(self.now)
 
-    def set_leverage(self, line: Line, leverage: Amount) -> None:
+    def set_leverage(self, line: SymbolState, leverage: Amount) -> None:
         """Set a leverage at once, by the venue's rule."""
         self._act("setLeverage", {"symbolCode": line.code, "leverage": format(exact(leverage, "leverage"), "f")})
 
@@ -139,7 +139,7 @@ class Desk:
                 self.placed[leg.cl_ord_id or 0] = Placed(leg, leg.cl_ord_id or 0)
         return self.dispatch(line, order, whole_units(order.quantity, *line.product.step_scale))
 
-    def dispatch(self, line: Line, order: Order, steps: int) -> Placed:
+    def dispatch(self, line: SymbolState, order: Order, steps: int) -> Placed:
         """Put a numbered order of so many steps (−1: not whole) on its way."""
         placed = self.placed[order.cl_ord_id or 0] = Placed(order, order.cl_ord_id or 0)
         if order.price is None and order.trigger_price is None and steps > 0:
@@ -162,13 +162,13 @@ class Desk:
         self.sent += 1
         return FIRST_ID + self.sent
 
-    def push(self, line: Line, what: str, payload: Any) -> None:
+    def push(self, line: SymbolState, what: str, payload: Any) -> None:
         """Put something on its way; it arrives after the latency."""
         self.sent += 1
         now = max(self.now, self.core.state.time)
         heappush(self.queue, (now + self.latency.delay(self.random), self.sent, now, line, what, payload))
 
-    def line(self, symbol: str) -> Line:
+    def line(self, symbol: str) -> SymbolState:
         """Return the line of a symbol or code. Raises UnknownProduct."""
         found = self.lines.get(symbol)
         if found is None and symbol.isdecimal():
@@ -199,7 +199,7 @@ class Desk:
             line.waiting.append((arrival, number, sent, (what, payload)))
         return until
 
-    def release(self, line: Line, time: int) -> None:
+    def release(self, line: SymbolState, time: int) -> None:
         """Let what waited for the price of `time` go on."""
         still = []
         for arrival, number, sent, (what, payload) in line.waiting:
@@ -224,7 +224,7 @@ class Desk:
         self.follow()
         self.drain()
 
-    def _place(self, line: Line, placed: Placed, steps: int) -> None:
+    def _place(self, line: SymbolState, placed: Placed, steps: int) -> None:
         order = placed.order
         if order.price is None and order.trigger_price is None and steps > 0:
             line.underway -= steps if order.side == "BUY" else -steps
@@ -239,7 +239,7 @@ class Desk:
                 line.left -= quote.filled
             self.house.withdraw(quote)
 
-    def _submit(self, line: Line, placed: Placed, steps: int) -> bool:
+    def _submit(self, line: SymbolState, placed: Placed, steps: int) -> bool:
         """Place a plain order by its integers; False when it must go through the venue's reading of orders."""
         order = placed.order
         if not self._plain(line, order, steps):
@@ -262,7 +262,7 @@ class Desk:
             return False
         return True
 
-    def _plain(self, line: Line, order: Order, steps: int) -> bool:
+    def _plain(self, line: SymbolState, order: Order, steps: int) -> bool:
         """Tell whether an order certainly breaks no rule of `checks`, so that the integers can go straight in."""
         product, price = line.product, line.price
         if (
@@ -286,7 +286,7 @@ class Desk:
             order.reduce_only is not None or price * steps * product.unit >= product.min_value
         )
 
-    def _quote_for(self, line: Line, order: Order, steps: int) -> Live | None:
+    def _quote_for(self, line: SymbolState, order: Order, steps: int) -> Live | None:
         """Rest what the order may take: a quote of the house on the other side."""
         if order.trigger_price is not None or line.left == 0 or steps <= 0:
             return None
@@ -295,7 +295,7 @@ class Desk:
         price = self.quoted(line, side, steps, slip)
         return self.house.quote(line.code, -side, price, steps if line.left is None else min(steps, line.left))
 
-    def quoted(self, line: Line, side: int, steps: int, slip: int | None = None) -> int:
+    def quoted(self, line: SymbolState, side: int, steps: int, slip: int | None = None) -> int:
         """Return the price at which `steps` can be taken by an order of `side`."""
         if slip is None:
             slip = self.slippage.ticks(line.price, steps, line.shape)
@@ -317,7 +317,7 @@ class Desk:
         self.core._open_step(b"")
         line.market.premium, line.market.samples = mean, 1
         for account in (self.account, self.house.account):
-            self.core.desk.index(account)
+            self.core.risk_index.index(account)
         funding.settle(self.core, line.market, time)
         self.stale = True
         self.follow()
@@ -337,7 +337,7 @@ class Desk:
             self.core._advance(time)
         self.now = self.ctx.now = self.core.state.time
 
-    def move(self, line: Line, target: int, time: int) -> None:
+    def move(self, line: SymbolState, target: int, time: int) -> None:
         """Move a price to `target` by `time`, stopping wherever something of ours happens on the way."""
         line.priced = time
         if line.waiting:
@@ -360,7 +360,7 @@ class Desk:
                 self._at(line, stop, time)
         self._at(line, target, time)
 
-    def _next_stop(self, line: Line, target: int) -> int:
+    def _next_stop(self, line: SymbolState, target: int) -> int:
         """Return the nearest price from here to `target` (not here) where an order, trigger or liquidation waits."""
         here, way = line.price, 1 if target > line.price else -1
         best = target
@@ -369,7 +369,7 @@ class Desk:
                 best = stop
         return best
 
-    def _stops(self, line: Line, target: int) -> Iterator[int]:
+    def _stops(self, line: SymbolState, target: int) -> Iterator[int]:
         for order in self.account.orders.values():
             if order.product == line.code:
                 if order.priority:
@@ -384,7 +384,7 @@ class Desk:
                     ticks = price / line.product.tick_size
                     yield int(ticks) if position.long.size else -int(-ticks // 1)
 
-    def _at(self, line: Line, price: int, time: int) -> None:
+    def _at(self, line: SymbolState, price: int, time: int) -> None:
         """Be at a price: resting orders it has reached are filled, triggers and liquidations follow."""
         self.reach(time)
         core, code = self.core, line.code
@@ -408,10 +408,10 @@ class Desk:
         self.follow()
         self.drain()
 
-    def _mark(self, line: Line) -> None:
+    def _mark(self, line: SymbolState) -> None:
         market = line.market
         market.oracle = market.mark = market.last = line.price
-        self.core.desk.moved.add(line.code)
+        self.core.risk_index.moved.add(line.code)
 
     def follow(self) -> None:
         """Let triggers and liquidations follow, with the house to trade with; nothing to do between the wake prices."""
@@ -516,9 +516,9 @@ class Desk:
             line.floor = (line.wake_low + 0.51) * line.tick
             line.ceiling = (line.wake_high - 0.51) * line.tick if line.wake_high < NEVER else math.inf
 
-    def _guard(self, line: Line, position: Position) -> None:
+    def _guard(self, line: SymbolState, position: Position) -> None:
         """Wake before the margin could run out: at a price where it certainly still holds."""
-        table = self.core.desk.table(self.core, line.code)
+        table = self.core.risk_index.table(self.core, line.code)
         rate = table.rows[0][1]
         stake = position.assigned if position.mode == ISOLATED else self.account.balance
         if position.long.size:
@@ -528,7 +528,7 @@ class Desk:
             worst = (position.short.value + stake) * RATE // (position.short.size * table.unit * (RATE + rate)) - 2
             line.wake_high = min(line.wake_high, worst)
 
-    def safe(self, members: Sequence[tuple[Line, Bar]]) -> bool:
+    def safe(self, members: Sequence[tuple[SymbolState, Bar]]) -> bool:
         """Tell whether several positions certainly keep their margin through these bars, at the worst of all prices."""
         if self.core.state.liquidations:
             return False
@@ -536,7 +536,7 @@ class Desk:
         extremes = {line.code: (line.ticks(bar.high), line.ticks(bar.low)) for line, bar in members}
         equity, maintenance = self.account.balance, 0
         for code, position in self.account.positions.items():
-            table = self.core.desk.table(self.core, code)
+            table = self.core.risk_index.table(self.core, code)
             price = self.by_code[code].price
             high, low = extremes.get(code, (price, price))
             worst = low * position.long.size - high * position.short.size
@@ -593,12 +593,12 @@ class Desk:
             error.add_note(f"in {self.strategy.name} at {self.ctx.time}")
             raise
 
-    def book(self, line: Line) -> Quotes:
+    def book(self, line: SymbolState) -> BookSnapshot:
         """Return the modelled quotes of the moment."""
         self.freshen()
         tick, half = float(line.product.tick_size), self.liquidity.half_spread(line.price)
         size = float("inf") if line.left is None else line.left * float(line.product.step_size)
-        return Quotes(
+        return BookSnapshot(
             line.symbol, self.now, (((line.price - half) * tick, size),), (((line.price + half) * tick, size),)
         )
 

@@ -10,19 +10,19 @@ import pandas as pd
 
 from ...products import MICRO
 from ...venue.model.state import RATE, STATUS_NAMES
-from ...venue.model.state import Order as Live
+from ...venue.model.state import VenueOrder as Live
 from ...venue.risk import ledger
 from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, SHOWN_ELSEWHERE, TRANSFERS, Results, frame
 from ..data.bars import Bars
 from ..strategy import Strategy
-from .broker import ADDRESS, TYPE_NAMES, Desk, fill_of
+from .broker import ADDRESS, TYPE_NAMES, SimulatedBroker, fill_of
 from .context import DeskContext
 
 TIF_NAMES = ("", "GTC", "IOC", "FOK", "POST_ONLY")
 
 
-def harvest(
-    desk: Desk,
+def build_results(
+    desk: SimulatedBroker,
     ctx: DeskContext,
     strategy: Strategy,
     bars: Mapping[str, Bars],
@@ -61,7 +61,7 @@ def harvest(
     )
 
 
-def _marks(desk: Desk, bars: Mapping[str, Bars], stamps: np.ndarray[Any, np.dtype[np.int64]]) -> Any:
+def _marks(desk: SimulatedBroker, bars: Mapping[str, Bars], stamps: np.ndarray[Any, np.dtype[np.int64]]) -> Any:
     """Return the price in ticks of each symbol at each stamp: the last close, before the first one the first open."""
     columns = []
     for line, series in zip(desk.lines.values(), bars.values(), strict=True):
@@ -70,7 +70,7 @@ def _marks(desk: Desk, bars: Mapping[str, Bars], stamps: np.ndarray[Any, np.dtyp
     return np.column_stack(columns)
 
 
-def _books(desk: Desk, stamps: np.ndarray[Any, np.dtype[np.int64]]) -> tuple[Any, Any, Any]:
+def _books(desk: SimulatedBroker, stamps: np.ndarray[Any, np.dtype[np.int64]]) -> tuple[Any, Any, Any]:
     """Return cash, signed steps and signed entry values at each stamp, from the changes the desk kept."""
     codes = list(desk.by_code)
     times = np.array([time for time, _, _ in desk.ledger], dtype="int64")
@@ -81,7 +81,7 @@ def _books(desk: Desk, stamps: np.ndarray[Any, np.dtype[np.int64]]) -> tuple[Any
     return cash[rows], held[rows, :, 0], held[rows, :, 1]
 
 
-def _fills(desk: Desk) -> pd.DataFrame:
+def _fills(desk: SimulatedBroker) -> pd.DataFrame:
     rows = []
     for event in desk.core.state.history.fills_of(ADDRESS):
         fill = fill_of(event, desk.by_code[event.product].product)
@@ -103,7 +103,7 @@ def _fills(desk: Desk) -> pd.DataFrame:
     return frame(rows, FILLS)
 
 
-def _order_row(desk: Desk, order: Live) -> tuple[Any, ...]:
+def _order_row(desk: SimulatedBroker, order: Live) -> tuple[Any, ...]:
     product = desk.by_code[order.product].product
     step = float(product.step_size)
     return (
@@ -121,7 +121,7 @@ def _order_row(desk: Desk, order: Live) -> tuple[Any, ...]:
     )
 
 
-def _funding(desk: Desk) -> pd.DataFrame:
+def _funding(desk: SimulatedBroker) -> pd.DataFrame:
     history = desk.core.state.history
     marks = {(rate.time, code): rate.mark for code, rates in history.funding_rates.items() for rate in rates}
     rows = []
@@ -140,7 +140,7 @@ def _funding(desk: Desk) -> pd.DataFrame:
     return frame(rows, FUNDING)
 
 
-def _transfers(desk: Desk) -> pd.DataFrame:
+def _transfers(desk: SimulatedBroker) -> pd.DataFrame:
     rows = []
     for entry in ledger.entries(desk.core, ADDRESS)[1:]:
         if entry.kind not in SHOWN_ELSEWHERE:

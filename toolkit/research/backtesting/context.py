@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...orders import Order
 from ...products import MICRO, Amount, Product
 from ...venue.risk import account_margin
-from ..strategy import Context, History, Placed, whole_steps
-from .broker import Desk
+from ..strategy import BarHistory, Context, Placed, whole_steps
+from .broker import SimulatedBroker
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ class DeskContext(Context):
 
     mode = "backtest"
 
-    def __init__(self, desk: Desk, interval: int) -> None:
+    def __init__(self, desk: SimulatedBroker, interval: int) -> None:
         super().__init__(list(desk.lines), interval)
         self._desk = desk
         self.now = desk.now
@@ -121,6 +121,6 @@ class DeskContext(Context):
         """Return the orders that have not ended."""
         return [placed for placed in self._desk.placed.values() if not placed.done]
 
-    def bars(self, symbol: str | None = None) -> History:
+    def bars(self, symbol: str | None = None) -> BarHistory:
         """Return the bars up to now."""
         return self._desk.line(symbol or self.symbols[0]).history

@@ -26,16 +26,16 @@ from ...venue.model.state import RATE
 from ..analysis.results import Results
 from ..data.bars import Bars, read_bars
 from ..strategy import Bar, Strategy, StrategyLike, as_strategy, overrides
-from .broker import Desk
-from .build_results import harvest
+from .broker import SimulatedBroker
+from .build_results import build_results
 from .context import DeskContext
 from .listing import listings
 from .models import BarLiquidity, ExtremeOrder, FixedLatency, Latency, Liquidity, Path, RatioSlippage, Slippage
-from .symbol_state import Line
+from .symbol_state import SymbolState
 
 T = TypeVar("T")
 Funding = float | pd.Series | Mapping[str, Any] | None
-Member = tuple[Line, Bar]
+Member = tuple[SymbolState, Bar]
 Instant = tuple[int, Sequence[Member]]
 """A closing time, and the bars that close then."""
 
@@ -103,8 +103,8 @@ def backtest(
     running = as_strategy(strategy)
     start = min(int(series.opened[0]) for series in bars.values())
     core = _core(bars, products, seed, start)
-    lines = [Line(core, core.products[code], symbol) for code, symbol in zip(core.products, bars, strict=True)]
-    desk = Desk(core, lines, models.liquidity, models.slippage, models.latency, Random(seed), running)
+    lines = [SymbolState(core, core.products[code], symbol) for code, symbol in zip(core.products, bars, strict=True)]
+    desk = SimulatedBroker(core, lines, models.liquidity, models.slippage, models.latency, Random(seed), running)
     desk.open_account(capital, leverage, fees)
     settlements = _settlements(core, bars, funding)
     ctx = DeskContext(desk, max(series.interval for series in bars.values()))
@@ -116,7 +116,7 @@ def backtest(
         "funding": funding if isinstance(funding, str | float | int | None) else "given",
         **{name: repr(getattr(models, name)) for name in ("path", "liquidity", "slippage", "latency")},
     }
-    return harvest(desk, ctx, running, bars, start, end, settings)
+    return build_results(desk, ctx, running, bars, start, end, settings)
 
 
 def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: int, start: int) -> Core:
@@ -125,7 +125,7 @@ def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: in
     genesis = Genesis(seed=seed, time=start, products=rows, margin_tables=tables, prices={}, settings={"market": False})
     core = Core(genesis)
     core.state.schedule.clear()
-    core.hear(False)
+    core.record_events(False)
     return core
 
 
@@ -177,7 +177,7 @@ def _series(series: Bars) -> Iterator[Bar]:
     return map(Bar, repeat(series.symbol), *(values.tolist() for values in columns))
 
 
-def _instants(desk: Desk, bars: Mapping[str, Bars]) -> list[Instant]:
+def _instants(desk: SimulatedBroker, bars: Mapping[str, Bars]) -> list[Instant]:
     """Return for each closing time the bars that close then, in the order of the symbols."""
     together: dict[int, list[Member]] = {}
     for line, series in zip(desk.lines.values(), bars.values(), strict=True):
@@ -186,7 +186,7 @@ def _instants(desk: Desk, bars: Mapping[str, Bars]) -> list[Instant]:
     return sorted(together.items())
 
 
-def _check_ticks(line: Line, series: Bars) -> None:
+def _check_ticks(line: SymbolState, series: Bars) -> None:
     if round(float(series.low.min()) / line.tick) < 1:
         raise InputError(
             f"{line.symbol}: a price is below one tick of {line.tick:g}; give the product a smaller tick_size",
@@ -196,7 +196,7 @@ def _check_ticks(line: Line, series: Bars) -> None:
 
 
 def _drive(
-    desk: Desk,
+    desk: SimulatedBroker,
     ctx: DeskContext,
     strategy: Strategy,
     bars: Mapping[str, Bars],
@@ -226,10 +226,10 @@ def _drive(
 
 
 def _drive_one(
-    desk: Desk,
+    desk: SimulatedBroker,
     ctx: DeskContext,
     strategy: Strategy,
-    line: Line,
+    line: SymbolState,
     bars: Iterable[Bar],
     settlements: list[tuple[int, int, int]],
     models: Models,
@@ -257,7 +257,7 @@ def _drive_one(
 
 
 def _drive_many(
-    desk: Desk,
+    desk: SimulatedBroker,
     ctx: DeskContext,
     strategy: Strategy,
     instants: Iterable[Instant],
@@ -290,7 +290,7 @@ def _drive_many(
             return
 
 
-def _next_due(desk: Desk, settlements: list[tuple[int, int, int]]) -> int:
+def _next_due(desk: SimulatedBroker, settlements: list[tuple[int, int, int]]) -> int:
     """Return when something is due that needs no order or price of ours; at once when everything is looked at."""
     if desk.every_point:
         return -1
@@ -307,7 +307,7 @@ def _shown(items: Iterable[T], total: int, progress: bool) -> Iterable[T]:
 
 
 def _walk(
-    desk: Desk, members: Sequence[Member], closed: int, settlements: list[tuple[int, int, int]], path: Path
+    desk: SimulatedBroker, members: Sequence[Member], closed: int, settlements: list[tuple[int, int, int]], path: Path
 ) -> None:
     """Move along the bars of one instant, point by point, with everything that happens on the way."""
     desk.freshen()
@@ -323,7 +323,7 @@ def _walk(
     desk.rewake()
 
 
-def _pass(desk: Desk, until: int, settlements: list[tuple[int, int, int]]) -> None:
+def _pass(desk: SimulatedBroker, until: int, settlements: list[tuple[int, int, int]]) -> None:
     """Let everything due before `until` happen: settlements, then arrivals, by time."""
     while True:
         arrival = desk.next_arrival(until)

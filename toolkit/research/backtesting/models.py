@@ -12,7 +12,7 @@ from random import Random
 from typing import Protocol
 
 from ...errors import InputError
-from ...venue.simulation.replay import Shape
+from ...venue.simulation.replay import ReplayBar
 
 
 def _not_negative(name: str, value: float) -> None:
@@ -23,7 +23,7 @@ def _not_negative(name: str, value: float) -> None:
 class Path(Protocol):
     """In which order a bar's prices came."""
 
-    def points(self, bar: Shape) -> tuple[tuple[int, int], ...]:
+    def points(self, bar: ReplayBar) -> tuple[tuple[int, int], ...]:
         """Return (offset in ms from the bar's start, price) in order; the first is (0, open), the last the close."""
 
 
@@ -33,7 +33,7 @@ class Liquidity(Protocol):
     def half_spread(self, price: int) -> int:
         """Return how many ticks the best quote lies away from the price."""
 
-    def offered(self, bar: Shape) -> int | None:
+    def offered(self, bar: ReplayBar) -> int | None:
         """Return how many steps the market trades with us in a bar in all; None = any number."""
 
     def reach(self, side: int, limit: int) -> int:
@@ -43,7 +43,7 @@ class Liquidity(Protocol):
 class Slippage(Protocol):
     """How much worse than the quote an order that takes is filled."""
 
-    def ticks(self, price: int, steps: int, bar: Shape) -> int:
+    def ticks(self, price: int, steps: int, bar: ReplayBar) -> int:
         """Return ticks ≥ 0 against the taker, for an order of `steps` at `price`."""
 
 
@@ -68,7 +68,7 @@ class ExtremeOrder:
         if self.first not in (known := ("near", "far", "low", "high")):
             raise InputError(f"first is {self.first!r}; it is one of {', '.join(known)}", field="first", nearest=known)
 
-    def points(self, bar: Shape) -> tuple[tuple[int, int], ...]:
+    def points(self, bar: ReplayBar) -> tuple[tuple[int, int], ...]:
         """Return the four points."""
         rising = bar.close >= bar.open
         low_first = {"near": rising, "far": not rising, "low": True, "high": False}[self.first]
@@ -101,7 +101,7 @@ class BarLiquidity:
         exact = price * self.spread / 2
         return int(exact) + (exact > int(exact))
 
-    def offered(self, bar: Shape) -> int | None:
+    def offered(self, bar: ReplayBar) -> int | None:
         """Return the bar's volume times `share`."""
         return None if self.share is None else int(bar.volume * self.share)
 
@@ -119,7 +119,7 @@ class RatioSlippage:
     def __post_init__(self) -> None:
         _not_negative("slippage", self.ratio)
 
-    def ticks(self, price: int, steps: int, bar: Shape) -> int:
+    def ticks(self, price: int, steps: int, bar: ReplayBar) -> int:
         """Return price × ratio."""
         exact = price * self.ratio
         return int(exact) + (exact > int(exact))
@@ -131,7 +131,7 @@ class ImpactSlippage:
 
     coefficient: float = 0.1
 
-    def ticks(self, price: int, steps: int, bar: Shape) -> int:
+    def ticks(self, price: int, steps: int, bar: ReplayBar) -> int:
         """Return the impact in ticks, rounded up."""
         if not bar.volume:
             return 0

@@ -7,15 +7,15 @@ from typing import Any
 
 from ...products import Product
 from ...venue.engine.core import Core
-from ...venue.simulation.replay import Shape
-from ..strategy import Bar, History
+from ...venue.simulation.replay import ReplayBar
+from ..strategy import Bar, BarHistory
 from .models import Liquidity
 
 NEVER = 1 << 62
 """A price or time beyond all others."""
 
 
-class Line:
+class SymbolState:
     """What the desk knows of one symbol now. Prices in ticks."""
 
     __slots__ = (
@@ -46,7 +46,7 @@ class Line:
         self.code = product.code
         self.product = product
         self.market = core.state.markets[product.code]
-        self.history = History(symbol)
+        self.history = BarHistory(symbol)
         self.price = 0
         """Last known price; 0 before the first."""
         self.wake_low, self.wake_high = -1, NEVER
@@ -60,7 +60,7 @@ class Line:
         """Quantities as text, by steps."""
         self.left: int | None = None
         """Steps that the market still trades in this bar; None = any number."""
-        self.shape = Shape(0, 0, 0, 0, 0, 0, 0)
+        self.shape = ReplayBar(0, 0, 0, 0, 0, 0, 0)
         self.opened = False
         """Whether the present bar has had its first price."""
         self.priced = -1
@@ -85,6 +85,6 @@ class Line:
         """Enter a new bar."""
         steps = int(bar.volume / self.step)
         prices = self.ticks(bar.open), self.ticks(bar.high), self.ticks(bar.low), self.ticks(bar.close)
-        self.shape = shape = Shape(bar.time, bar.closed - bar.time, *prices, steps)
+        self.shape = shape = ReplayBar(bar.time, bar.closed - bar.time, *prices, steps)
         self.left = liquidity.offered(shape)
         self.opened = False

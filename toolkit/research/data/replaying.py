@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...errors import InputError
 from ...venue.engine.core import Core
-from ...venue.simulation.replay import Replay, Shape, Track
+from ...venue.simulation.replay import Replay, ReplayBar, Track
 from ..backtesting.models import ExtremeOrder, Path
 from .bars import Bars, read_bars
 from .recording import Recording
@@ -35,13 +35,13 @@ class Replaying:
 
     def attach(self) -> None:
         """Make the data the venue's price source."""
-        self.venue.ask(self.source.attach)
+        self.venue.query(self.source.attach)
 
     def stop(self) -> None:
         """Go back to the simulated index (which goes on where it stood)."""
         from ...venue.simulation import participants
 
-        self.venue.ask(participants.attach)
+        self.venue.query(participants.attach)
 
 
 def replay(
@@ -78,7 +78,7 @@ def replay(
         shift = core.state.time - first
         return Replay(_tracks(core, series, shift, path or ExtremeOrder())), shift
 
-    source, shift = where.ask(begin)
+    source, shift = where.query(begin)
     going = Replaying(
         where,
         source,
@@ -117,7 +117,7 @@ def _tracks(core: Core, series: dict[str, Bars], shift: int, path: Path) -> dict
         columns = (bars.opened, bars.open, bars.high, bars.low, bars.close, bars.volume)
         for opened, *prices, volume in zip(*(column.tolist() for column in columns), strict=True):
             whole = [max(1, round(price / tick)) for price in prices]
-            shape = Shape(opened, bars.interval, whole[0], whole[1], whole[2], whole[3], int(volume / step))
+            shape = ReplayBar(opened, bars.interval, whole[0], whole[1], whole[2], whole[3], int(volume / step))
             for offset, price in path.points(shape):
                 times.append(opened + offset + shift)
                 ticks.append(price)

@@ -10,7 +10,7 @@ import pandas as pd
 from ...errors import ExchangeError, InputError, OutcomeUnknown, TransportError
 from ...orders import Order
 from ...products import Amount, Product
-from ..strategy import Context, Fill, History, Payment, Placed
+from ..strategy import BarHistory, Context, Fill, Payment, Placed
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -23,7 +23,7 @@ class SessionContext(Context):
         super().__init__(runner.symbols, runner.interval)
         self._runner = runner
         self.prices: dict[str, float] = {}
-        self.history = {symbol: History(symbol) for symbol in runner.symbols}
+        self.history = {symbol: BarHistory(symbol) for symbol in runner.symbols}
 
     @property
     def mode(self) -> str:  # type: ignore[override]
@@ -112,7 +112,7 @@ class SessionContext(Context):
         """Return the orders of this run that have not ended."""
         return [placed for placed in self._runner.placed if not placed.done]
 
-    def bars(self, symbol: str | None = None) -> History:
+    def bars(self, symbol: str | None = None) -> BarHistory:
         """Return the bars up to now."""
         return self.history[symbol or self.symbols[0]]
 

@@ -18,7 +18,7 @@ from ...errors import ExchangeError, InputError, LimitReached, OutcomeUnknown, R
 from ...orders import Order
 from ...products import Product
 from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, SHOWN_ELSEWHERE, TRANSFERS, Results, frame
-from ..strategy import Bar, Fill, Placed, Quotes, Strategy, StrategyLike, Trade, as_strategy
+from ..strategy import Bar, BookSnapshot, Fill, Placed, Strategy, StrategyLike, Trade, as_strategy
 from ..strategy import overrides as does
 from .adapter import (
     SessionContext,
@@ -102,7 +102,7 @@ class Runner:
         """Bars that were read and not handed over yet: (closing time, number of the symbol, bar)."""
         self._shown: dict[str, int] = {}
         """When the last bar of each symbol that the strategy can see opened."""
-        self._feed: deque[Trade | Quotes] = deque()
+        self._feed: deque[Trade | BookSnapshot] = deque()
         self._lives: list[Any] = []
         self._curve: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self._answered = 0
@@ -358,7 +358,7 @@ class Runner:
             book = update.live
             bids = tuple((float(price), float(quantity)) for price, quantity in book.bids())
             asks = tuple((float(price), float(quantity)) for price, quantity in book.asks())
-            self._feed.append(Quotes(symbol, self.now(), bids, asks))
+            self._feed.append(BookSnapshot(symbol, self.now(), bids, asks))
 
         return keep
 

@@ -54,7 +54,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Incoming:
-    """One request on its way through the gateway; `action`, `signer` and `vault` are known from `admitted` on."""
+    """One request in the gateway; `action`, `signer` and `vault` are known from `on_authenticated` on."""
 
     method: str
     path: str
@@ -65,12 +65,12 @@ class Incoming:
     signer: str = ""
     vault: str = ""
     """What vaultAddress names, in lower case."""
-    spared: bool = False
+    exempt_from_faults: bool = False
     """No scripted fault strikes it: it is the second copy of a request, or one that a fault made late."""
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-class Struck(Exception):
+class FaultTriggered(Exception):
     """A scripted fault takes a request out of the venue's hands: `answer` is what its client gets."""
 
     def __init__(self, answer: Answer) -> None:
@@ -81,17 +81,17 @@ class Struck(Exception):
 class Hooks:
     """Points for one's own faults, limits and refusals, beside the scripted ones. This one lets everything pass."""
 
-    def arrived(self, incoming: Incoming) -> Answer | None:
+    def on_request(self, incoming: Incoming) -> Answer | None:
         """Return an answer to give at once (nothing is committed), or None to go on."""
         return None
 
-    def admitted(self, incoming: Incoming, now: int) -> None:
+    def on_authenticated(self, incoming: Incoming, now: int) -> None:
         """Called with the action and the recovered signer ("" for queries), before it is applied; `now` in ms.
 
         Raises WireError (40006, 40220, 40231, 40280, 40281) to refuse it.
         """
 
-    def committed(self, incoming: Incoming, answer: Answer) -> Answer:
+    def on_response(self, incoming: Incoming, answer: Answer) -> Answer:
         """Called after the command was applied; return what is to be answered."""
         return answer
 
@@ -146,13 +146,13 @@ class Gateway:
 
     def _spoilt(self, incoming: Incoming) -> Answer:
         self.let_in_late(self.venue.now_ms())
-        again = dataclasses.replace(incoming, spared=True)
+        again = dataclasses.replace(incoming, exempt_from_faults=True)
         try:
-            self.faults.arrived(incoming)
+            self.faults.on_request(incoming)
             answer = self._answer(incoming)
-        except Struck as struck:
+        except FaultTriggered as struck:
             return struck.answer
-        return self.faults.committed(incoming, answer, lambda: self._answer(again))
+        return self.faults.on_response(incoming, answer, lambda: self._answer(again))
 
     def let_in_late(self, now: int) -> None:
         """Take the requests that a fault held back until now; nobody waits for their answers."""
@@ -160,14 +160,14 @@ class Gateway:
             self._answer(late)
 
     def _answer(self, incoming: Incoming) -> Answer:
-        answer = self.hooks.arrived(incoming)
-        return self.hooks.committed(incoming, self._route(incoming)) if answer is None else answer
+        answer = self.hooks.on_request(incoming)
+        return self.hooks.on_response(incoming, self._route(incoming)) if answer is None else answer
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
         self.guard.admit(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
-        if self.faults.active and not incoming.spared:
-            self.faults.admitted(core, incoming)
-        self.hooks.admitted(incoming, core.state.time)
+        if self.faults.active and not incoming.exempt_from_faults:
+            self.faults.on_authenticated(core, incoming)
+        self.hooks.on_authenticated(incoming, core.state.time)
 
     def _route(self, incoming: Incoming) -> Answer:
         try:
@@ -181,7 +181,7 @@ class Gateway:
             endpoint = BY_PATH.get(path)
             if endpoint is not None:
                 return _wrong_method(incoming, "GET") or self._info(endpoint, incoming)
-        except Struck:
+        except FaultTriggered:
             raise
         except Exception as error:
             return refusal(error)
@@ -215,7 +215,7 @@ class Gateway:
             self._admit(incoming, core)
             return enveloped(200, 0, "success", info.answer(core, endpoint.name, values))
 
-        return self.venue.ask(answer)
+        return self.venue.query(answer)
 
 
 def refusal(error: Exception) -> Answer:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import MalformedRequest
 from ...products import Product
 from ...protocol.reads.info import ENDPOINTS
-from ..model.state import Account, Log
+from ..model.state import Log, VenueAccount
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -60,7 +60,7 @@ def answers(endpoint: str) -> Callable[[Query], Query]:
 # What the queries share.
 
 
-def account_of(core: Core, values: Values, name: str = "userAddr") -> Account | None:
+def account_of(core: Core, values: Values, name: str = "userAddr") -> VenueAccount | None:
     """Return the account of an address parameter; None for an address that was never here."""
     address = values[name]
     return None if address is None else core.state.accounts.get(address)

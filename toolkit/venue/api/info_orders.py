@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.enums import ENUMS
-from ..model.state import MAKER, STATUS_NAMES, TAKER, Order
+from ..model.state import MAKER, STATUS_NAMES, TAKER, VenueOrder
 from . import records
 from .info import Test, Values, account_of, answers, equals, merged, page_of, paged_log, passes, product_of, window
 
@@ -37,7 +37,7 @@ def _status(values: Values, name: str) -> list[Test]:
     return [lambda record: record.status == wanted]
 
 
-def _changed(order: Order) -> tuple[int, int]:
+def _changed(order: VenueOrder) -> tuple[int, int]:
     return order.updated, order.id
 
 

@@ -16,14 +16,14 @@ from ..model.state import (
     MAKER,
     RATE,
     STATUS_NAMES,
-    Account,
     Candle,
     FundingPayment,
     FundingRate,
-    Order,
     OrderEvent,
     Position,
     Transaction,
+    VenueAccount,
+    VenueOrder,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def height_at(core: Core, time: int) -> int:
     return 1 + (time - core.state.genesis_time) // core.state.block_ms
 
 
-def wallet(core: Core, account: Account) -> dict[str, Any]:
+def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
     """Return an AccountWallet. `balance` is cash, as the ledger counts it; isolated margins are part of `equity`."""
     from ..risk import account_margin
 
@@ -109,7 +109,7 @@ def wallet(core: Core, account: Account) -> dict[str, Any]:
     }
 
 
-def order_state(core: Core, order: Order) -> dict[str, Any]:
+def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
     """Return an OrderState."""
     product = core.products[order.product]
     return {
@@ -204,7 +204,7 @@ def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
     }
 
 
-def position(core: Core, account: Account, held: Position) -> dict[str, Any]:
+def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any]:
     """Return a Position, valued at mark."""
     product = core.products[held.product]
     mark = core.state.markets[held.product].mark

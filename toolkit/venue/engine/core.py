@@ -1,7 +1,7 @@
 """The core of the venue: a deterministic state machine. Commands go in, an outcome and events come out.
 
 No I/O, no clock, no randomness of its own: time comes with the commands, chance from the seed. A single writer calls
-`Core.apply`. Rules register themselves by name (`handles`, `controls`, `process`, `followup`) and are loaded by
+`Core.apply`. Rules register themselves by name (`handles`, `controls`, `process`, `post_command`) and are loaded by
 `wiring`, which also fixes their order.
 """
 
@@ -19,8 +19,8 @@ from ...errors import InputError
 from ...products import Product
 from ..model.book import Book
 from ..model.genesis import Genesis
-from ..model.risk_index import Desk
-from ..model.state import Account, Block, Market, NonceWindow, State, Transaction, Unsettled
+from ..model.risk_index import RiskIndex
+from ..model.state import Block, MarketState, NonceWindow, State, Transaction, Unsettled, VenueAccount
 from ..model.triggers import Triggers
 from . import events as ev
 from .arguments import check_types
@@ -97,14 +97,14 @@ class WireError(Exception):
         self.data = data
 
 
-class Context:
+class ActionContext:
     """Who acts, for whom, in which transaction."""
 
     __slots__ = ("account", "builder", "nonce", "owner", "signer", "time", "tx_hash", "vault")
 
     def __init__(
         self,
-        account: Account,
+        account: VenueAccount,
         signer: str = "",
         nonce: int = 0,
         time: int = 0,
@@ -125,19 +125,19 @@ class Context:
         """Builder's master address while a builder action is executed."""
 
 
-Handler = Callable[["Core", Context, dict[str, Any]], "dict[str, Any] | Outcome | None"]
+Handler = Callable[["Core", ActionContext, dict[str, Any]], "dict[str, Any] | Outcome | None"]
 ControlRule = Callable[..., Any]
 Process = Callable[["Core", int], "int | None"]
-Followup = Callable[["Core"], "bool | None"]
-Authorize = Callable[["Core", Submit], Context]
-Enter = Callable[["Core", Context, str], None]
+PostCommandHook = Callable[["Core"], "bool | None"]
+Authorize = Callable[["Core", Submit], ActionContext]
+Enter = Callable[["Core", ActionContext, str], None]
 
 HANDLERS: dict[str, Handler] = {}
 """action.type → rule. It returns the answer's data (or an Outcome), or raises Refused before it changed anything."""
 CONTROLS: dict[str, ControlRule] = {}
 PROCESSES: dict[str, Process] = {}
 """Name → rule(core, time) that runs when due and returns when it is due next (None = until Core.wake)."""
-FOLLOWUPS: dict[str, Followup] = {}
+POST_COMMAND_HOOKS: dict[str, PostCommandHook] = {}
 """Name → rule run after every command and every instant of Advance: triggers, liquidation checks. When one of them
 returns True (it traded), all run again."""
 
@@ -172,25 +172,25 @@ def process(name: str) -> Callable[[Process], Process]:
     return register
 
 
-def followup(name: str) -> Callable[[Followup], Followup]:
+def post_command(name: str) -> Callable[[PostCommandHook], PostCommandHook]:
     """Register a rule that runs after every command and instant, in the order of `wiring.ORDER`."""
 
-    def register(rule: Followup) -> Followup:
-        FOLLOWUPS[name] = rule
+    def register(rule: PostCommandHook) -> PostCommandHook:
+        POST_COMMAND_HOOKS[name] = rule
         return rule
 
     return register
 
 
-def authorize_owner(core: Core, submit: Submit) -> Context:
+def authorize_owner(core: Core, submit: Submit) -> ActionContext:
     """Let every existing account sign for itself: the rule of a core without permissions."""
     account = core.state.accounts.get(submit.signer)
     if account is None:
         raise WireError(SIGNATURE, f"signer {submit.signer} has no account here")
-    return Context(account, submit.signer, submit.nonce, core.state.time, core.tx_hash(), submit.vault)
+    return ActionContext(account, submit.signer, submit.nonce, core.state.time, core.tx_hash(), submit.vault)
 
 
-def no_vaults(core: Core, context: Context, action: str) -> None:
+def no_vaults(core: Core, context: ActionContext, action: str) -> None:
     """Refuse every vault: the rule of a core without vaults."""
     raise Refused(NO_VAULT, f"there is no vault {context.vault}")
 
@@ -205,7 +205,7 @@ class Core:
         height: height of the block that is open now; the first is 1.
         step_hash: hash of the transaction or system step under way, "" until `tx_hash` was asked for it.
         products: product code → Product, made from `state.products`.
-        desk: tables and indexes of the money rules.
+        risk_index: tables and indexes of the money rules.
         books: product code → order book, made from the accounts' resting orders.
         triggers: product code → waiting triggers, made from the accounts' waiting orders.
         authorize: who may do what; `permissions` replaces the default, which knows no agents.
@@ -218,11 +218,11 @@ class Core:
         self.handlers = HANDLERS
         self.controls = CONTROLS
         self.processes = registry.ordered(PROCESSES)
-        self.followups = registry.ordered(FOLLOWUPS)
+        self.post_command_hooks = registry.ordered(POST_COMMAND_HOOKS)
         self.authorize: Authorize = authorize_owner
         self.enter: Enter = no_vaults
         self.events: list[ev.Event] = []
-        self.heard = True
+        self.recording = True
         self.emit: Callable[[ev.Event], None] = self.events.append
         self.step_hash = ""
         self._digest = b""
@@ -230,22 +230,22 @@ class Core:
         self.state = begin(genesis or Genesis()) if state is None else state
         self.height = self._height()
         self.products: dict[int, Product] = {}
-        self.desk = Desk()
+        self.risk_index = RiskIndex()
         self.books: dict[int, Book] = {}
         self.triggers: dict[int, Triggers] = {}
-        self.relist()
+        self.rebuild_products()
         registry.attach(self)
         if fresh:
             registry.begin(self, genesis or Genesis())
 
     # what everybody uses
 
-    def account(self, address: str) -> Account:
+    def account(self, address: str) -> VenueAccount:
         """Return the account of an address, opening it when it is new."""
         address = address.lower()
         found = self.state.accounts.get(address)
         if found is None:
-            found = Account(address, created=self.state.time, updated=self.state.time)
+            found = VenueAccount(address, created=self.state.time, updated=self.state.time)
             self.state.accounts[address] = found
         return found
 
@@ -257,10 +257,10 @@ class Core:
             raise Refused(1001, f"symbolCode {code} is not a product; known are {known}")
         return found
 
-    def hear(self, heard: bool) -> None:
+    def record_events(self, recording: bool) -> None:
         """Say whether anybody reads the events; while nobody does, none are kept, and the frequent ones not made."""
-        self.heard = heard
-        self.emit = self.events.append if heard else _forget
+        self.recording = recording
+        self.emit = self.events.append if recording else _forget
 
     def tx_hash(self) -> str:
         """Return the hash of the transaction or system step that is under way."""
@@ -273,9 +273,9 @@ class Core:
         """Return the hash of a complete block without transactions (others keep theirs in the history)."""
         return "0x" + hashlib.sha256(b"block:%d:%d" % (self.state.seed, height)).hexdigest()
 
-    def context(self, account: Account) -> Context:
+    def context(self, account: VenueAccount) -> ActionContext:
         """Return a context for an action the venue itself takes for an account (market, liquidation)."""
-        return Context(account, "", 0, self.state.time, self.tx_hash())
+        return ActionContext(account, "", 0, self.state.time, self.tx_hash())
 
     def wake(self, name: str, time: int) -> None:
         """Make a process due at `time`, or earlier if it already is."""
@@ -283,12 +283,12 @@ class Core:
         if due is None or time < due:
             self.state.schedule[name] = time
 
-    def relist(self) -> None:
+    def rebuild_products(self) -> None:
         """Make the Product objects anew after `state.products` or `state.margin_tables` changed."""
         state = self.state
         for code, row in state.products.items():
             self.products[code] = Product.from_row(row, state.margin_tables[int(row["marginTableId"])])
-        self.desk.relist(self.products)
+        self.risk_index.rebuild_products(self.products)
 
     def state_hash(self) -> str:
         """Return the hash of the whole state as 64 hex digits."""
@@ -352,7 +352,7 @@ class Core:
             self._use_nonce(submit)
         return outcome
 
-    def execute(self, context: Context, submit: Submit, action: str) -> Outcome:
+    def execute(self, context: ActionContext, submit: Submit, action: str) -> Outcome:
         """Do an action whose sender may do it, and keep the record of the transaction."""
         code, message = 0, ""
         try:
@@ -373,7 +373,7 @@ class Core:
         data = {"txHash": self.tx_hash(), "txCode": code, "txMsg": message, **(outcome.data or {})}
         return Outcome(outcome.code, outcome.message, data, outcome.status)
 
-    def _postpone(self, context: Context, submit: Submit, delay: int) -> Outcome:
+    def _postpone(self, context: ActionContext, submit: Submit, delay: int) -> Outcome:
         state, tx_hash = self.state, self.tx_hash()
         due = state.time + delay
         account, builder = context.account.address, context.builder
@@ -387,7 +387,9 @@ class Core:
         """Execute an action that was answered before; a refusal shows in its transaction and order events."""
         self.step_hash, now = waiting.tx_hash, self.state.time
         account = self.state.accounts[waiting.account]
-        context = Context(account, waiting.signer, waiting.nonce, now, waiting.tx_hash, waiting.vault, waiting.builder)
+        context = ActionContext(
+            account, waiting.signer, waiting.nonce, now, waiting.tx_hash, waiting.vault, waiting.builder
+        )
         submit = Submit(now, waiting.action, waiting.signer, waiting.nonce, vault=waiting.vault)
         self.execute(context, submit, str(waiting.action["type"]))
         self._follow()
@@ -451,7 +453,7 @@ class Core:
         if len(used) > NONCES_KEPT:
             del used[0]
 
-    def _record(self, submit: Submit, context: Context, action: str, code: int, message: str) -> None:
+    def _record(self, submit: Submit, context: ActionContext, action: str, code: int, message: str) -> None:
         state = self.state
         height = self.height
         address = context.account.address
@@ -508,7 +510,7 @@ class Core:
         again = True
         while again:
             again = False
-            for _, rule in self.followups:
+            for _, rule in self.post_command_hooks:
                 again = bool(rule(self)) or again
 
 
@@ -558,7 +560,7 @@ def begin(genesis: Genesis) -> State:
     for code, row in state.products.items():
         product = Product.from_row(row, state.margin_tables[int(row["marginTableId"])])
         first = int(Decimal(genesis.prices.get(code, "0")) / product.tick_size)
-        state.markets[code] = Market(code, oracle=first, mark=first, last=first)
+        state.markets[code] = MarketState(code, oracle=first, mark=first, last=first)
         state.history.trades[code] = []
         state.history.candles[code] = []
         state.history.funding_rates[code] = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..model.state import ClosedPosition, FundingPayment, FundingRate, OrderEvent, Trade
+from ..model.state import ClosedPosition, FundingPayment, FundingRate, OrderEvent, PublicTrade
 
 
 class Event(msgspec.Struct, gc=False):
@@ -28,7 +28,7 @@ class BookChange(Event):
 class TradeDone(Event):
     """A public trade."""
 
-    trade: Trade
+    trade: PublicTrade
 
 
 class OrderChanged(Event):

@@ -31,8 +31,8 @@ MODULES: tuple[str, ...] = (
     "simulation.participants",
     "simulation.interventions",
 )
-"""Modules of `toolkit.venue` that hold rules; a module may have `attach(core)`, called when a core is made or loaded (to
-rebuild what the state does not hold), and `begin(core, genesis)`, called once in the life of a venue."""
+"""Modules of `toolkit.venue` that hold rules. A module may have `attach(core)`, called when a core is made or loaded
+(to rebuild what the state does not hold), and `begin(core, genesis)`, called once in the life of a venue."""
 
 ORDER = ("script", "prices", "settle", "market", "funding", "triggers", "liquidation", "expiry", "blocks")
 """Who goes first within one instant: processes and follow-ups by name; the others come after, by name."""

@@ -15,13 +15,13 @@ from ..model.state import (
     MAKER,
     RATE,
     STATUS_NAMES,
-    Account,
     ClosedPosition,
     FundingPayment,
-    Order,
     OrderEvent,
     Position,
     Transaction,
+    VenueAccount,
+    VenueOrder,
 )
 from ..risk import fees
 from .batches import Batch, Data, Source
@@ -286,13 +286,13 @@ def _acknowledged(one: Transaction) -> Data:
 # Records
 
 
-def wallet_record(core: Core, account: Account) -> Data:
+def wallet_record(core: Core, account: VenueAccount) -> Data:
     """Return the wallet as the Info API has it, with the account's fee rates."""
     maker, taker = fees.rates(core, account, next(iter(core.products.values())))
     return {**records.wallet(core, account), "makerFeeRatio": records.rate(maker), "takerFeeRatio": records.rate(taker)}
 
 
-def order_record(core: Core, order: Order) -> Data:
+def order_record(core: Core, order: VenueOrder) -> Data:
     """Return an order in wire names."""
     product = core.products[order.product]
     return {
@@ -320,7 +320,7 @@ def order_record(core: Core, order: Order) -> Data:
     }
 
 
-def position_record(core: Core, account: Account, position: Position) -> Data:
+def position_record(core: Core, account: VenueAccount, position: Position) -> Data:
     """Return a position as the Info API has it, under the feed's names for the modes."""
     product = core.products[position.product]
     row = records.position(core, account, position)
@@ -334,7 +334,7 @@ def position_record(core: Core, account: Account, position: Position) -> Data:
     }
 
 
-def _settings_record(core: Core, account: Account, position: Position) -> Data:
+def _settings_record(core: Core, account: VenueAccount, position: Position) -> Data:
     mode = _POSITION_MODE[account.position_mode]
     leverage = [{"posMode": mode, "leverage": records.short(position.leverage, 2)}]
     return {"symbol": core.products[position.product].symbol, "leverage": leverage}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..engine import events as ev
-from ..model.state import Trade
+from ..model.state import PublicTrade
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -29,7 +29,7 @@ class Batch:
         self.core = core
         self.books: set[int] = set()
         self.prices: set[int] = set()
-        self.trades: dict[int, list[Trade]] = {}
+        self.trades: dict[int, list[PublicTrade]] = {}
         self.candles: dict[int, dict[int, None]] = {}
         self.blocks = False
         self.transactions: list[ev.TxDone] = []

@@ -15,7 +15,7 @@ from ...products import Product
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import RECENT, Channel
 from ..api import records
-from ..model.state import Block, Trade, Transaction
+from ..model.state import Block, PublicTrade, Transaction
 from .batches import Batch, Data, Levels, Source, best_levels
 from .candles import AllTickersSource, CandleSource, TickerSource
 
@@ -96,7 +96,7 @@ class TradesSource(Source):
         trades = batch.trades.get(self._code, [])
         return [self._data(batch.core, trades[at : at + CHUNK]) for at in range(0, len(trades), CHUNK)]
 
-    def _data(self, core: Core, trades: Sequence[Trade]) -> Data:
+    def _data(self, core: Core, trades: Sequence[PublicTrade]) -> Data:
         product = core.products[self._code]
         return {"symbol": product.symbol, "trades": [trade_record(product, trade) for trade in trades]}
 
@@ -176,7 +176,7 @@ class TransactionSource(Source):
 # Records
 
 
-def trade_record(product: Product, trade: Trade) -> Data:
+def trade_record(product: Product, trade: PublicTrade) -> Data:
     """Return a public trade in wire names."""
     return {
         "symbol": product.symbol,

@@ -171,7 +171,7 @@ class Controls:
         self._do("calm")
 
     def _do(self, name: str, /, **args: Any) -> dict[str, Any]:
-        return self._venue.intervene(name, **args)
+        return self._venue.apply_control(name, **args)
 
     def _code(self, product: str | int) -> int:
         if isinstance(product, int) and not isinstance(product, bool):

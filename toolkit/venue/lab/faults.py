@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import InputError
-from ..api.gateway import Answer, Incoming, Struck, enveloped
+from ..api.gateway import Answer, FaultTriggered, Incoming, enveloped
 from ..clocks import milliseconds
 from ..feed.faults import KINDS as FEED_KINDS
 from ..feed.faults import FeedFault
@@ -245,11 +245,11 @@ class Faults:
 
     # for the gateway
 
-    def arrived(self, incoming: Incoming) -> None:
+    def on_request(self, incoming: Incoming) -> None:
         """Raise Struck if a fault that need not know who asks strikes a request that has just come."""
         self._before(incoming, lambda fault: not fault.waits and self._fits(fault, incoming))
 
-    def admitted(self, core: Core, incoming: Incoming) -> None:
+    def on_authenticated(self, core: Core, incoming: Incoming) -> None:
         """Raise Struck if a fault of this action or account strikes, before anything is done."""
         who = self._who(core, incoming)
         incoming.notes["who"] = who
@@ -257,7 +257,7 @@ class Faults:
             incoming, lambda fault: fault.waits and self._fits(fault, incoming) and _names(fault, incoming.action, who)
         )
 
-    def committed(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
+    def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
         """Return what becomes of the answer; `again` lets the same request come once more."""
         who = incoming.notes.get("who", ())
         for fault in self._striking(
@@ -278,7 +278,7 @@ class Faults:
         for fault in self._striking(BEFORE, fits):
             if fault.kind == "late-request":
                 self._late.append((self._venue.now_ms() + fault.delay, _copy(incoming)))
-            raise Struck(_refusing(fault))
+            raise FaultTriggered(_refusing(fault))
 
     def _striking(self, kinds: dict[str, str], fits: Callable[[Fault], bool]) -> list[Fault]:
         with self._venue.lock:
@@ -301,7 +301,9 @@ def _names(fault: Fault, action: str, who: tuple[str, ...]) -> bool:
 
 
 def _copy(incoming: Incoming) -> Incoming:
-    return Incoming(incoming.method, incoming.path, incoming.query, incoming.body, incoming.peer, spared=True)
+    return Incoming(
+        incoming.method, incoming.path, incoming.query, incoming.body, incoming.peer, exempt_from_faults=True
+    )
 
 
 def _refusing(fault: Fault) -> Answer:

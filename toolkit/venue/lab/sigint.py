@@ -14,7 +14,7 @@ _inner = sys.modules.get("_signal", signal)
 _handler, _handle = _inner.getsignal, _inner.signal
 
 
-class Whole:
+class defer_sigint:
     """A block that an interrupt (a stopped cell, Ctrl-C) does not cut short: KeyboardInterrupt comes at its end.
 
     Only the main thread is ever interrupted, so in others it does nothing; nor does it where no Python function

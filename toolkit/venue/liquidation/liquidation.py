@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ... import margin
 from ..engine import events as ev
-from ..engine.core import followup, process
+from ..engine.core import post_command, process
 from ..model.risk_index import MICRO
 from ..model.state import (
     ADL,
@@ -26,12 +26,12 @@ from ..model.state import (
     LIQUIDATION,
     NORMAL,
     RATE,
-    Account,
     Leg,
     Liquidation,
     LiquidationStep,
-    Order,
     Position,
+    VenueAccount,
+    VenueOrder,
 )
 from ..risk import account_margin, equity_samples, ledger
 from ..risk.ledger import LP_VAULT, OWN
@@ -50,16 +50,16 @@ def wake(core: Core, time: int) -> int | None:
     later = None
     for entry in core.state.liquidations.values():
         if entry.next <= time:
-            core.desk.touched[entry.address] = core.state.accounts[entry.address]
+            core.risk_index.touched[entry.address] = core.state.accounts[entry.address]
         elif later is None or entry.next < later:
             later = entry.next
     return later
 
 
-@followup("liquidation")
+@post_command("liquidation")
 def check(core: Core) -> bool:
     """Check every account whose balance, position or mark changed; True when something was closed."""
-    desk, accounts, closed = core.desk, core.state.accounts, False
+    desk, accounts, closed = core.risk_index, core.state.accounts, False
     while desk.touched or desk.moved:
         touched, desk.touched = desk.touched, {}
         near = _near_the_edge(core)
@@ -78,7 +78,7 @@ def check(core: Core) -> bool:
 
 def _near_the_edge(core: Core) -> set[str]:
     """Return who has to be looked at because marks moved: those without a band, and those whose mark has left it."""
-    desk, found = core.desk, set()
+    desk, found = core.risk_index, set()
     for code in desk.moved:
         mark, bands = core.state.markets[code].mark, desk.bands[code]
         for address in desk.holders[code]:
@@ -89,7 +89,7 @@ def _near_the_edge(core: Core) -> set[str]:
     return found
 
 
-def _check_account(core: Core, account: Account) -> bool:
+def _check_account(core: Core, account: VenueAccount) -> bool:
     closed = shared = False
     for code in list(account.positions):
         position = account.positions[code]
@@ -105,19 +105,19 @@ def _check_account(core: Core, account: Account) -> bool:
     return closed
 
 
-def _set_bands(core: Core, account: Account) -> None:
+def _set_bands(core: Core, account: VenueAccount) -> None:
     """Note between which marks an account is certainly healthy, so that it need not be looked at while they hold.
 
     What separates equity from maintenance margin is shared out evenly among the group's products; a mark that moves
     by one tick costs at most the legs' value of a tick and its steepest maintenance rate. A micro-USDC a leg is left,
     because maintenance margins are rounded up and equity must stay above them.
     """
-    desk = core.desk
+    desk = core.risk_index
     shared = [p for p in account.positions.values() if p.mode != ISOLATED and (p.long.size or p.short.size)]
     under = account.status == LIQUIDATING
     slack = 0
     if shared and not under:
-        figures = account_margin.cross(core, account)
+        figures = account_margin.cross_margin(core, account)
         slack = (figures.equity - figures.maintenance) // len(shared)
     for code, position in account.positions.items():
         size = position.long.size + position.short.size
@@ -125,7 +125,7 @@ def _set_bands(core: Core, account: Account) -> None:
             continue
         room = slack
         if position.mode == ISOLATED:
-            figures = account_margin.isolated(core, position)
+            figures = account_margin.isolated_margin(core, position)
             room = figures.equity - figures.maintenance
         table, mark = desk.table(core, code), core.state.markets[code].mark
         width = (room - 2) * RATE // (size * table.unit * (RATE + table.steepest))
@@ -133,18 +133,18 @@ def _set_bands(core: Core, account: Account) -> None:
             desk.bands[code][account.address] = (mark - width, mark + width)
 
 
-def _settle_debt(core: Core, account: Account) -> None:
+def _settle_debt(core: Core, account: VenueAccount) -> None:
     """Let an account without cross positions pay what it owes from what its isolated positions are worth; the rest is
     covered."""
     for position in account.positions.values():
         if position.mode == ISOLATED and account.balance < 0:
-            worth = max(0, account_margin.isolated(core, position).equity)
+            worth = max(0, account_margin.isolated_margin(core, position).equity)
             ledger.assign(core, account, position, -min(worth, -account.balance))
     if account.balance < 0:
         cover(core, account, None, -account.balance)
 
 
-def _check_group(core: Core, account: Account, product: int) -> bool:
+def _check_group(core: Core, account: VenueAccount, product: int) -> bool:
     entry = core.state.liquidations.get(f"{account.address}:{product}")
     figures = figures_of(core, account, product)
     if entry is None:
@@ -159,12 +159,16 @@ def _check_group(core: Core, account: Account, product: int) -> bool:
     return _advance(core, account, product, entry)
 
 
-def figures_of(core: Core, account: Account, product: int) -> account_margin.Figures:
+def figures_of(core: Core, account: VenueAccount, product: int) -> account_margin.Figures:
     """Return the figures of a group: of the isolated position of a product, or (product 0) of all cross positions."""
-    return account_margin.isolated(core, account.positions[product]) if product else account_margin.cross(core, account)
+    return (
+        account_margin.isolated_margin(core, account.positions[product])
+        if product
+        else account_margin.cross_margin(core, account)
+    )
 
 
-def legs_of(account: Account, product: int) -> list[tuple[Position, int, Leg]]:
+def legs_of(account: VenueAccount, product: int) -> list[tuple[Position, int, Leg]]:
     """Return the open legs of a group as (position, side, leg)."""
     if product:
         positions = [account.positions[product]]
@@ -183,7 +187,7 @@ def _recovered(core: Core, figures: account_margin.Figures) -> bool:
     return ratio is not None and ratio < core.state.config.liquidation_stop
 
 
-def _begin(core: Core, account: Account, product: int) -> Liquidation:
+def _begin(core: Core, account: VenueAccount, product: int) -> Liquidation:
     state = core.state
     entry = Liquidation(account.address, product, state.time, state.time)
     state.liquidations[f"{account.address}:{product}"] = entry
@@ -200,7 +204,7 @@ def _begin(core: Core, account: Account, product: int) -> Liquidation:
     return entry
 
 
-def _opens(account: Account, position: Position, order: Order) -> bool:
+def _opens(account: VenueAccount, position: Position, order: VenueOrder) -> bool:
     """Tell whether an order goes in its position's direction, or opens one where there is none."""
     if account.position_mode == HEDGE:
         return True
@@ -208,7 +212,7 @@ def _opens(account: Account, position: Position, order: Order) -> bool:
     return order.leaves > against
 
 
-def _end(core: Core, account: Account, product: int) -> None:
+def _end(core: Core, account: VenueAccount, product: int) -> None:
     del core.state.liquidations[f"{account.address}:{product}"]
     if not any(entry.address == account.address for entry in core.state.liquidations.values()):
         account.status = NORMAL
@@ -217,7 +221,7 @@ def _end(core: Core, account: Account, product: int) -> None:
     core.emit(ev.AccountChanged(account.address))
 
 
-def _advance(core: Core, account: Account, product: int, entry: Liquidation) -> bool:
+def _advance(core: Core, account: VenueAccount, product: int, entry: Liquidation) -> bool:
     """Close positions of a group until it has recovered, is flat, a slice asks for a pause, or what is left of it is
     paused; True when something was closed."""
     config, markets, closed = core.state.config, core.state.markets, False
@@ -250,13 +254,13 @@ def _advance(core: Core, account: Account, product: int, entry: Liquidation) -> 
 
 def _value(core: Core, each: tuple[Position, int, Leg]) -> int:
     code = each[0].product
-    return each[2].size * core.state.markets[code].mark * core.desk.table(core, code).unit
+    return each[2].size * core.state.markets[code].mark * core.risk_index.table(core, code).unit
 
 
 # ------------------------------------------------------------------------------------------------- the ladder
 
 
-def close(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> None:
+def close(core: Core, account: VenueAccount, position: Position, side: int, quantity: int, product: int) -> None:
     """Close `quantity` steps of a leg: in the book, then with the LP vault, then by auto-deleveraging."""
     left = _close_in_book(core, account, position, side, quantity, product)
     if left:
@@ -265,17 +269,17 @@ def close(core: Core, account: Account, position: Position, side: int, quantity:
         _deleverage(core, account, position, side, left, product)
 
 
-def bankruptcy_price(core: Core, account: Account, position: Position, side: int, product: int) -> int:
+def bankruptcy_price(core: Core, account: VenueAccount, position: Position, side: int, product: int) -> int:
     """Return the price in ticks at which closing a leg leaves its group nothing, rounded away from the trader.
 
     It may lie below 1 or above the product's highest price (see `margin.bankruptcy_price`).
     """
     leg = position.long if side > 0 else position.short
-    market, unit = core.state.markets[position.product], core.desk.table(core, position.product).unit
+    market, unit = core.state.markets[position.product], core.risk_index.table(core, position.product).unit
     return market.mark - side * (_leg_equity(core, account, position, side, product) // (leg.size * unit))
 
 
-def _leg_equity(core: Core, account: Account, position: Position, side: int, product: int) -> int:
+def _leg_equity(core: Core, account: VenueAccount, position: Position, side: int, product: int) -> int:
     """Return the equity that closing a leg may use up: that of its group.
 
     When that is below nothing the leg has to bring in its part: all of it if it is the only one, otherwise in
@@ -290,11 +294,13 @@ def _leg_equity(core: Core, account: Account, position: Position, side: int, pro
 
 
 def _loss(core: Core, position: Position, side: int, leg: Leg) -> int:
-    value = leg.size * core.state.markets[position.product].mark * core.desk.table(core, position.product).unit
+    value = leg.size * core.state.markets[position.product].mark * core.risk_index.table(core, position.product).unit
     return max(0, side * (leg.value - value))
 
 
-def _close_in_book(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> int:
+def _close_in_book(
+    core: Core, account: VenueAccount, position: Position, side: int, quantity: int, product: int
+) -> int:
     bound = bankruptcy_price(core, account, position, side, product)
     ladder = core.books[position.product].side(side)
     listed = core.products[position.product]
@@ -303,26 +309,28 @@ def _close_in_book(core: Core, account: Account, position: Position, side: int, 
     equity = figures_of(core, account, product).equity
     order = orders.close_out(core, account, listed, -side, quantity, bound, LIQUIDATION)
     if order.filled:
-        average = order.value // (order.filled * core.desk.table(core, position.product).unit)
+        average = order.value // (order.filled * core.risk_index.table(core, position.product).unit)
         _note(core, account, position, side, order.filled, BOOK, average, "", equity, 0)
     return quantity - order.filled
 
 
-def _net(core: Core, account: Account, position: Position) -> None:
+def _net(core: Core, account: VenueAccount, position: Position) -> None:
     """Close the long and the short of a hedge against each other at mark; it costs nothing and frees margin."""
     quantity = min(position.long.size, position.short.size)
     price = core.state.markets[position.product].mark
     equity = figures_of(core, account, position.product if position.mode == ISOLATED else 0).equity
     product = core.products[position.product]
-    matching.cross(core, product, account, account, quantity, price, LIQUIDATION, account)
+    matching.trade_off_book(core, product, account, account, quantity, price, LIQUIDATION, account)
     _note(core, account, position, 1, quantity, NETTED, price, account.address, equity, 0)
 
 
-def _close_with_vault(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> int:
+def _close_with_vault(
+    core: Core, account: VenueAccount, position: Position, side: int, quantity: int, product: int
+) -> int:
     """Let the LP vault take a leg over at mark, for its fee; it pays what the group lacks. Return what is left."""
     config, code = core.state.config, position.product
     vault = core.state.accounts[LP_VAULT]
-    listed, table = core.products[code], core.desk.table(core, code)
+    listed, table = core.products[code], core.risk_index.table(core, code)
     leg = position.long if side > 0 else position.short
     price = core.state.markets[code].mark
     equity = _leg_equity(core, account, position, side, product)
@@ -341,20 +349,20 @@ def _close_with_vault(core: Core, account: Account, position: Position, side: in
             ledger.assign(core, account, position, -charged)
         ledger.transfer(core, account, vault, charged, received, ledger.LIQUIDATION_FEE, code)
     buyer, seller = (vault, account) if side > 0 else (account, vault)
-    matching.cross(core, listed, buyer, seller, taken, price, LIQUIDATION, account)
+    matching.trade_off_book(core, listed, buyer, seller, taken, price, LIQUIDATION, account)
     _note(core, account, position, side, taken, VAULT, price, vault.address, equity, paid)
     return quantity - taken
 
 
-def _vault_room(core: Core, vault: Account, code: int, side: int, price: int, lack: int) -> int:
+def _vault_room(core: Core, vault: VenueAccount, code: int, side: int, price: int, lack: int) -> int:
     """Return how many steps of a leg the LP vault may take over: its notional stays within a multiple of its equity."""
     multiple = core.state.config.lp_leverage
-    equity = account_margin.cross(core, vault).equity
+    equity = account_margin.cross_margin(core, vault).equity
     if equity <= 0:
         return 0
     others = own = 0
     for other, position in vault.positions.items():
-        unit_price = core.state.markets[other].mark * core.desk.table(core, other).unit
+        unit_price = core.state.markets[other].mark * core.risk_index.table(core, other).unit
         if other == code:
             own = side * (position.long.size - position.short.size)
         else:
@@ -363,13 +371,13 @@ def _vault_room(core: Core, vault: Account, code: int, side: int, price: int, la
     return min(room, equity // lack) if lack else room
 
 
-def _deleverage(core: Core, account: Account, position: Position, side: int, quantity: int, product: int) -> None:
+def _deleverage(core: Core, account: VenueAccount, position: Position, side: int, quantity: int, product: int) -> None:
     """Close a leg against the opposite positions with the highest scores, at its bankruptcy price.
 
     Nobody is made bankrupt by it: a counterpart gives at most the equity it has at mark, the rest is covered.
     """
     code = position.product
-    listed, unit = core.products[code], core.desk.table(core, code).unit
+    listed, unit = core.products[code], core.risk_index.table(core, code).unit
     mark = core.state.markets[code].mark
     for step in margin.adl_order(_opposite(core, account, code, side), quantity):
         other, steps = core.state.accounts[step.account], int(step.quantity)
@@ -382,20 +390,20 @@ def _deleverage(core: Core, account: Account, position: Position, side: int, qua
         if lack:
             cover(core, account, position, lack)
         buyer, seller = (other, account) if side > 0 else (account, other)
-        matching.cross(core, listed, buyer, seller, steps, price, ADL, account)
+        matching.trade_off_book(core, listed, buyer, seller, steps, price, ADL, account)
         _note(core, account, position, side, steps, COUNTERPARTY, price, other.address, equity, lack)
 
 
-def _group_equity(core: Core, account: Account, code: int) -> int:
+def _group_equity(core: Core, account: VenueAccount, code: int) -> int:
     return figures_of(core, account, code if account.positions[code].mode == ISOLATED else 0).equity
 
 
-def _opposite(core: Core, account: Account, code: int, side: int) -> list[dict[str, object]]:
+def _opposite(core: Core, account: VenueAccount, code: int, side: int) -> list[dict[str, object]]:
     """Return the positions against a leg, scored, by address."""
     listed = core.products[code]
     mark = listed.tick_size * core.state.markets[code].mark
     found: list[dict[str, object]] = []
-    for address, other in sorted(core.desk.holders.get(code, {}).items()):
+    for address, other in sorted(core.risk_index.holders.get(code, {}).items()):
         position = other.positions[code]
         leg = position.short if side > 0 else position.long
         if other is account or not leg.size:
@@ -412,7 +420,7 @@ def _opposite(core: Core, account: Account, code: int, side: int) -> list[dict[s
 # ----------------------------------------------------------------------------------------------- who pays what
 
 
-def cover(core: Core, account: Account, position: Position | None, amount: int) -> None:
+def cover(core: Core, account: VenueAccount, position: Position | None, amount: int) -> None:
     """Pay what a group lacks: the LP vault from its balance, INSURANCE the rest (its balance may fall below 0)."""
     vault = core.state.accounts[LP_VAULT]
     part = min(amount, max(0, vault.balance, 0)) if vault is not account else 0
@@ -420,7 +428,7 @@ def cover(core: Core, account: Account, position: Position | None, amount: int) 
     _grant(core, core.state.accounts[ledger.INSURANCE], account, position, amount - part)
 
 
-def _grant(core: Core, payer: Account, account: Account, position: Position | None, amount: int) -> None:
+def _grant(core: Core, payer: VenueAccount, account: VenueAccount, position: Position | None, amount: int) -> None:
     product = position.product if position is not None else 0
     ledger.move(core, payer, account, amount, ledger.BANKRUPTCY, product)
     if position is not None and position.mode == ISOLATED:
@@ -429,7 +437,7 @@ def _grant(core: Core, payer: Account, account: Account, position: Position | No
 
 def _note(
     core: Core,
-    account: Account,
+    account: VenueAccount,
     position: Position,
     side: int,
     quantity: int,

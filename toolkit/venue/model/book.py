@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from .state import Order
+from .state import VenueOrder
 
 CHUNK = 256
 """Longest list of prices kept in one piece is twice this."""
@@ -23,7 +23,7 @@ class Level:
 
     def __init__(self, price: int) -> None:
         self.price = price
-        self.orders: OrderedDict[int, Order] = OrderedDict()
+        self.orders: OrderedDict[int, VenueOrder] = OrderedDict()
         self.total = 0
         """Sum of the orders' leaves."""
 
@@ -41,7 +41,7 @@ class Ladder:
         self._chunks: list[list[int]] = []
         self._lows: list[int] = []
 
-    def add(self, order: Order) -> Level:
+    def add(self, order: VenueOrder) -> Level:
         """Put an order behind the others of its price."""
         price = order.price
         level = self.levels.get(price)
@@ -52,7 +52,7 @@ class Ladder:
         level.total += order.leaves
         return level
 
-    def remove(self, order: Order) -> Level:
+    def remove(self, order: VenueOrder) -> Level:
         """Take an order out, with what it has left."""
         level = self.levels[order.price]
         del level.orders[order.id]

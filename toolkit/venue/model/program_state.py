@@ -60,7 +60,7 @@ class Builder(msgspec.Struct):
     registered: int
 
 
-class Permissions(msgspec.Struct):
+class PermissionState(msgspec.Struct):
     """All approvals, grants and builders; the lists only grow, the indexes hold positions in them."""
 
     approvals: list[Approval] = []

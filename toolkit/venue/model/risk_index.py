@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ...products import Product
-from .state import RATE, Account, Position
+from .state import RATE, Position, VenueAccount
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -77,7 +77,7 @@ class RiskTable:
         return self.max_leverage
 
 
-class Desk:
+class RiskIndex:
     """Tables and indexes of the money rules.
 
     Attributes:
@@ -95,15 +95,15 @@ class Desk:
 
     def __init__(self) -> None:
         self.tables: dict[int, RiskTable] = {}
-        self.holders: dict[int, dict[str, Account]] = {}
+        self.holders: dict[int, dict[str, VenueAccount]] = {}
         self.bands: dict[int, dict[str, tuple[int, int]]] = {}
-        self.touched: dict[str, Account] = {}
-        self.loosened: list[tuple[Account, Position, int]] = []
+        self.touched: dict[str, VenueAccount] = {}
+        self.loosened: list[tuple[VenueAccount, Position, int]] = []
         self.moved: set[int] = set()
         self.rates: dict[str, tuple[int, int, int]] = {}
         self.source: PriceSource | None = None
 
-    def relist(self, products: Mapping[int, Product]) -> None:
+    def rebuild_products(self, products: Mapping[int, Product]) -> None:
         """Make the tables anew after products or margin tables changed; everybody has to be looked at again."""
         self.tables = {code: RiskTable(product) for code, product in products.items()}
         self.bands = {code: {} for code in products}
@@ -113,7 +113,7 @@ class Desk:
 
     def rebuild(self, core: Core) -> None:
         """Make every index anew from the state of a core."""
-        self.relist(core.products)
+        self.rebuild_products(core.products)
         self.holders = {code: {} for code in core.products}
         self.touched, self.rates = {}, {}
         for account in core.state.accounts.values():
@@ -123,7 +123,7 @@ class Desk:
         """Return the table of a product."""
         return self.tables[code]
 
-    def index(self, account: Account) -> None:
+    def index(self, account: VenueAccount) -> None:
         """Note in which products an account holds a position."""
         for code, position in account.positions.items():
             holders = self.holders[code]

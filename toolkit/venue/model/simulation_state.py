@@ -7,7 +7,7 @@ import msgspec
 from ..simulation.price_path import IndexPath
 
 
-class Quotes(msgspec.Struct):
+class MakerQuotes(msgspec.Struct):
     """The participants of one product. Prices in ticks; quotes are price → order id."""
 
     index: IndexPath
@@ -29,4 +29,4 @@ class Quotes(msgspec.Struct):
 class Simulation(msgspec.Struct):
     """The simulated market: its products by code."""
 
-    quotes: dict[int, Quotes] = {}
+    quotes: dict[int, MakerQuotes] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 
-from .state import Order
+from .state import VenueOrder
 
 FEW = 1_000
 """Up to so many entries it is not worth looking for stale ones."""
@@ -26,7 +26,7 @@ class Triggers:
         """With more entries than this it is time to `rebuild`."""
         self._heaps: dict[tuple[int, bool], list[tuple[int, int, str]]] = {}
 
-    def add(self, order: Order) -> None:
+    def add(self, order: VenueOrder) -> None:
         """Let an order wait for its trigger."""
         heap = self._heaps.setdefault((order.trigger_by, order.trigger_up), [])
         self.entries += 1
@@ -44,7 +44,7 @@ class Triggers:
         self.entries -= len(found)
         return found
 
-    def rebuild(self, orders: list[Order]) -> None:
+    def rebuild(self, orders: list[VenueOrder]) -> None:
         """Keep exactly these orders."""
         self._heaps.clear()
         self.entries = len(orders)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...protocol.hexbytes import to_checksummed
-from ..engine.core import Context, Core, Outcome, Refused, handles
+from ..engine.core import ActionContext, Core, Outcome, Refused, handles
 from ..engine.events import UserNotice
 from ..model.program_state import Builder, Grant
 from ..model.state import RATE
@@ -41,7 +41,7 @@ def rate_text(rate: int) -> str:
 
 
 @handles("registerBuilder")
-def register_builder(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def register_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Register the signing master as a builder, once."""
     address, known = context.account.address, core.state.permissions.builders
     if address in known:
@@ -54,7 +54,7 @@ def register_builder(core: Core, context: Context, action: dict[str, Any]) -> di
 
 
 @handles("approveAgentToBuilder")
-def approve_agent_to_builder(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Let a builder's agent place orders for the signing trader; what it had authorised before ends."""
     trader = context.account.address
     agent, builder = str(action["agentAddress"]).lower(), str(action["builderAddress"]).lower()
@@ -79,7 +79,7 @@ def approve_agent_to_builder(core: Core, context: Context, action: dict[str, Any
 
 
 @handles("revokeAgentToBuilder")
-def revoke_agent_to_builder(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """End the trader's active authorisation; builder and agent are found from it."""
     grant = active_grant(core, context.account.address)
     if grant is None:
@@ -90,7 +90,7 @@ def revoke_agent_to_builder(core: Core, context: Context, action: dict[str, Any]
 
 
 @handles("placeBuilderOrder")
-def place_builder_order(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
+def place_builder_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Place an order for the trader who authorised the signing agent; the fee is charged when it fills."""
     items = [action["order"]]
     rate = _rate(core, context, action, items)
@@ -98,13 +98,13 @@ def place_builder_order(core: Core, context: Context, action: dict[str, Any]) ->
 
 
 @handles("placeBuilderBracketOrder")
-def place_builder_bracket_order(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
+def place_builder_bracket_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Place a bracket for the trader who authorised the signing agent, all or nothing."""
     rate = _rate(core, context, action, action["orders"])
     return orders.place_bracket(core, context, action["orders"], builder=str(context.builder), builder_rate=rate)
 
 
-def _rate(core: Core, context: Context, action: dict[str, Any], items: list[Any]) -> int:
+def _rate(core: Core, context: ActionContext, action: dict[str, Any], items: list[Any]) -> int:
     try:
         return check_rate(core, context, action)
     except Refused as refusal:
@@ -120,7 +120,7 @@ def active_grant(core: Core, trader: str) -> Grant | None:
     return found if found is not None and found.active(now) else None
 
 
-def check_rate(core: Core, context: Context, action: dict[str, Any]) -> int:
+def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> int:
     """Return the builder fee of an order in parts of RATE.
 
     Raises Refused: no authorisation by this trader (it may have ended, or the agent got another trader's, while the
@@ -173,7 +173,7 @@ def _check_parties(core: Core, trader: str, agent: str, builder: str) -> None:
         )
 
 
-def _end(core: Core, context: Context, grant: Grant, *, replaced: bool) -> None:
+def _end(core: Core, context: ActionContext, grant: Grant, *, replaced: bool) -> None:
     grant.ended, grant.ended_tx, grant.replaced = core.state.time, context.tx_hash, replaced
 
 

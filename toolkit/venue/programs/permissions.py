@@ -11,10 +11,10 @@ from typing import Any
 
 from ...environments import LOCAL
 from ...protocol.hexbytes import to_checksummed
-from ..engine.core import SIGNATURE, Context, Core, Refused, Submit, WireError, handles
+from ..engine.core import SIGNATURE, ActionContext, Core, Refused, Submit, WireError, handles
 from ..engine.events import UserNotice
 from ..model.program_state import Approval, Grant
-from ..model.state import Account
+from ..model.state import VenueAccount
 from . import referrals
 
 MASTER_ACTIONS = frozenset(
@@ -40,7 +40,7 @@ def attach(core: Core) -> None:
 # who signs
 
 
-def authorize(core: Core, submit: Submit) -> Context:
+def authorize(core: Core, submit: Submit) -> ActionContext:
     """Return whom a request acts for. Raises WireError 40204 with the recovered address, causes, and what to check."""
     action = str(submit.action["type"])
     named = submit.action.get("dexChain", LOCAL.chain.dex_chain)
@@ -58,7 +58,9 @@ def authorize(core: Core, submit: Submit) -> Context:
         account, builder = core.state.accounts[grant.trader], grant.builder
     else:
         account = _agents_master(core, submit.signer, action)
-    return Context(account, submit.signer, submit.nonce, core.state.time, core.tx_hash(), submit.vault or None, builder)
+    return ActionContext(
+        account, submit.signer, submit.nonce, core.state.time, core.tx_hash(), submit.vault or None, builder
+    )
 
 
 def agent_of(core: Core, agent: str) -> Approval | None:
@@ -93,7 +95,7 @@ def acts_for(core: Core, action: str, signer: str) -> tuple[str, ...]:
     return (approval.master,) if approval else ()
 
 
-def _agents_master(core: Core, signer: str, action: str) -> Account:
+def _agents_master(core: Core, signer: str, action: str) -> VenueAccount:
     approval = agent_of(core, signer)
     if approval is not None:
         return core.state.accounts[approval.master]
@@ -151,7 +153,7 @@ def _builder_grant(core: Core, signer: str, action: str) -> Grant:
     )
 
 
-def _master(core: Core, signer: str, action: str) -> Account:
+def _master(core: Core, signer: str, action: str) -> VenueAccount:
     account = core.state.accounts.get(signer)
     if account is not None and account.kind == "user":
         return account
@@ -202,7 +204,7 @@ def _unknown(signer: str, what: str, note: str) -> WireError:
 
 
 @handles("approveAgent")
-def approve_agent(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Approve an agent under a name, replace the name's agent, or (zero address) revoke it."""
     master, name = context.account.address, str(action["agentName"])
     agent = str(action["agentAddress"]).lower()
@@ -255,7 +257,7 @@ def _active_named(core: Core, master: str, name: str) -> list[Approval]:
     return [approval for approval in mine if approval.name == name and approval.active(now)]
 
 
-def _revoke(core: Core, context: Context, name: str) -> None:
+def _revoke(core: Core, context: ActionContext, name: str) -> None:
     found = _active_named(core, context.account.address, name)
     if not found:
         raise Refused(NO_SUCH_AGENT, f'there is no active agent named "{name}" to revoke')
@@ -264,7 +266,7 @@ def _revoke(core: Core, context: Context, name: str) -> None:
         _tell(core, approval)
 
 
-def _end(core: Core, context: Context, approval: Approval, *, replaced: bool) -> None:
+def _end(core: Core, context: ActionContext, approval: Approval, *, replaced: bool) -> None:
     approval.ended, approval.replaced = core.state.time, replaced
     approval.ended_height, approval.ended_tx = core.height, context.tx_hash
 

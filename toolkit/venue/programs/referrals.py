@@ -11,11 +11,11 @@ import hashlib
 from typing import Any
 
 from ...protocol.hexbytes import to_checksummed
-from ..engine.core import Context, Core, Refused, handles, process
+from ..engine.core import ActionContext, Core, Refused, handles, process
 from ..model.config import DAY, USDC
 from ..model.genesis import Genesis
 from ..model.program_state import Payout, Referral, ReferredDay
-from ..model.state import RATE, Account
+from ..model.state import RATE, VenueAccount
 from ..risk import fees, ledger
 from ..risk.ledger import text
 
@@ -70,7 +70,7 @@ def find_code(core: Core, code: str) -> str | None:
     return next((each for each in accounts if accounts[each].kind == "user" and code_of(each) == code), None)
 
 
-def bind(core: Core, account: Account, code: str) -> None:
+def bind(core: Core, account: VenueAccount, code: str) -> None:
     """Bind an account to the inviter of a code. Raises Refused: unknown code, bound before, own code, a circle."""
     inviter = find_code(core, code)
     mine = referral(core, account.address)
@@ -92,7 +92,7 @@ def bind(core: Core, account: Account, code: str) -> None:
 
 
 @handles("bindReferral")
-def bind_referral(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def bind_referral(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Bind the agent's account to an inviter."""
     bind(core, context.account, str(action["referralCode"]))
     return {}
@@ -101,7 +101,7 @@ def bind_referral(core: Core, context: Context, action: dict[str, Any]) -> dict[
 # rebates
 
 
-def share(core: Core, payer: Account, fee: int, value: int) -> None:
+def share(core: Core, payer: VenueAccount, fee: int, value: int) -> None:
     """Set the inviter's and the second tier's part of a trading fee aside. `fee` and `value` in micro-USDC."""
     mine = core.state.referrals.accounts.get(payer.address)
     if mine is None or not mine.inviter:

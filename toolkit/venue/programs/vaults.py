@@ -12,13 +12,13 @@ import hashlib
 from typing import Any
 
 from ...protocol.hexbytes import to_checksummed
-from ..engine.core import NO_VAULT, Context, Core, Refused, handles, process
+from ..engine.core import NO_VAULT, ActionContext, Core, Refused, handles, process
 from ..engine.events import UserNotice
 from ..model.config import DAY, USDC
 from ..model.genesis import Genesis
 from ..model.ledger_state import ROUND
 from ..model.program_state import Holding, Vault, VaultEvent
-from ..model.state import Account
+from ..model.state import VenueAccount
 from ..risk import account_margin, ledger
 from ..risk.deposits import check_covered, check_currency, micro
 from ..risk.ledger import text
@@ -84,7 +84,7 @@ def begin(core: Core, genesis: Genesis) -> None:
     core.wake("vaults", state.time + SAMPLE_EVERY)
 
 
-def enter(core: Core, context: Context, action: str) -> None:
+def enter(core: Core, context: ActionContext, action: str) -> None:
     """Let a request with a vaultAddress act for the vault. Raises Refused: no vault, closed, or another's."""
     vault = find(core, context.vault or "")
     if action in OF_DEPOSITORS:
@@ -112,7 +112,7 @@ def find(core: Core, address: str) -> Vault:
 
 
 @handles("vaultDeposit")
-def deposit(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def deposit(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Buy shares at net asset value."""
     check_currency(action)
     vault = _open_top(core, str(action["vault"]))
@@ -150,7 +150,7 @@ def _shares_for(core: Core, vault: Vault, amount: int) -> int:
     return shares
 
 
-def _pay_in(core: Core, account: Account, vault: Vault, amount: int, shares: int) -> None:
+def _pay_in(core: Core, account: VenueAccount, vault: Vault, amount: int, shares: int) -> None:
     now = core.state.time
     ledger.move(core, account, core.state.accounts[vault.address], amount, VAULT_DEPOSIT, 0, vault.address)
     holding = vault.holders.get(account.address)
@@ -165,7 +165,7 @@ def _pay_in(core: Core, account: Account, vault: Vault, amount: int, shares: int
 
 
 @handles("vaultWithdraw")
-def withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Give back shares for their value, less the leader's part of the gain."""
     check_currency(action)
     vault = _open_top(core, str(action["vault"]))
@@ -191,7 +191,7 @@ def withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[str, 
     return {"vault": to_checksummed(vault.address), "amount": text(paid)}
 
 
-def _pay_out(core: Core, vault: Vault, account: Account, shares: int, amount: int) -> tuple[int, int]:
+def _pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount: int) -> tuple[int, int]:
     """End shares worth `amount`; return what the depositor and what the leader got."""
     accounts, holding = core.state.accounts, vault.holders[account.address]
     cost = holding.cost * shares // holding.shares
@@ -224,17 +224,17 @@ def _open_top(core: Core, address: str) -> Vault:
     return vault
 
 
-def _check_context(context: Context, vault: Vault) -> None:
+def _check_context(context: ActionContext, vault: Vault) -> None:
     if context.vault is not None and context.vault.lower() != vault.address:
         raise Refused(WRONG_CONTEXT, "vaultAddress names another vault than the action; leave it out")
 
 
-def _check_person(context: Context) -> None:
+def _check_person(context: ActionContext) -> None:
     if context.owner.kind == "vault":
         raise Refused(IS_VAULT, f"{to_checksummed(context.owner.address)} is a vault; vaults don't join or lead vaults")
 
 
-def _led(core: Core, context: Context) -> Vault:
+def _led(core: Core, context: ActionContext) -> Vault:
     """Return the vault that a leader's action is for. Raises Refused: none, closed, or the LP vault."""
     vault = core.state.vaults.get(context.account.address)
     if vault is None:
@@ -253,7 +253,7 @@ def _led(core: Core, context: Context) -> Vault:
 
 
 @handles("vaultCreate")
-def create(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Create a vault with a first deposit of at least 100 USDC, for a fee of 100 USDC."""
     check_currency(action)
     owner, amount = context.owner, micro(action["amount"])
@@ -289,7 +289,7 @@ def _new(core: Core, owner: str, name: str, description: str, parent: str = "") 
 
 
 @handles("vaultCreateSubVault")
-def create_sub_vault(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Create an empty part of a vault that is traded apart; money comes by vaultRebalance."""
     vault = _led(core, context)
     if vault.parent:
@@ -303,7 +303,7 @@ def create_sub_vault(core: Core, context: Context, action: dict[str, Any]) -> di
 
 
 @handles("vaultPreWithdraw")
-def pre_withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Set free cash aside for withdrawals, where positions can't use it up."""
     check_currency(action)
     vault, amount = _led(core, context), micro(action["amount"])
@@ -315,7 +315,7 @@ def pre_withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[s
 
 
 @handles("vaultRebalance")
-def rebalance(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Move cash between a vault and its sub-vaults; from a vault to itself brings back what was set aside."""
     check_currency(action)
     source, target = find(core, str(action["from"])), find(core, str(action["to"]))
@@ -349,7 +349,7 @@ def _note_move(source: Vault, target: Vault, amount: int) -> None:
 
 
 @handles("vaultUpdateOwner")
-def update_owner(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Hand a vault and its sub-vaults to another account; the shares stay where they are."""
     vault, owner = _led(core, context), str(action["owner"]).lower()
     account = core.state.accounts.get(owner)
@@ -366,7 +366,7 @@ def update_owner(core: Core, context: Context, action: dict[str, Any]) -> dict[s
 
 
 @handles("vaultClose")
-def close(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def close(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Pay everybody out and end a vault without positions and orders; a sub-vault's money goes to its parent."""
     vault = _led(core, context)
     family = [vault, *(core.state.vaults[child] for child in vault.children)]
@@ -424,7 +424,7 @@ def _pay_everybody(core: Core, vault: Vault) -> tuple[int, int]:
     return paid, fees
 
 
-def _keep(core: Core, context: Context, vault: Vault, kind: str, amount: int, shares: int, fee: int = 0) -> None:
+def _keep(core: Core, context: ActionContext, vault: Vault, kind: str, amount: int, shares: int, fee: int = 0) -> None:
     """Keep an event of a vault, and tell the account that made it."""
     ended = shares if not vault.shares else 0
     event = VaultEvent(

@@ -15,7 +15,7 @@ from ... import margin
 from ...products import Product
 from ..engine.core import Refused
 from ..model.risk_index import MICRO, RiskTable
-from ..model.state import HEDGE, ISOLATED, LIQUIDATING, ONE_WAY, RATE, Account, Position
+from ..model.state import HEDGE, ISOLATED, LIQUIDATING, ONE_WAY, RATE, Position, VenueAccount
 from . import fees
 from .ledger import assign, text
 
@@ -46,7 +46,7 @@ class Figures(NamedTuple):
         return None if self.equity <= 0 else -(-self.maintenance * RATE // self.equity)
 
 
-class Wallet(NamedTuple):
+class WalletFigures(NamedTuple):
     """What an account has, micro-USDC."""
 
     balance: int
@@ -92,12 +92,12 @@ def held(position: Position, price: int) -> int:
     return (position.long.size + position.short.size) * price
 
 
-def cross(core: Core, account: Account) -> Figures:
+def cross_margin(core: Core, account: VenueAccount) -> Figures:
     """Return the figures of the cross positions, and of all orders: those of isolated products are paid from here."""
     equity = account.balance
     initial = maintenance = 0
     hedge = account.position_mode == HEDGE
-    markets, desk = core.state.markets, core.desk
+    markets, desk = core.state.markets, core.risk_index
     for code, position in account.positions.items():
         long, short = position.long.size, position.short.size
         if not (long or short or position.buy_quantity or position.sell_quantity):
@@ -117,11 +117,11 @@ def cross(core: Core, account: Account) -> Figures:
     return Figures(equity, initial, maintenance)
 
 
-def healthy(core: Core, account: Account) -> bool:
+def healthy(core: Core, account: VenueAccount) -> bool:
     """Tell in one pass whether no position of an account is to be liquidated and nothing is owed."""
     equity = account.balance
     maintenance = 0
-    markets, tables = core.state.markets, core.desk.tables
+    markets, tables = core.state.markets, core.risk_index.tables
     for code, position in account.positions.items():
         long, short = position.long, position.short
         longs, shorts = long.size, short.size
@@ -141,9 +141,9 @@ def healthy(core: Core, account: Account) -> bool:
     return equity > maintenance or (not maintenance and equity >= 0)
 
 
-def isolated(core: Core, position: Position) -> Figures:
+def isolated_margin(core: Core, position: Position) -> Figures:
     """Return the figures of one isolated position (without its orders)."""
-    table = core.desk.table(core, position.product)
+    table = core.risk_index.table(core, position.product)
     price = core.state.markets[position.product].mark * table.unit
     long, short = position.long.size * price, position.short.size * price
     equity = position.assigned + unrealized(position, price)
@@ -152,31 +152,31 @@ def isolated(core: Core, position: Position) -> Figures:
     )
 
 
-def group(core: Core, account: Account, product: int) -> Figures:
+def group(core: Core, account: VenueAccount, product: int) -> Figures:
     """Return the figures that decide over a product's position: its own if isolated, the cross ones otherwise."""
     position = account.positions.get(product)
     if position is not None and position.mode == ISOLATED:
-        return isolated(core, position)
-    return cross(core, account)
+        return isolated_margin(core, position)
+    return cross_margin(core, account)
 
 
-def wallet(core: Core, account: Account) -> Wallet:
+def wallet(core: Core, account: VenueAccount) -> WalletFigures:
     """Return what an account has, holds and may use."""
-    figures = cross(core, account)
+    figures = cross_margin(core, account)
     apart = apart_pnl = positive = total = 0
     maintenance, margin_held = figures.maintenance, figures.initial
     for code, position in account.positions.items():
         if not (position.long.size or position.short.size):
             continue
-        pnl = unrealized(position, core.state.markets[code].mark * core.desk.table(core, code).unit)
+        pnl = unrealized(position, core.state.markets[code].mark * core.risk_index.table(core, code).unit)
         total += pnl
         if position.mode == ISOLATED:
             apart += position.assigned
             apart_pnl += pnl
-            maintenance += isolated(core, position).maintenance
+            maintenance += isolated_margin(core, position).maintenance
         else:
             positive += max(0, pnl)
-    return Wallet(
+    return WalletFigures(
         balance=account.balance + apart,
         equity=figures.equity + apart + apart_pnl,
         available=figures.equity - figures.initial,
@@ -188,18 +188,18 @@ def wallet(core: Core, account: Account) -> Wallet:
     )
 
 
-def available(core: Core, account: Account) -> int:
+def available(core: Core, account: VenueAccount) -> int:
     """Return what new positions and orders may use: balance + cross PnL − initial margin of positions and orders."""
     equity, initial = _after(core, account, None, 0, 0)
     return equity - initial
 
 
-def withdrawable(core: Core, account: Account) -> int:
+def withdrawable(core: Core, account: VenueAccount) -> int:
     """Return what may leave the balance: as `available`, without the positive unrealised PnL of any product."""
     free, positive = available(core, account), 0
     for code, position in account.positions.items():
         if position.mode != ISOLATED and (position.long.size or position.short.size):
-            price = core.state.markets[code].mark * core.desk.table(core, code).unit
+            price = core.state.markets[code].mark * core.risk_index.table(core, code).unit
             positive += max(0, unrealized(position, price))
     return max(0, free - positive)
 
@@ -209,7 +209,7 @@ def withdrawable(core: Core, account: Account) -> int:
 
 def check_increase(
     core: Core,
-    account: Account,
+    account: VenueAccount,
     product: Product,
     position: Position,
     side: int,
@@ -230,7 +230,7 @@ def check_increase(
     if account.kind == "market":
         return
     code = product.code
-    table = core.desk.tables[code]
+    table = core.risk_index.tables[code]
     unit = table.unit
     long, short = position.long.size, position.short.size
     if side > 0:
@@ -242,7 +242,7 @@ def check_increase(
     if account.status == LIQUIDATING and core.state.liquidations:
         _refuse_in_liquidation(core, account, position)
     if position.mode == ISOLATED and (long or short):
-        own = isolated(core, position)
+        own = isolated_margin(core, position)
         if own.equity < own.initial:
             raise Refused(
                 INSUFFICIENT,
@@ -278,7 +278,9 @@ def check_increase(
         )
 
 
-def _taken(core: Core, account: Account, position: Position, side: int, quantity: int, limit: int) -> tuple[int, int]:
+def _taken(
+    core: Core, account: VenueAccount, position: Position, side: int, quantity: int, limit: int
+) -> tuple[int, int]:
     """Return what an order would trade at once: steps, and the sum of ticks × steps it would pay for them."""
     book = core.books[position.product]
     ladder = book.asks if side > 0 else book.bids
@@ -302,7 +304,7 @@ def _taken(core: Core, account: Account, position: Position, side: int, quantity
     return quantity - left, paid
 
 
-def _fills(core: Core, account: Account, position: Position, side: int, quantity: int) -> int:
+def _fills(core: Core, account: VenueAccount, position: Position, side: int, quantity: int) -> int:
     """Return how many orders of others so many steps would meet, each a fill whose margin and fees are rounded."""
     book = core.books[position.product]
     met = 0
@@ -316,11 +318,11 @@ def _fills(core: Core, account: Account, position: Position, side: int, quantity
     return met
 
 
-def _after(core: Core, account: Account, own: Position | None, buys: int, sells: int) -> tuple[int, int]:
+def _after(core: Core, account: VenueAccount, own: Position | None, buys: int, sells: int) -> tuple[int, int]:
     """Return cross equity and initial margin as `cross` does, with so much more value in opening orders of `own`."""
     equity, initial = account.balance, 0
     hedge = account.position_mode == HEDGE
-    markets, tables = core.state.markets, core.desk.tables
+    markets, tables = core.state.markets, core.risk_index.tables
     for code, position in account.positions.items():
         long, short = position.long, position.short
         longs, shorts = long.size, short.size
@@ -346,7 +348,9 @@ def _after(core: Core, account: Account, own: Position | None, buys: int, sells:
     return equity, initial
 
 
-def _check_notional(account: Account, position: Position, table: RiskTable, side: int, value: int, price: int) -> None:
+def _check_notional(
+    account: VenueAccount, position: Position, table: RiskTable, side: int, value: int, price: int
+) -> None:
     """Refuse what could lead to too large a position; `value` is the order's, `price` the money of a step at mark."""
     if side > 0:
         own, other, resting = position.long.size, position.short.size, position.buy_value
@@ -370,7 +374,7 @@ def _check_notional(account: Account, position: Position, table: RiskTable, side
         )
 
 
-def _refuse_in_liquidation(core: Core, account: Account, position: Position) -> None:
+def _refuse_in_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     product = position.product if position.mode == ISOLATED else 0
     if f"{account.address}:{product}" in core.state.liquidations:
         raise Refused(IN_LIQUIDATION, "the position is being liquidated; only orders that reduce are taken")
@@ -378,7 +382,7 @@ def _refuse_in_liquidation(core: Core, account: Account, position: Position) -> 
 
 def settle_isolated(
     core: Core,
-    account: Account,
+    account: VenueAccount,
     position: Position,
     side: int,
     *,
@@ -395,7 +399,7 @@ def settle_isolated(
     back, but a position that is left keeps its initial margin as far as there is any; a loss is paid by the position's
     margin and unrealised profit before the balance.
     """
-    price = core.state.markets[position.product].mark * core.desk.table(core, position.product).unit
+    price = core.state.markets[position.product].mark * core.risk_index.table(core, position.product).unit
     if closed_value:
         _release(core, account, position, closed_value, gained, price, opened)
     if opened:
@@ -413,14 +417,14 @@ def _need(position: Position, side: int, opened: int, value: int, price: int) ->
     return required(value if side > 0 else at_mark, position.leverage) + loss, loss
 
 
-def _spare(core: Core, account: Account) -> int:
+def _spare(core: Core, account: VenueAccount) -> int:
     """Return what may leave the balance without bringing the cross positions near their liquidation."""
-    figures = cross(core, account)
+    figures = cross_margin(core, account)
     return max(0, figures.equity - -(-figures.maintenance * RATE // core.state.config.liquidation_stop))
 
 
 def _release(
-    core: Core, account: Account, position: Position, closed_value: int, gained: int, price: int, opened: int
+    core: Core, account: VenueAccount, position: Position, closed_value: int, gained: int, price: int, opened: int
 ) -> None:
     """Give back what closing freed. While something is left the balance pays nothing for it: a loss may leave less than
     no margin assigned, if the unrealised profit of the rest bears it."""
@@ -434,14 +438,14 @@ def _release(
     assign(core, account, position, -max(min(share, spare), -gained))
 
 
-def reducible(account: Account, position: Position, side: int) -> int:
+def reducible(account: VenueAccount, position: Position, side: int) -> int:
     """Return how many steps an ordinary order of `side` can trade without opening anything."""
     if account.position_mode == HEDGE:
         return 0
     return position.short.size if side > 0 else position.long.size
 
 
-def bearable(core: Core, account: Account, position: Position, side: int, opened: int, value: int) -> bool:
+def has_margin_for(core: Core, account: VenueAccount, position: Position, side: int, opened: int, value: int) -> bool:
     """Tell whether the balance can still give an isolated position the margin for opening so many steps for `value`.
 
     Its orders held that margin when they were placed, but losses of the cross positions may have used it up since: what
@@ -449,7 +453,7 @@ def bearable(core: Core, account: Account, position: Position, side: int, opened
     """
     if opened <= 0:
         return True
-    table, config = core.desk.table(core, position.product), core.state.config
+    table, config = core.risk_index.table(core, position.product), core.state.config
     at_mark = core.state.markets[position.product].mark * table.unit
     need, loss = _need(position, side, opened, value, at_mark)
     own = (position.long if side > 0 else position.short).size
@@ -460,7 +464,7 @@ def bearable(core: Core, account: Account, position: Position, side: int, opened
 # ---------------------------------------------------------------------------------------------- what is shown
 
 
-def liquidation_price(core: Core, account: Account, product: int) -> Decimal | None:
+def liquidation_price(core: Core, account: VenueAccount, product: int) -> Decimal | None:
     """Return the mark price in USDC at which a product's position would be liquidated, all other marks unchanged.
 
     None without a position, or where no price does it. Exact formulas of `margin`, not rounded to ticks.
@@ -469,11 +473,11 @@ def liquidation_price(core: Core, account: Account, product: int) -> Decimal | N
     if position is None or not (position.long.size or position.short.size):
         return None
     listed = core.products[product]
-    table = core.desk.table(core, product)
+    table = core.risk_index.table(core, product)
     if position.mode == ISOLATED:
         stake = position.assigned
     else:
-        figures = cross(core, account)
+        figures = cross_margin(core, account)
         price = core.state.markets[product].mark * table.unit
         own = table.maintenance(position.long.size * price) + table.maintenance(position.short.size * price)
         stake = figures.equity - unrealized(position, price) - (figures.maintenance - own)

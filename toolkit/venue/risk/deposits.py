@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 from ..engine import arguments
-from ..engine.core import Context, Core, Refused, controls, handles
-from ..model.state import Account
+from ..engine.core import ActionContext, Core, Refused, controls, handles
+from ..model.state import VenueAccount
 from . import account_margin, ledger
 from .ledger import text
 
@@ -34,7 +34,7 @@ def check_currency(action: dict[str, Any]) -> None:
         raise Refused(CURRENCY, f"currencyCode {action['currencyCode']} is not known; 1 is USDC, the only currency")
 
 
-def check_covered(core: Core, account: Account, amount: int) -> None:
+def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
     """Refuse an amount that the account can't take out."""
     free = account_margin.withdrawable(core, account)
     if amount > free:
@@ -46,7 +46,7 @@ def check_covered(core: Core, account: Account, amount: int) -> None:
 
 
 @handles("faucetClaim")
-def claim_faucet(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Give test funds, once per account and 24 hours; whoever signs gets an account."""
     account, config, now = context.account, core.state.config, core.state.time
     if account.faucet_time and now < account.faucet_time + config.faucet_pause:
@@ -58,7 +58,7 @@ def claim_faucet(core: Core, context: Context, action: dict[str, Any]) -> dict[s
 
 
 @handles("withdraw")
-def withdraw(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Let free money leave to an address; the ledger keeps where to, and the withdrawSequence."""
     amount = micro(action["amount"])
     smallest = core.state.config.withdrawal_minimum

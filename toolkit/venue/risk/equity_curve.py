@@ -16,7 +16,7 @@ from . import equity_samples, ledger
 if TYPE_CHECKING:
     from ..engine.core import Core
     from ..model.ledger_state import LedgerEntry
-    from ..model.state import Account, EquityPoint
+    from ..model.state import EquityPoint, VenueAccount
 
 BROUGHT = frozenset({ledger.DEPOSIT, ledger.FAUCET, ledger.WITHDRAW, VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_MOVE})
 """Business types of money that was brought or taken away, and so neither won nor lost."""
@@ -42,7 +42,7 @@ class _Row(NamedTuple):
     worth: Worth
 
 
-def curve(core: Core, account: Account, start: int, end: int) -> list[Worth]:
+def curve(core: Core, account: VenueAccount, start: int, end: int) -> list[Worth]:
     """Return everything known of an account's worth from `start` to `end` (Unix ms), oldest first.
 
     It begins at `start`, or with the account's first money if that is later, and ends at `end`, or now if that is
@@ -77,7 +77,7 @@ def _boundary(rows: list[_Row], held: _Spells, time: int) -> Worth | None:
     return rows[at - 1].worth._replace(time=time) if at else None
 
 
-def _rows(core: Core, account: Account, held: _Spells) -> list[_Row]:
+def _rows(core: Core, account: VenueAccount, held: _Spells) -> list[_Row]:
     """Return all that is known of an account's life, oldest first."""
     entries = ledger.entries(core, account.address)
     times = [entry.time for entry in entries]
@@ -109,7 +109,7 @@ def _known(entries: list[LedgerEntry], first: int, last: int, held: _Spells, tim
 class _Spells:
     """When an account held anything, from flat to flat."""
 
-    def __init__(self, core: Core, account: Account) -> None:
+    def __init__(self, core: Core, account: VenueAccount) -> None:
         legs = [leg for position in account.positions.values() for leg in (position.long, position.short) if leg.size]
         lives = [(life.opened, life.time) for life in core.state.history.closed_positions.of(account.address)]
         lives += [(leg.opened, core.state.time + 1) for leg in legs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..engine.core import process
-from ..model.state import ISOLATED, RATE, Account, EquityPoint
+from ..model.state import ISOLATED, RATE, EquityPoint, VenueAccount
 from . import account_margin
 from .ledger import OWN
 
@@ -24,25 +24,25 @@ def begin(core: Core, genesis: Genesis) -> None:
 def sample(core: Core, time: int) -> int:
     """Sample every account that holds a position, or held one at its last sample."""
     curves = core.state.history.equity
-    wanted = {address for holders in core.desk.holders.values() for address in holders}
+    wanted = {address for holders in core.risk_index.holders.values() for address in holders}
     wanted.update(address for address, points in curves.items() if points[-1].ratio)
     for address in sorted(wanted):
         keep(core, core.state.accounts[address])
     return time + core.state.config.sample_interval
 
 
-def keep(core: Core, account: Account) -> None:
+def keep(core: Core, account: VenueAccount) -> None:
     """Sample an account now (also called where a liquidation begins and ends)."""
     if account.kind not in OWN:
         core.state.history.equity.setdefault(account.address, []).append(point(core, account))
 
 
-def point(core: Core, account: Account) -> EquityPoint:
+def point(core: Core, account: VenueAccount) -> EquityPoint:
     """Return what an account is worth now; its ratio is the worst of its margin groups."""
     wallet = account_margin.wallet(core, account)
-    ratios = [account_margin.cross(core, account).ratio]
+    ratios = [account_margin.cross_margin(core, account).ratio]
     for position in account.positions.values():
         if position.mode == ISOLATED and (position.long.size or position.short.size):
-            ratios.append(account_margin.isolated(core, position).ratio)
+            ratios.append(account_margin.isolated_margin(core, position).ratio)
     worst = max(10 * RATE if ratio is None else min(ratio, 10 * RATE) for ratio in ratios)
     return EquityPoint(core.state.time, wallet.equity, wallet.balance, worst)

@@ -11,34 +11,34 @@ from typing import TYPE_CHECKING
 
 from ...products import Product
 from ..model.config import DAY
-from ..model.state import ADL, LIQUIDATION, MAKER, RATE, Account, Order
+from ..model.state import ADL, LIQUIDATION, MAKER, RATE, VenueAccount, VenueOrder
 from . import ledger
 
 if TYPE_CHECKING:
     from ..engine.core import Core
 
-Rebate = Callable[["Core", Account, int, int], None]
+Rebate = Callable[["Core", VenueAccount, int, int], None]
 
 REBATES: list[Rebate] = []
 """Rules called as rule(core, payer, fee, value) after a positive trading fee was booked to FEES; they may pay parts
 of it on with `ledger.move` (referrals)."""
 
 
-def volume(core: Core, account: Account) -> int:
+def volume(core: Core, account: VenueAccount) -> int:
     """Return the traded notional in micro-USDC that counts for the fee tier today: that of the last complete days."""
     today = core.state.time // DAY
     first = today - core.state.config.volume_days
     return sum(value for day, value in account.volumes.items() if first <= day < today)
 
 
-def rates(core: Core, account: Account, product: Product) -> tuple[int, int]:
+def rates(core: Core, account: VenueAccount, product: Product) -> tuple[int, int]:
     """Return (maker, taker) in parts of RATE: the account's own rates, those of its volume, or the product's.
 
     A volume tier never costs more than the product's standard rates. Simulated participants pay nothing.
     """
     if account.kind == "market":
         return 0, 0
-    desk = core.desk
+    desk = core.risk_index
     table = desk.tables[product.code]
     maker, taker = table.maker_rate, table.taker_rate
     day = core.state.time // DAY
@@ -54,7 +54,7 @@ def rates(core: Core, account: Account, product: Product) -> tuple[int, int]:
     return maker, taker
 
 
-def _by_volume(core: Core, account: Account) -> tuple[int, int]:
+def _by_volume(core: Core, account: VenueAccount) -> tuple[int, int]:
     traded = volume(core, account) if account.volumes else 0
     found = (-1, -1)
     for tier in core.state.config.fee_tiers:
@@ -64,7 +64,7 @@ def _by_volume(core: Core, account: Account) -> tuple[int, int]:
 
 
 def charge(
-    core: Core, account: Account, product: Product, order: Order, role: int, open_value: int, close_value: int
+    core: Core, account: VenueAccount, product: Product, order: VenueOrder, role: int, open_value: int, close_value: int
 ) -> tuple[int, int, int]:
     """Book the fees of one fill, whose value opens and closes in these parts; return what the account paid for either,
     and the builder's fee.
@@ -111,7 +111,7 @@ def charge(
     return open_fee, close_fee, extra
 
 
-def note_volume(core: Core, account: Account, value: int) -> None:
+def note_volume(core: Core, account: VenueAccount, value: int) -> None:
     """Add to today's traded notional; days that no longer count are forgotten."""
     if account.kind == "market":
         return
@@ -127,7 +127,7 @@ def note_volume(core: Core, account: Account, value: int) -> None:
 
 
 def worst_cost(
-    core: Core, account: Account, product: Product, value: int, builder_rate: int = 0, roundings: int = 0
+    core: Core, account: VenueAccount, product: Product, value: int, builder_rate: int = 0, roundings: int = 0
 ) -> int:
     """Return the most that filling an order of this value costs in fees; a builder's are rounded up at every fill, so
     up to `roundings` micro-USDC more than once."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..engine import events as ev
 from ..engine.core import process
 from ..model.book import Ladder
-from ..model.state import ISOLATED, RATE, Account, FundingPayment, FundingRate, Leg, Market, Position
+from ..model.state import ISOLATED, RATE, FundingPayment, FundingRate, Leg, MarketState, Position, VenueAccount
 from . import ledger
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def sample(core: Core, time: int) -> int:
     return time + core.state.config.price_interval
 
 
-def premium(core: Core, market: Market) -> int:
+def premium(core: Core, market: MarketState) -> int:
     """Return the present premium in parts of FINE (see `margin.premium`)."""
     oracle = market.oracle * _TICK
     if not oracle:
         return 0
-    table = core.desk.table(core, market.product)
+    table = core.risk_index.table(core, market.product)
     notional = core.state.config.impact_margin * table.max_leverage // 100
     book = core.books[market.product]
     bid = impact_price(book.bids, notional, table.unit)
@@ -99,7 +99,7 @@ def next_settlement(core: Core, product: int) -> int:
     return (core.state.time // interval + 1) * interval
 
 
-def settle(core: Core, market: Market, time: int) -> None:
+def settle(core: Core, market: MarketState, time: int) -> None:
     """Set the rate of the interval that ends now, and let every position of the product pay or receive it."""
     code = market.product
     mean = market.premium // market.samples if market.samples else 0
@@ -110,9 +110,9 @@ def settle(core: Core, market: Market, time: int) -> None:
     core.emit(ev.FundingRateSet(record))
     if not rate:
         return
-    unit_payment = market.mark * core.desk.table(core, code).unit * rate
+    unit_payment = market.mark * core.risk_index.table(core, code).unit * rate
     left = 0
-    holders = core.desk.holders.get(code, {})
+    holders = core.risk_index.holders.get(code, {})
     for address in sorted(holders):
         account = holders[address]
         position = account.positions[code]
@@ -130,7 +130,7 @@ def _payment(side: int, leg: Leg, unit_payment: int) -> int:
     return -side * leg.size * unit_payment // RATE
 
 
-def _pay(core: Core, account: Account, position: Position, side: int, leg: Leg, amount: int, rate: int) -> None:
+def _pay(core: Core, account: VenueAccount, position: Position, side: int, leg: Leg, amount: int, rate: int) -> None:
     state, code = core.state, position.product
     ledger.move(core, state.accounts[ledger.CLEARING], account, amount, ledger.FUNDING, code)
     if position.mode == ISOLATED:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.events import AccountChanged
 from ..model.ledger_state import LedgerEntry, Transfer
-from ..model.state import Account, Position
+from ..model.state import Position, VenueAccount
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -61,13 +61,13 @@ def begin(core: Core, genesis: Genesis) -> None:
 
 def attach(core: Core) -> None:
     """Rebuild the indexes that the money rules keep beside the state."""
-    core.desk.rebuild(core)
+    core.risk_index.rebuild(core)
 
 
 def transfer(
     core: Core,
-    payer: Account | None,
-    receiver: Account | None,
+    payer: VenueAccount | None,
+    receiver: VenueAccount | None,
     paid: int,
     received: int,
     kind: str,
@@ -123,7 +123,7 @@ def transfer(
     )
 
 
-def _changed(core: Core, account: Account, address: str, at: int) -> None:
+def _changed(core: Core, account: VenueAccount, address: str, at: int) -> None:
     """Index a transfer under an account whose balance it changed, and tell who follows it."""
     state = core.state
     account.updated = state.time
@@ -133,15 +133,15 @@ def _changed(core: Core, account: Account, address: str, at: int) -> None:
         places = index[address] = []
     places.append(at)
     if account.kind not in OWN:
-        core.desk.touched[address] = account
-        if core.heard:
+        core.risk_index.touched[address] = account
+        if core.recording:
             core.events.append(AccountChanged(address))
 
 
 def move(
     core: Core,
-    source: Account,
-    target: Account,
+    source: VenueAccount,
+    target: VenueAccount,
     amount: int,
     kind: str,
     product: int = 0,
@@ -151,7 +151,7 @@ def move(
     transfer(core, source, target, amount, amount, kind, product, reference)
 
 
-def realize(core: Core, account: Account, pnl: int, product: int, reference: str = "") -> None:
+def realize(core: Core, account: VenueAccount, pnl: int, product: int, reference: str = "") -> None:
     """Book realised PnL: the clearing account pays a profit and takes a loss."""
     transfer(core, core.state.accounts[CLEARING], account, pnl, pnl, REALIZED_PNL, product, reference)
 
@@ -161,20 +161,20 @@ def entries(core: Core, address: str) -> list[LedgerEntry]:
     return [record.entry(address) for record in core.state.history.ledger.of(address)]
 
 
-def assign(core: Core, account: Account, position: Position, amount: int) -> None:
+def assign(core: Core, account: VenueAccount, position: Position, amount: int) -> None:
     """Move an amount from the balance to the position's isolated margin; a negative amount takes it back."""
     if amount:
         position.assigned += amount
         transfer(core, account, None, amount, amount, ISOLATED_MARGIN, position.product)
 
 
-def deposit(core: Core, account: Account, amount: int, kind: str = DEPOSIT, reference: str = "") -> None:
+def deposit(core: Core, account: VenueAccount, amount: int, kind: str = DEPOSIT, reference: str = "") -> None:
     """Bring money in from outside."""
     core.state.deposits += amount
     transfer(core, None, account, amount, amount, kind, 0, reference)
 
 
-def withdraw(core: Core, account: Account, amount: int, reference: str = "") -> None:
+def withdraw(core: Core, account: VenueAccount, amount: int, reference: str = "") -> None:
     """Let money leave; the caller has checked that it may."""
     core.state.withdrawals += amount
     transfer(core, account, None, amount, amount, WITHDRAW, 0, reference)

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..engine import arguments
 from ..engine import events as ev
-from ..engine.core import Context, Core, Refused, controls, handles
-from ..model.state import CROSS, HEDGE, ISOLATED, ONE_WAY, Account, Position
+from ..engine.core import ActionContext, Core, Refused, controls, handles
+from ..model.state import CROSS, HEDGE, ISOLATED, ONE_WAY, Position, VenueAccount
 from . import account_margin, ledger
 from .account_margin import leverage_text
 from .deposits import micro
@@ -23,7 +23,7 @@ TOO_HIGH, NO_MARGIN, NOT_ISOLATED, ONLY_ISOLATED, UNDER_LIQUIDATION, NOT_FLAT, U
 
 
 @handles("setLeverage")
-def set_leverage(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Set the leverage of a product, within its own limit and that of the tier its position and orders are in.
 
     Less leverage needs more margin: equity must cover it; an isolated position takes what it lacks from the balance.
@@ -32,7 +32,7 @@ def set_leverage(core: Core, context: Context, action: dict[str, Any]) -> dict[s
     leverage = int(Decimal(action["leverage"]) * 100)
     position = position_of(core, account, product)
     _refuse_under_liquidation(core, account, position)
-    limit = core.desk.table(core, product.code).leverage_limit(_reach(core, account, position))
+    limit = core.risk_index.table(core, product.code).leverage_limit(_reach(core, account, position))
     if leverage > limit:
         raise Refused(
             TOO_HIGH,
@@ -42,7 +42,7 @@ def set_leverage(core: Core, context: Context, action: dict[str, Any]) -> dict[s
     before, position.leverage = position.leverage, leverage
     need = 0
     if position.mode == ISOLATED:
-        figures = account_margin.isolated(core, position)
+        figures = account_margin.isolated_margin(core, position)
         need = max(0, figures.initial - figures.equity)
     free = account_margin.available(core, account)
     if leverage < before and free < need:
@@ -55,7 +55,7 @@ def set_leverage(core: Core, context: Context, action: dict[str, Any]) -> dict[s
 
 
 @handles("setMarginMode")
-def set_margin_mode(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Put a product's position on cross or isolated margin, also while it is open.
 
     To isolated, it takes its initial margin and its unrealised loss with it; to cross, it brings all its margin back.
@@ -83,7 +83,7 @@ def set_margin_mode(core: Core, context: Context, action: dict[str, Any]) -> dic
 
 
 @handles("assignPosMargin")
-def assign_margin(core: Core, context: Context, action: dict[str, Any]) -> dict[str, Any]:
+def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Add margin to an isolated position out of the withdrawable balance, or take (negative) what it does not need."""
     account, product = context.account, core.product(int(action["symbolCode"]))
     amount = micro(action["assignedPosMargin"], "assignedPosMargin")
@@ -124,23 +124,23 @@ def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
 
 def removable(core: Core, position: Position) -> int:
     """Return the margin an isolated position can give back: what its initial margin and loss do not need."""
-    figures = account_margin.isolated(core, position)
+    figures = account_margin.isolated_margin(core, position)
     return max(0, min(figures.equity, position.assigned) - figures.initial)
 
 
 def _to_isolated(core: Core, position: Position) -> int:
-    figures = account_margin.isolated(core, position)
+    figures = account_margin.isolated_margin(core, position)
     return figures.initial + max(0, -figures.equity)
 
 
-def _reach(core: Core, account: Account, position: Position) -> int:
-    price = core.state.markets[position.product].mark * core.desk.table(core, position.product).unit
+def _reach(core: Core, account: VenueAccount, position: Position) -> int:
+    price = core.state.markets[position.product].mark * core.risk_index.table(core, position.product).unit
     if account.position_mode != HEDGE:
         return account_margin.exposure(position, price, False)
     return max(position.long.size * price + position.buy_value, position.short.size * price + position.sell_value)
 
 
-def _refuse_under_liquidation(core: Core, account: Account, position: Position) -> None:
+def _refuse_under_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     for product in (0, position.product):
         if f"{account.address}:{product}" in core.state.liquidations:
             raise Refused(UNDER_LIQUIDATION, "margin settings can't be changed while positions are being liquidated")
@@ -150,7 +150,7 @@ def _short(amount: int, what: str) -> Refused:
     return Refused(NO_MARGIN, f"{what} would leave the account {text(amount)} USDC short of its initial margin")
 
 
-def _changed(core: Core, account: Account, position: Position) -> None:
+def _changed(core: Core, account: VenueAccount, position: Position) -> None:
     position.updated = core.state.time
-    core.desk.touched[account.address] = account
+    core.risk_index.touched[account.address] = account
     core.emit(ev.PositionChanged(account.address, position.product))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ...products import Product
 from ..engine import events as ev
 from ..engine.core import Core
-from ..model.state import HEDGE, Account, ClosedPosition, Leg, Position
+from ..model.state import HEDGE, ClosedPosition, Leg, Position, VenueAccount
 
 DEFAULT_LEVERAGE = 20
 """Leverage of a position before setLeverage, at most the product's."""
 
 
-def position_of(core: Core, account: Account, product: Product) -> Position:
+def position_of(core: Core, account: VenueAccount, product: Product) -> Position:
     """Return an account's position in a product, opening an empty one when there is none."""
     found = account.positions.get(product.code)
     if found is None:
@@ -23,7 +23,7 @@ def position_of(core: Core, account: Account, product: Product) -> Position:
     return found
 
 
-def closing_leg(account: Account, position: Position, side: int, closing: bool) -> Leg | None:
+def closing_leg(account: VenueAccount, position: Position, side: int, closing: bool) -> Leg | None:
     """Return the leg that an order of this side shrinks, None when it can only open (hedge mode without close side)."""
     if account.position_mode == HEDGE and not closing:
         return None
@@ -57,7 +57,7 @@ def grow_leg(leg: Leg, quantity: int, value: int, time: int) -> None:
     leg.entered_value += value
 
 
-def record_closed(core: Core, account: Account, position: Position, leg: Leg, side: int) -> None:
+def record_closed(core: Core, account: VenueAccount, position: Position, leg: Leg, side: int) -> None:
     """Record the life of a leg that went flat."""
     if account.kind == "market":
         return

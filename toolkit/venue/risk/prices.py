@@ -1,8 +1,8 @@
 """Oracle, mark and last price of every product, every 3 s (rules: `margin.mark_price`).
 
-The oracle price comes from `core.desk.source`, which the simulated market or a replay sets; without one, or while it is
-held by hand, it stays. The book's median price counts only while the book has both sides, so that an old last price
-can't hold up the mark after everybody has gone [L].
+The oracle price comes from `core.risk_index.source`, which the simulated market or a replay sets; without one, or
+while it is held by hand, it stays. The book's median price counts only while the book has both sides, so that an old
+last price can't hold up the mark after everybody has gone [L].
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...products import Product
 from ..engine import arguments
 from ..engine import events as ev
 from ..engine.core import Refused, controls, process
-from ..model.state import Market
+from ..model.state import MarketState
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -32,7 +32,7 @@ def begin(core: Core, genesis: Genesis) -> None:
 @process("prices")
 def tick(core: Core, time: int) -> int:
     """Take new oracle prices, sample the books, and set the marks."""
-    config, source = core.state.config, core.desk.source
+    config, source = core.state.config, core.risk_index.source
     for code, market in core.state.markets.items():
         if source is not None:
             oracle, external = source(core, code, time)
@@ -57,15 +57,15 @@ def quotes(core: Core, product: int) -> tuple[int, int]:
     return book.bids.best, book.asks.best
 
 
-def set_mark(core: Core, market: Market, bid: int, ask: int) -> None:
+def set_mark(core: Core, market: MarketState, bid: int, ask: int) -> None:
     """Set the mark from the present oracle, samples and quotes; without any price it stays."""
     mark = mark_price(market, bid, ask)
     if mark and mark != market.mark:
         market.mark = mark
-        core.desk.moved.add(market.product)
+        core.risk_index.moved.add(market.product)
 
 
-def mark_price(market: Market, bid: int, ask: int) -> int:
+def mark_price(market: MarketState, bid: int, ask: int) -> int:
     """Return the mark in whole ticks (halves go up), 0 if there is no price at all. Quotes of 0 do not exist."""
     found: list[int] = []  # in half ticks
     if market.oracle:
@@ -87,7 +87,7 @@ def mark_price(market: Market, bid: int, ask: int) -> int:
     return max(1, (middle + 1) // 2)
 
 
-def _set_oracle(market: Market, ticks: int) -> None:
+def _set_oracle(market: MarketState, ticks: int) -> None:
     """Set the oracle price; while nothing was traded the last price goes with it, so that nothing hangs on genesis."""
     market.oracle = ticks
     if not market.trades:

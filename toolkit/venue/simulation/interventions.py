@@ -11,9 +11,9 @@ from ...errors import MalformedRequest
 from ...products import Product
 from ...protocol import actions
 from ..engine import arguments
-from ..engine.core import BAD_ARGUMENT, Context, Core, Refused, Submit, controls, process
+from ..engine.core import BAD_ARGUMENT, ActionContext, Core, Refused, Submit, controls, process
 from ..model.lab_state import Limit
-from ..model.state import GTC, LIMIT, Account
+from ..model.state import GTC, LIMIT, VenueAccount
 from ..risk import ledger, prices
 from ..trading import lifecycle, orders
 
@@ -91,7 +91,7 @@ def resume(core: Core, product: int) -> None:
 
 def _resume(core: Core, product: int) -> None:
     core.state.markets[product].paused = False
-    core.desk.moved.add(product)
+    core.risk_index.moved.add(product)
 
 
 @controls("add_liquidity")
@@ -131,7 +131,7 @@ def remove_liquidity(core: Core, product: int) -> dict[str, Any]:
     return {"cancelled": len(resting)}
 
 
-def _house(core: Core) -> Account:
+def _house(core: Core) -> VenueAccount:
     account = core.account(LIQUIDITY)
     if account.kind != "market":
         account.kind = "market"
@@ -164,7 +164,7 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
     except MalformedRequest as error:
         raise Refused(BAD, str(error)) from None
     now = core.state.time
-    context = Context(account, account.address, 0, now, core.tx_hash())
+    context = ActionContext(account, account.address, 0, now, core.tx_hash())
     outcome = core.execute(context, Submit(now, action, account.address, 0), str(action["type"]))
     return {"code": outcome.code, "message": outcome.message, **(outcome.data or {})}
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from ..engine.core import Refused, process
 from ..model.rng import SIGMA, Rng, mix
-from ..model.simulation_state import Quotes, Simulation
-from ..model.state import GTC, IOC, LIMIT, Account
+from ..model.simulation_state import MakerQuotes, Simulation
+from ..model.state import GTC, IOC, LIMIT, VenueAccount
 from ..risk import ledger
 from ..trading import lifecycle, orders
-from .price_path import Bar, IndexPath, past, shape_of
+from .price_path import IndexPath, MinuteBar, past, path_settings
 
 if TYPE_CHECKING:
     from ...products import Product
@@ -55,9 +55,9 @@ def begin(core: Core, genesis: Genesis) -> None:
     for code, product in core.products.items():
         start = core.state.markets[code].oracle
         if start > 0:
-            shape = shape_of(code, product.symbol, start, product.unit)
+            shape = path_settings(code, product.symbol, start, product.unit)
             seed = core.state.seed
-            simulation.quotes[code] = Quotes(IndexPath.begin(shape, seed), start, mix(seed, code, 0x7A))
+            simulation.quotes[code] = MakerQuotes(IndexPath.begin(shape, seed), start, mix(seed, code, 0x7A))
     attach(core)
     quote_all(core, core.state.time)
     interval = core.state.config.price_interval
@@ -67,7 +67,7 @@ def begin(core: Core, genesis: Genesis) -> None:
 def attach(core: Core) -> None:
     """Make the simulated index the venue's price source."""
     if core.state.simulation is not None:
-        core.desk.source = index_price
+        core.risk_index.source = index_price
 
 
 def index_price(core: Core, code: int, time: int) -> tuple[int, int]:
@@ -77,14 +77,14 @@ def index_price(core: Core, code: int, time: int) -> tuple[int, int]:
     return (quotes.index.advance() if quotes else 0), 0
 
 
-def history(core: Core, code: int, start: int, end: int) -> list[Bar]:
+def history(core: Core, code: int, start: int, end: int) -> list[MinuteBar]:
     """Return the minutes of a product before genesis that begin in [start, end) ms; oldest first."""
     simulation = core.state.simulation
     quotes = simulation.quotes.get(code) if simulation else None
     if quotes is None:
         return []
     product = core.products[code]
-    shape = shape_of(code, product.symbol, quotes.start, product.unit)
+    shape = path_settings(code, product.symbol, quotes.start, product.unit)
     return past(core.state.seed, shape, core.state.genesis_time, start, end)
 
 
@@ -109,7 +109,7 @@ def requote(core: Core, code: int) -> None:
         _act(core, core.products[code], quotes, market.oracle)
 
 
-def _act(core: Core, product: Product, quotes: Quotes, oracle: int) -> None:
+def _act(core: Core, product: Product, quotes: MakerQuotes, oracle: int) -> None:
     rng = Rng(quotes.random)
     quotes.drift += rng.normal() * 14 // SIGMA - quotes.drift // 300
     fair = max(oracle + oracle * quotes.drift // _PPM, 2)
@@ -122,7 +122,7 @@ def _act(core: Core, product: Product, quotes: Quotes, oracle: int) -> None:
 # makers
 
 
-def _quote(core: Core, product: Product, quotes: Quotes, fair: int, rng: Rng) -> None:
+def _quote(core: Core, product: Product, quotes: MakerQuotes, fair: int, rng: Rng) -> None:
     maker = core.state.accounts[MAKER]
     half = max(fair * _NEAR_PPM // _PPM, 1)
     wanted = [(quotes.near, {fair - half: 1, fair + half: -1}, 9_000 * _MICRO)]
@@ -148,7 +148,7 @@ def _quote(core: Core, product: Product, quotes: Quotes, fair: int, rng: Rng) ->
 
 
 def _place(
-    core: Core, product: Product, maker: Account, side: int, price: int, value: int, held: dict[int, int]
+    core: Core, product: Product, maker: VenueAccount, side: int, price: int, value: int, held: dict[int, int]
 ) -> None:
     quantity = min(max(value // (price * product.unit), 1), product.max_steps)
     try:
@@ -162,7 +162,7 @@ def _place(
 # takers
 
 
-def _take(core: Core, product: Product, quotes: Quotes, fair: int, rng: Rng) -> None:
+def _take(core: Core, product: Product, quotes: MakerQuotes, fair: int, rng: Rng) -> None:
     taker = core.state.accounts[TAKERS[rng.below(len(TAKERS))]]
     quotes.mood = max(min(quotes.mood + rng.normal() * 90_000 // SIGMA - quotes.mood // 12, 700_000), -700_000)
     lean = quotes.mood - quotes.drift * 900

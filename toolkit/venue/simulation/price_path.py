@@ -27,7 +27,7 @@ _CHUNK_ROOT = 38  # square root of 1,440 minutes
 _MOST_FINE = 1 << 50  # products of prices and 16-bit numbers stay within 64 bits
 
 
-class Shape(NamedTuple):
+class PathSettings(NamedTuple):
     """How one product's index behaves. Prices in ticks, quantities in steps."""
 
     code: int
@@ -41,7 +41,7 @@ class Shape(NamedTuple):
     """Micro-USDC of one tick times one step."""
 
 
-class Bar(NamedTuple):
+class MinuteBar(NamedTuple):
     """One minute of the past: start in ms, prices in ticks, volume in steps, turnover in micro-USDC."""
 
     start: int
@@ -59,9 +59,9 @@ _MINUTE_MICRO = 14_000_000_000
 """Typical value traded in a minute, micro-USDC: about what the simulated participants trade."""
 
 
-def shape_of(code: int, symbol: str, start: int, unit: int) -> Shape:
+def path_settings(code: int, symbol: str, start: int, unit: int) -> PathSettings:
     """Return the shape of a product that begins at `start` ticks: its volatility by symbol (else 4 % a day)."""
-    return Shape(code, start, _DAILY_PPM.get(symbol, 40_000), max(1, _MINUTE_MICRO // (start * unit)), unit)
+    return PathSettings(code, start, _DAILY_PPM.get(symbol, 40_000), max(1, _MINUTE_MICRO // (start * unit)), unit)
 
 
 class IndexPath(msgspec.Struct, gc=False):
@@ -79,7 +79,7 @@ class IndexPath(msgspec.Struct, gc=False):
     """Ticks left in which no jump comes, after one came."""
 
     @classmethod
-    def begin(cls, shape: Shape, seed: int) -> IndexPath:
+    def begin(cls, shape: PathSettings, seed: int) -> IndexPath:
         """Return the path of a product at genesis."""
         return cls(shape.code, shape.daily_ppm, shape.start * FINE, mix(seed, shape.code, 0x1D))
 
@@ -102,7 +102,7 @@ class IndexPath(msgspec.Struct, gc=False):
 
 
 @lru_cache(maxsize=64)
-def _ends(seed: int, shape: Shape) -> tuple[int, ...]:
+def _ends(seed: int, shape: PathSettings) -> tuple[int, ...]:
     rng = Rng(mix(seed, shape.code, 0xDA7))
     anchor = shape.start * FINE
     ends = [anchor]
@@ -114,7 +114,7 @@ def _ends(seed: int, shape: Shape) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=512)
-def past_chunk(seed: int, shape: Shape, genesis: int, chunk: int) -> tuple[Bar, ...]:
+def past_chunk(seed: int, shape: PathSettings, genesis: int, chunk: int) -> tuple[MinuteBar, ...]:
     """Return the 1,440 minute bars of day `chunk` before genesis (0 is the last one), oldest first.
 
     `genesis` is in ms; the past ends at the start of its minute, where the price is `shape.start`.
@@ -156,7 +156,9 @@ def _normals(words: Any) -> list[int]:
     return normals
 
 
-def _bars(shape: Shape, origin: int, first: int, closes: list[int], sigma: int, words: Any) -> tuple[Bar, ...]:
+def _bars(
+    shape: PathSettings, origin: int, first: int, closes: list[int], sigma: int, words: Any
+) -> tuple[MinuteBar, ...]:
     """Return the minutes between one close and the next; ranges and volumes are drawn from the words.
 
     Prices of more than 2**34 ticks have no simulated past.
@@ -178,12 +180,12 @@ def _bars(shape: Shape, origin: int, first: int, closes: list[int], sigma: int, 
     trades = 4 + (heat >> 13) + (spice >> 48 & 7)
     columns = (each.tolist() for each in (opened, high, low, closed, volume, trades))
     return tuple(
-        Bar(origin + i * MINUTE_MS, o, h, lo, c, v, v * (o + h + lo + c) * shape.unit // 4, n)
+        MinuteBar(origin + i * MINUTE_MS, o, h, lo, c, v, v * (o + h + lo + c) * shape.unit // 4, n)
         for i, (o, h, lo, c, v, n) in enumerate(zip(*columns, strict=True))
     )
 
 
-def past(seed: int, shape: Shape, genesis: int, start: int, end: int) -> list[Bar]:
+def past(seed: int, shape: PathSettings, genesis: int, start: int, end: int) -> list[MinuteBar]:
     """Return the minute bars that begin in [start, end), both in ms, before genesis; oldest first."""
     edge = genesis // MINUTE_MS * MINUTE_MS
     end = min(end, edge)
@@ -191,7 +193,7 @@ def past(seed: int, shape: Shape, genesis: int, start: int, end: int) -> list[Ba
         return []
     span = CHUNK * MINUTE_MS
     newest, oldest = (edge - end) // span, (edge - start - 1) // span
-    bars: list[Bar] = []
+    bars: list[MinuteBar] = []
     for chunk in range(min(oldest, PAST_CHUNKS - 1), newest - 1, -1):
         bars.extend(bar for bar in past_chunk(seed, shape, genesis, chunk) if start <= bar.start < end)
     return bars

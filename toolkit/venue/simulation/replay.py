@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..engine.core import Core
-from ..model.state import GTC, IOC, LIMIT, Order, Position
+from ..model.state import GTC, IOC, LIMIT, Position, VenueOrder
 from ..risk import ledger
 from ..risk.positions import position_of
 from ..trading import lifecycle, matching
@@ -25,7 +25,7 @@ ENDLESS = 10**12
 """Steps of a quote without a limit."""
 
 
-class Shape(NamedTuple):
+class ReplayBar(NamedTuple):
     """One bar as the core counts it: times in ms, prices in ticks, volume in steps (0 = not known)."""
 
     time: int
@@ -71,7 +71,7 @@ class Replay:
 
     def attach(self, core: Core) -> None:
         """Take over from the next prices on."""
-        core.desk.source = self
+        core.risk_index.source = self
 
 
 class House:
@@ -90,10 +90,10 @@ class House:
             ledger.deposit(core, account, CAPITAL)
         self._quotes = 0
 
-    def quote(self, code: int, side: int, price: int, quantity: int = ENDLESS) -> Order:
+    def quote(self, code: int, side: int, price: int, quantity: int = ENDLESS) -> VenueOrder:
         """Rest an order of `side` at `price` behind what rests there; take it away with `withdraw`."""
         self._quotes -= 1
-        order = Order(self._quotes, HOUSE, code, side, False, LIMIT, GTC, 0, price, quantity, quantity)
+        order = VenueOrder(self._quotes, HOUSE, code, side, False, LIMIT, GTC, 0, price, quantity, quantity)
         position, value = self._position(code), price * quantity * self.core.products[code].unit
         if side > 0:
             position.buy_quantity += quantity
@@ -106,7 +106,7 @@ class House:
         self.core.books[code].side(side).add(order)
         return order
 
-    def withdraw(self, quote: Order) -> None:
+    def withdraw(self, quote: VenueOrder) -> None:
         """Take away what is left of a quote."""
         if quote.id in self.account.orders:
             self.core.books[quote.product].side(quote.side).remove(quote)
@@ -118,10 +118,10 @@ class House:
     def hit(self, code: int, side: int, price: int, quantity: int) -> int:
         """Trade up to `quantity` against what rests at `price` or better; return the steps that were filled."""
         core, account = self.core, self.account
-        order = Order(0, HOUSE, code, side, False, LIMIT, IOC, 0, price, quantity, quantity)
+        order = VenueOrder(0, HOUSE, code, side, False, LIMIT, IOC, 0, price, quantity, quantity)
         position = self._position(code)
         lifecycle.accept(core, account, position, order)
-        matching.enter(core, account, position, order, price)
+        matching.process_order(core, account, position, order, price)
         return order.filled
 
     def _position(self, code: int) -> Position:

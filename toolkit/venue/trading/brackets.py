@@ -10,13 +10,13 @@ from typing import Any
 
 from ..engine import codes
 from ..engine.core import Refused
-from ..model.state import REDUCE_ONLY, SL_FROM_POSITION, TP_FROM_POSITION, Account, Order, Position
+from ..model.state import REDUCE_ONLY, SL_FROM_POSITION, TP_FROM_POSITION, Position, VenueAccount, VenueOrder
 from . import lifecycle
 
 EXITS = ("TP_FROM_POSITION", "SL_FROM_POSITION")
 
 
-def parent_of(account: Account, order: Order) -> Order | None:
+def parent_of(account: VenueAccount, order: VenueOrder) -> VenueOrder | None:
     """Return the open order that a single TP or SL hangs on by parentOrdId, None when it stands alone."""
     if not order.parent or order.reduce <= REDUCE_ONLY:
         return None
@@ -28,7 +28,7 @@ def parent_of(account: Account, order: Order) -> Order | None:
     return main
 
 
-def entry_price(account: Account, item: Mapping[str, Any]) -> int:
+def entry_price(account: VenueAccount, item: Mapping[str, Any]) -> int:
     """Return the price, in ticks, that the trigger of an exit with a parentOrdId is held against.
 
     It is that of its main order while this has opened nothing; 0 = the present price.
@@ -39,7 +39,7 @@ def entry_price(account: Account, item: Mapping[str, Any]) -> int:
     return 0 if _opened(account.positions[main.product], main) else main.price or main.trigger
 
 
-def check_child(main: Order, child: Order) -> None:
+def check_child(main: VenueOrder, child: VenueOrder) -> None:
     """Refuse an exit that does not fit its main order."""
     if child.reduce not in (TP_FROM_POSITION, SL_FROM_POSITION):
         raise Refused(
@@ -53,7 +53,7 @@ def check_child(main: Order, child: Order) -> None:
         raise Refused(codes.BAD_BRACKET, "take profit and stop loss may not be larger than the main order")
 
 
-def check_children(account: Account, main: Order, children: list[Order]) -> None:
+def check_children(account: VenueAccount, main: VenueOrder, children: list[VenueOrder]) -> None:
     """Refuse exits that do not fit each other or the account's position mode."""
     kinds = [child.reduce for child in children]
     if len(set(kinds)) < len(kinds):
@@ -67,13 +67,13 @@ def check_children(account: Account, main: Order, children: list[Order]) -> None
         raise Refused(codes.CLIENT_ID_IN_USE, "each order of a bracket needs a clOrdId of its own")
 
 
-def join(position: Position, main: Order, child: Order) -> None:
+def join(position: Position, main: VenueOrder, child: VenueOrder) -> None:
     """Hang a TP or SL on its main order: it waits until that has opened a position."""
     main.group = child.group = child.parent = main.id
     child.cover = _opened(position, main)
     child.armed = child.cover > 0
 
 
-def _opened(position: Position, main: Order) -> int:
+def _opened(position: Position, main: VenueOrder) -> int:
     leg = position.long if main.side > 0 else position.short
     return min(main.filled, leg.size)

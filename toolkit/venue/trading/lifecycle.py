@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from ..engine import events as ev
 from ..engine.core import Core
-from ..model.state import CANCELED, FILLED, REJECTED, UNTRIGGERED, Account, Order, OrderEvent, Position
+from ..model.state import CANCELED, FILLED, REJECTED, UNTRIGGERED, OrderEvent, Position, VenueAccount, VenueOrder
 from ..risk import account_margin
 
 
-def record(core: Core, account: Account, order: Order, reason: str = "") -> None:
+def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "") -> None:
     """Record the order's present status as an event."""
     state = core.state
     order.updated = time = state.time
@@ -48,11 +48,11 @@ def record(core: Core, account: Account, order: Order, reason: str = "") -> None
         index = log.by_account[order.address] = []
     index.append(len(records))
     records.append(event)
-    if core.heard:
+    if core.recording:
         core.events.append(ev.OrderChanged(event))
 
 
-def accept(core: Core, account: Account, position: Position, order: Order) -> None:
+def accept(core: Core, account: VenueAccount, position: Position, order: VenueOrder) -> None:
     """Take an order in: it gets its id, and waits when it has a trigger that has not been met."""
     state = core.state
     state.last_order = order.id = state.last_order + 1
@@ -70,7 +70,7 @@ def accept(core: Core, account: Account, position: Position, order: Order) -> No
     record(core, account, order)
 
 
-def reject(core: Core, account: Account, order: Order, reason: str) -> None:
+def reject(core: Core, account: VenueAccount, order: VenueOrder, reason: str) -> None:
     """Record an order that was refused."""
     state = core.state
     state.last_order = order.id = state.last_order + 1
@@ -83,7 +83,7 @@ def reject(core: Core, account: Account, order: Order, reason: str) -> None:
         state.history.orders.add(order.address, order)
 
 
-def rest(core: Core, account: Account, position: Position, order: Order) -> None:
+def add_to_book(core: Core, account: VenueAccount, position: Position, order: VenueOrder) -> None:
     """Put what is left of an order into the book."""
     state = core.state
     state.last_priority = order.priority = state.last_priority + 1
@@ -104,11 +104,11 @@ def rest(core: Core, account: Account, position: Position, order: Order) -> None
         position.sell_value += price * leaves * core.products[code].unit
     market = state.markets[code]
     market.sequence += 1
-    if core.heard:
+    if core.recording:
         core.events.append(ev.BookChange(code, side, price, level.total, market.sequence))
 
 
-def unrest(core: Core, position: Position, order: Order) -> None:
+def remove_from_book(core: Core, position: Position, order: VenueOrder) -> None:
     """Take a resting order out of the book and of the sums."""
     book = core.books[order.product]
     level = (book.bids if order.side > 0 else book.asks).remove(order)
@@ -116,11 +116,11 @@ def unrest(core: Core, position: Position, order: Order) -> None:
     order.priority = 0
     market = core.state.markets[order.product]
     market.sequence += 1
-    if core.heard:
+    if core.recording:
         core.events.append(ev.BookChange(order.product, order.side, order.price, level.total, market.sequence))
 
 
-def uncount(core: Core, position: Position, order: Order, quantity: int) -> None:
+def uncount(core: Core, position: Position, order: VenueOrder, quantity: int) -> None:
     """Take `quantity` of a resting order out of the sums kept in the position."""
     if order.reduce or order.closing:
         if order.side > 0:
@@ -135,7 +135,7 @@ def uncount(core: Core, position: Position, order: Order, quantity: int) -> None
         position.sell_value -= order.price * quantity * core.products[order.product].unit
 
 
-def lessen(core: Core, position: Position, order: Order, leaves: int) -> None:
+def reduce_leaves(core: Core, position: Position, order: VenueOrder, leaves: int) -> None:
     """Lower what a resting order has left, in its place."""
     by = order.leaves - leaves
     book = core.books[order.product]
@@ -145,20 +145,22 @@ def lessen(core: Core, position: Position, order: Order, leaves: int) -> None:
     order.leaves = leaves
     market = core.state.markets[order.product]
     market.sequence += 1
-    if core.heard:
+    if core.recording:
         core.events.append(ev.BookChange(order.product, order.side, order.price, level.total, market.sequence))
 
 
-def cancel(core: Core, account: Account, order: Order, reason: str = "") -> None:
+def cancel(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "") -> None:
     """Cancel what is left of a live order."""
     position = account.positions[order.product]
     if order.priority:
-        unrest(core, position, order)
+        remove_from_book(core, position, order)
     order.leaves = 0
     end(core, account, position, order, CANCELED, reason)
 
 
-def end(core: Core, account: Account, position: Position, order: Order, status: int, reason: str = "") -> None:
+def end(
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, status: int, reason: str = ""
+) -> None:
     """End an order that is neither in the book nor has anything left: FILLED or CANCELED, for good."""
     if order.status == UNTRIGGERED:
         account.waiting -= 1
@@ -183,7 +185,7 @@ def end(core: Core, account: Account, position: Position, order: Order, status: 
 # what hangs on positions
 
 
-def trim(core: Core, account: Account, position: Position, side: int) -> None:
+def shrink_reduce_only(core: Core, account: VenueAccount, position: Position, side: int) -> None:
     """Cut the resting orders of `side` that may only reduce down to the leg they reduce, last placed first."""
     leg = position.short if side > 0 else position.long
     excess = (position.buy_reducing if side > 0 else position.sell_reducing) - leg.size
@@ -193,12 +195,12 @@ def trim(core: Core, account: Account, position: Position, side: int) -> None:
     reason = f"reduce-only: the position is down to {product.quantity_text(leg.size)}"
     for order in reversed(list(account.orders.values())):
         if order.product == position.product and order.side == side and order.reducing and order.priority:
-            excess -= cut(core, account, position, order, excess, reason)
+            excess -= reduce_or_cancel(core, account, position, order, excess, reason)
             if not excess:
                 return
 
 
-def drop_uncovered(core: Core, account: Account, position: Position, side: int) -> None:
+def drop_uncovered(core: Core, account: VenueAccount, position: Position, side: int) -> None:
     """Cut the resting orders of `side` that would have closed what is gone of a position and would open one now, last
     placed first, as far as equity does not cover the initial margin that they need for it."""
     if account_margin.available(core, account) >= 0:
@@ -209,13 +211,17 @@ def drop_uncovered(core: Core, account: Account, position: Position, side: int) 
         if excess <= 0 or account_margin.available(core, account) >= 0:
             return
         if order.product == position.product and order.side == side and order.priority and not order.reducing:
-            cut(core, account, position, order, excess, "margin: the position that it would have closed is gone")
+            reduce_or_cancel(
+                core, account, position, order, excess, "margin: the position that it would have closed is gone"
+            )
 
 
-def cut(core: Core, account: Account, position: Position, order: Order, excess: int, reason: str) -> int:
+def reduce_or_cancel(
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, excess: int, reason: str
+) -> int:
     """Take up to `excess` steps from a resting order, in its place, or cancel it whole; return how many it lost."""
     if order.leaves > excess:
-        lessen(core, position, order, order.leaves - excess)
+        reduce_leaves(core, position, order, order.leaves - excess)
         record(core, account, order, reason)
         return excess
     leaves = order.leaves
@@ -223,7 +229,9 @@ def cut(core: Core, account: Account, position: Position, order: Order, excess: 
     return leaves
 
 
-def leg_gone(core: Core, account: Account, position: Position, side: int, taking: Order) -> None:
+def cancel_orders_of_closed_leg(
+    core: Core, account: VenueAccount, position: Position, side: int, taking: VenueOrder
+) -> None:
     """Cancel the orders of `side` that could only reduce the leg which has just gone flat, except the one that did it.
 
     The TP and SL of a bracket whose main order is still open go back to waiting for its next fill.
@@ -243,12 +251,12 @@ def leg_gone(core: Core, account: Account, position: Position, side: int, taking
 # brackets
 
 
-def bracket(account: Account, group: int) -> list[Order]:
+def bracket(account: VenueAccount, group: int) -> list[VenueOrder]:
     """Return the live TP and SL orders of a bracket."""
     return [order for order in account.orders.values() if order.group == group and order.id != group]
 
 
-def group_filled(core: Core, account: Account, order: Order, opened: int) -> None:
+def group_filled(core: Core, account: VenueAccount, order: VenueOrder, opened: int) -> None:
     """Follow a fill of a bracket's order, which opened so many steps.
 
     The main one arms its TP and SL as far as it opened a position; one of those cancels the other.

@@ -7,7 +7,7 @@ that its reduce-only orders further back may reduce, which cuts those (`lifecycl
 from __future__ import annotations
 
 from ..engine.core import Core
-from ..model.state import HEDGE, ISOLATED, Account, Order
+from ..model.state import HEDGE, ISOLATED, VenueAccount, VenueOrder
 from ..risk import account_margin
 
 
@@ -16,7 +16,7 @@ class _Maker:
 
     __slots__ = ("account", "left", "opened", "orders", "position", "value")
 
-    def __init__(self, account: Account, order: Order) -> None:
+    def __init__(self, account: VenueAccount, order: VenueOrder) -> None:
         self.account = account
         self.position = position = account.positions[order.product]
         side = order.side
@@ -33,11 +33,11 @@ class _Maker:
                 if other.product == order.product and other.side == side and other.priority and other.reducing
             }
 
-    def reducible(self, order: Order) -> int:
+    def reducible(self, order: VenueOrder) -> int:
         """Return how many steps of an order would close."""
         return self.left if order.reducing or self.account.position_mode != HEDGE else 0
 
-    def bears(self, core: Core, order: Order, quantity: int) -> bool:
+    def bears(self, core: Core, order: VenueOrder, quantity: int) -> bool:
         """Tell whether it has the margin for so many steps of an order, after all that it has filled before."""
         if self.position.mode != ISOLATED or order.reducing:
             return True
@@ -45,9 +45,9 @@ class _Maker:
         if more <= 0:
             return True
         value = self.value + more * order.price * core.products[order.product].unit
-        return account_margin.bearable(core, self.account, self.position, order.side, self.opened + more, value)
+        return account_margin.has_margin_for(core, self.account, self.position, order.side, self.opened + more, value)
 
-    def fill(self, order: Order, most: int, unit: int) -> int:
+    def fill(self, order: VenueOrder, most: int, unit: int) -> int:
         """Fill up to `most` steps of an order; return how many."""
         there = self.orders[order.id] if order.reducing and self.orders else order.leaves
         quantity = min(most, there)
@@ -71,14 +71,14 @@ class _Maker:
             excess -= cut
 
 
-def takeable(core: Core, order: Order, limit: int) -> tuple[int, list[tuple[Order, int]]]:
+def takeable(core: Core, order: VenueOrder, limit: int) -> tuple[int, list[tuple[VenueOrder, int]]]:
     """Return how many steps, at most its leaves, an order could fill at `limit` ticks or better.
 
     Also the orders on the way that must not fill as they are, because they would open isolated positions without
     margin, and by how many steps they are too large.
     """
     wanted, found = order.leaves, 0
-    unbearable: list[tuple[Order, int]] = []
+    unbearable: list[tuple[VenueOrder, int]] = []
     unit = core.products[order.product].unit
     ladder = core.books[order.product].side(-order.side)
     accounts, makers = core.state.accounts, dict[str, _Maker]()

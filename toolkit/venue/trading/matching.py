@@ -21,13 +21,13 @@ from ..model.state import (
     PARTIALLY_FILLED,
     POST_ONLY,
     TAKER,
-    Account,
     Candle,
-    Market,
-    Order,
+    MarketState,
     OrderEvent,
     Position,
-    Trade,
+    PublicTrade,
+    VenueAccount,
+    VenueOrder,
 )
 from ..risk import account_margin, fees, ledger
 from ..risk.positions import grow_leg, position_of, record_closed, reduce_leg
@@ -37,7 +37,7 @@ from .liquidity import takeable
 MINUTE = 60_000
 
 
-def enter(core: Core, account: Account, position: Position, order: Order, limit: int) -> None:
+def process_order(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit: int) -> None:
     """Match a live order up to `limit` ticks; what is left rests or is cancelled, as its time in force says."""
     if order.tif == FOK:
         there, unbearable = takeable(core, order, limit)
@@ -50,16 +50,16 @@ def enter(core: Core, account: Account, position: Position, order: Order, limit:
             lifecycle.cancel(core, account, order, reason)
             return
         for maker, excess in unbearable:
-            shed(core, maker, excess)
+            trim_uncollateralised_maker(core, maker, excess)
     match(core, account, position, order, limit)
     if not order.leaves:
         lifecycle.end(
             core, account, position, order, FILLED if order.filled == order.quantity else CANCELED, order.reason
         )
     elif order.price and (order.tif == GTC or order.tif == POST_ONLY):
-        lifecycle.rest(core, account, position, order)
+        lifecycle.add_to_book(core, account, position, order)
         if order.reduce or order.closing:
-            lifecycle.trim(core, account, position, order.side)
+            lifecycle.shrink_reduce_only(core, account, position, order.side)
     else:
         product = core.products[order.product]
         price = product.price_text(limit)
@@ -67,7 +67,7 @@ def enter(core: Core, account: Account, position: Position, order: Order, limit:
         lifecycle.cancel(core, account, order, f"nothing more to take at {kind} of {price} or better")
 
 
-def match(core: Core, account: Account, position: Position, order: Order, limit: int) -> None:
+def match(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit: int) -> None:
     """Trade an order against the other side of the book while prices are at `limit` or better."""
     code, side, address = order.product, order.side, order.address
     book = core.books[code]
@@ -91,10 +91,10 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
         if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
             closed = account_margin.reducible(maker_account, maker_position, -side)
             opened = quantity - closed
-            if not account_margin.bearable(
+            if not account_margin.has_margin_for(
                 core, maker_account, maker_position, -side, opened, opened * price * product.unit
             ):
-                shed(core, maker, there - closed)
+                trim_uncollateralised_maker(core, maker, there - closed)
                 continue
         order.leaves = wanted - quantity
         maker.leaves = there - quantity
@@ -106,7 +106,7 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
             if not level.orders:
                 ladder.drop(level)
         market.sequence += 1
-        if core.heard:
+        if core.recording:
             core.events.append(ev.BookChange(code, -side, price, level.total, market.sequence))
         value = price * quantity * product.unit
         exec_id = publish(core, product, market, side, price, quantity, value)
@@ -115,7 +115,7 @@ def match(core: Core, account: Account, position: Position, order: Order, limit:
         if not maker.leaves and maker.status < FILLED:
             whole = maker.filled == maker.quantity
             lifecycle.end(core, maker_account, maker_position, maker, FILLED if whole else CANCELED, maker.reason)
-    if core.desk.loosened:
+    if core.risk_index.loosened:
         _tighten(core)
 
 
@@ -124,26 +124,26 @@ def _tighten(core: Core) -> None:
 
     After the matching, because a fill-or-kill order has counted on every order in the book.
     """
-    loosened, core.desk.loosened = core.desk.loosened, []
+    loosened, core.risk_index.loosened = core.risk_index.loosened, []
     for account, position, side in loosened:
         lifecycle.drop_uncovered(core, account, position, side)
 
 
-def shed(core: Core, maker: Order, excess: int) -> None:
+def trim_uncollateralised_maker(core: Core, maker: VenueOrder, excess: int) -> None:
     """Cut a resting order that would open an isolated position without margin by what it would open."""
     account = core.state.accounts[maker.address]
     position = account.positions[maker.product]
-    lifecycle.cut(core, account, position, maker, excess, "margin: losses have used up what it held")
+    lifecycle.reduce_or_cancel(core, account, position, maker, excess, "margin: losses have used up what it held")
 
 
-def publish(core: Core, product: Product, market: Market, side: int, price: int, quantity: int, value: int) -> int:
+def publish(core: Core, product: Product, market: MarketState, side: int, price: int, quantity: int, value: int) -> int:
     """Record a public trade (`side` of the taker) with its candle; return its number."""
     state = core.state
     code, time = product.code, state.time
     state.last_exec = exec_id = state.last_exec + 1
     market.last = price
     market.trades += 1
-    trade = Trade(exec_id, time, code, side, price, quantity, core.step_hash or core.tx_hash())
+    trade = PublicTrade(exec_id, time, code, side, price, quantity, core.step_hash or core.tx_hash())
     history = state.history
     history.trades[code].append(trade)
     candles = history.candles[code]
@@ -160,7 +160,7 @@ def publish(core: Core, product: Product, market: Market, side: int, price: int,
         candle.count += 1
     else:
         candles.append(Candle(start, price, price, price, price, quantity, value, 1))
-    if core.heard:
+    if core.recording:
         core.events.append(ev.TradeDone(trade))
         core.events.append(ev.CandleChanged(code, start))
     return exec_id
@@ -169,10 +169,10 @@ def publish(core: Core, product: Product, market: Market, side: int, price: int,
 def settle(
     core: Core,
     product: Product,
-    market: Market,
-    account: Account,
+    market: MarketState,
+    account: VenueAccount,
     position: Position,
-    order: Order,
+    order: VenueOrder,
     price: int,
     quantity: int,
     value: int,
@@ -200,7 +200,7 @@ def settle(
         grow_leg(into, opened, open_value, time)
         if side > 0:
             market.open_interest += opened
-    desk = core.desk
+    desk = core.risk_index
     desk.touched[address] = account
     if not into.size:
         if not against.size:
@@ -280,7 +280,7 @@ def settle(
             index = log.by_account[address] = []
         index.append(at)
         records.append(event)
-        if core.heard:
+        if core.recording:
             core.events.append(ev.OrderChanged(event))
             core.events.append(ev.PositionChanged(address, order.product))
     if order.group:
@@ -289,24 +289,24 @@ def settle(
         if not against.size:
             record_closed(core, account, position, against, -side)
             if position.reducers:
-                lifecycle.leg_gone(core, account, position, side, order)
+                lifecycle.cancel_orders_of_closed_leg(core, account, position, side, order)
         elif position.buy_reducing if side > 0 else position.sell_reducing:
-            lifecycle.trim(core, account, position, side)
+            lifecycle.shrink_reduce_only(core, account, position, side)
         if (position.buy_quantity if side > 0 else position.sell_quantity) > against.size:
             if (role == TAKER or order.reduce or order.type >= ADL) and account.position_mode != HEDGE:
-                core.desk.loosened.append((account, position, side))
+                core.risk_index.loosened.append((account, position, side))
 
 
-def cross(
+def trade_off_book(
     core: Core,
     product: Product,
-    buyer: Account,
-    seller: Account,
+    buyer: VenueAccount,
+    seller: VenueAccount,
     quantity: int,
     price: int,
     kind: int,
-    closing: Account,
-) -> tuple[Order, Order]:
+    closing: VenueAccount,
+) -> tuple[VenueOrder, VenueOrder]:
     """Trade between two accounts outside the book at `price`, as `kind` (ADL, LIQUIDATION); return both orders.
 
     `closing` is the account that closes (its counterpart closes too where it holds the opposite leg). The orders of
@@ -319,7 +319,7 @@ def cross(
         position = position_of(core, account, product)
         leg = position.short if way > 0 else position.long
         closes = account.position_mode == HEDGE and leg.size >= quantity
-        order = Order(0, account.address, product.code, way, closes, kind, IOC, 0, price, quantity, quantity)
+        order = VenueOrder(0, account.address, product.code, way, closes, kind, IOC, 0, price, quantity, quantity)
         lifecycle.accept(core, account, position, order)
         orders.append(order)
     core.state.last_exec = exec_id = core.state.last_exec + 1

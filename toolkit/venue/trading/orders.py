@@ -12,7 +12,7 @@ from typing import Any
 from ...checks import Failure, Spec, min_value_failure, read_order, slippage_bound
 from ...products import Product
 from ..engine import codes
-from ..engine.core import REFUSED, Context, Core, Outcome, Refused, handles
+from ..engine.core import REFUSED, ActionContext, Core, Outcome, Refused, handles
 from ..model.state import (
     FOK,
     GTC,
@@ -22,9 +22,9 @@ from ..model.state import (
     REDUCE_ONLY,
     STATUS_NAMES,
     UNTRIGGERED,
-    Account,
-    Order,
     Position,
+    VenueAccount,
+    VenueOrder,
 )
 from ..risk import account_margin
 from ..risk.positions import closing_leg, position_of
@@ -35,19 +35,19 @@ Item = Mapping[str, Any]
 
 
 @handles("placeOrder")
-def place_orders(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
+def place_orders(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Place every item by itself; the accepted ones stand whatever happens to the others."""
     return place_each(core, context, action["orders"])
 
 
 @handles("placeBracketOrder")
-def place_bracket_order(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
+def place_bracket_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Place a main order with its take profit and stop loss, all or nothing."""
     return place_bracket(core, context, action["orders"])
 
 
 @handles("replaceOrder")
-def replace_order(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
+def replace_order(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Give a live order another price, quantity or trigger. When it is refused the order stays as it was."""
     order = find(core, context.account, action)
     try:
@@ -58,7 +58,7 @@ def replace_order(core: Core, context: Context, action: dict[str, Any]) -> Outco
 
 
 @handles("cancelOrder")
-def cancel_orders(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
+def cancel_orders(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Cancel every item by itself."""
     results = []
     for item in action["cancels"]:
@@ -73,7 +73,7 @@ def cancel_orders(core: Core, context: Context, action: dict[str, Any]) -> Outco
 
 
 @handles("cancelAll")
-def cancel_all(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
+def cancel_all(core: Core, context: ActionContext, action: dict[str, Any]) -> Outcome:
     """Cancel all orders of one product: the waiting ones with conditionalOrder, else the others."""
     code, waiting = core.product(int(action["symbolCode"])).code, bool(action.get("conditionalOrder", False))
     account, results = context.account, []
@@ -89,12 +89,12 @@ def cancel_all(core: Core, context: Context, action: dict[str, Any]) -> Outcome:
 
 def place(
     core: Core,
-    context: Context,
+    context: ActionContext,
     item: Item,
     *,
     builder: str = "",
     builder_rate: int = 0,
-) -> Order:
+) -> VenueOrder:
     """Place one order item (wire names) for `context.account`; return it as it is after matching.
 
     With `builder` (its master address) and `builder_rate` (parts of RATE) it is a builder order, which may have the
@@ -113,11 +113,13 @@ def place(
         join(position, main, order)
     lifecycle.accept(core, account, position, order)
     if not order.trigger:
-        matching.enter(core, account, position, order, limit)
+        matching.process_order(core, account, position, order, limit)
     return order
 
 
-def place_each(core: Core, context: Context, items: list[Item], *, builder: str = "", builder_rate: int = 0) -> Outcome:
+def place_each(
+    core: Core, context: ActionContext, items: list[Item], *, builder: str = "", builder_rate: int = 0
+) -> Outcome:
     """Place every item by itself, with a result for each; refused ones are recorded."""
     results = []
     for item in items:
@@ -129,7 +131,7 @@ def place_each(core: Core, context: Context, items: list[Item], *, builder: str 
 
 
 def place_bracket(
-    core: Core, context: Context, items: list[Item], *, builder: str = "", builder_rate: int = 0
+    core: Core, context: ActionContext, items: list[Item], *, builder: str = "", builder_rate: int = 0
 ) -> Outcome:
     """Place a main order (the first item) with its TP and/or SL orders; Refused when any of them can't be placed."""
     account = context.account
@@ -159,11 +161,11 @@ def place_bracket(
         join(position, main, child)
         lifecycle.accept(core, account, position, child)
     if not main.trigger:
-        matching.enter(core, account, position, main, limit)
+        matching.process_order(core, account, position, main, limit)
     return _answer([_accepted(order) for order in (main, *children)], "orders")
 
 
-def record_refused(core: Core, context: Context, items: list[Item], refusal: Refused) -> None:
+def record_refused(core: Core, context: ActionContext, items: list[Item], refusal: Refused) -> None:
     """Keep a record of orders that were refused before they were looked at."""
     for item in items:
         _rejected(core, context, item, refusal)
@@ -171,7 +173,7 @@ def record_refused(core: Core, context: Context, items: list[Item], refusal: Ref
 
 def submit(
     core: Core,
-    account: Account,
+    account: VenueAccount,
     product: Product,
     side: int,
     quantity: int,
@@ -183,14 +185,14 @@ def submit(
     closing: bool = False,
     bound: int = 0,
     client_id: int = 0,
-) -> Order:
+) -> VenueOrder:
     """Place an order given in integers (ticks, steps) for the venue itself: participants, liquidations, strategies.
 
     The pre-trade rules of `checks` are the caller's to keep; the rules that need the account hold. `bound` is the worst
     price of an order without a price (default: the usual slippage). Raises Refused before anything changed.
     """
     position = position_of(core, account, product)
-    order = Order(
+    order = VenueOrder(
         0,
         account.address,
         product.code,
@@ -206,24 +208,28 @@ def submit(
     )
     limit = admit(core, account, product, position, order, None, bound)
     lifecycle.accept(core, account, position, order)
-    matching.enter(core, account, position, order, limit)
+    matching.process_order(core, account, position, order, limit)
     return order
 
 
-def close_out(core: Core, account: Account, product: Product, side: int, quantity: int, limit: int, kind: int) -> Order:
+def close_out(
+    core: Core, account: VenueAccount, product: Product, side: int, quantity: int, limit: int, kind: int
+) -> VenueOrder:
     """Close `quantity` steps of a position at `limit` or better, at once, as `kind` (LIQUIDATION).
 
     What the book does not take is cancelled. No rule stands against it; the position must be that large.
     """
     position = position_of(core, account, product)
     closing = closing_leg(account, position, side, False) is None
-    order = Order(0, account.address, product.code, side, closing, kind, IOC, REDUCE_ONLY, limit, quantity, quantity)
+    order = VenueOrder(
+        0, account.address, product.code, side, closing, kind, IOC, REDUCE_ONLY, limit, quantity, quantity
+    )
     lifecycle.accept(core, account, position, order)
-    matching.enter(core, account, position, order, limit)
+    matching.process_order(core, account, position, order, limit)
     return order
 
 
-def find(core: Core, account: Account, item: Item) -> Order:
+def find(core: Core, account: VenueAccount, item: Item) -> VenueOrder:
     """Return the live order that an item names by ordId or clOrdId (both: they must agree). Raises Refused."""
     code = int(item["symbolCode"])
     order_id, client_id = (int(item.get(name) or 0) for name in ("ordId", "clOrdId"))
@@ -270,11 +276,11 @@ def read(
 
 def admit(
     core: Core,
-    account: Account,
+    account: VenueAccount,
     product: Product,
     position: Position,
-    order: Order,
-    main: Order | None,
+    order: VenueOrder,
+    main: VenueOrder | None,
     bound: int = 0,
 ) -> int:
     """Hold an order against the rules that need its account; return the worst price it may trade at, ticks.
@@ -308,7 +314,7 @@ def admit(
     return limit
 
 
-def _fit(account: Account, product: Product, position: Position, order: Order, price: int) -> None:
+def _fit(account: VenueAccount, product: Product, position: Position, order: VenueOrder, price: int) -> None:
     """Cut a reducing order to the position it may close; Refused when there is nothing to close."""
     leg = closing_leg(account, position, order.side, order.closing)
     name, other = ("BUY", "short") if order.side > 0 else ("SELL", "long")
@@ -350,7 +356,7 @@ def _check_value(product: Product, price: int, quantity: int) -> None:
         raise Refused(codes.MIN_VALUE, f"{failure.message}, or the whole position")
 
 
-def replace(core: Core, account: Account, order: Order, item: Item) -> None:
+def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) -> None:
     """Replace a live order. It keeps its place only when the price is unchanged and the quantity falls.
 
     ordQty is the new total, filled part included. Side, type, reduce-only option and trigger type stay, and of an order
@@ -375,7 +381,7 @@ def replace(core: Core, account: Account, order: Order, item: Item) -> None:
             _check_value(product, order.price, leaves)
         order.quantity, order.tif = spec.quantity, spec.tif
         if leaves < order.leaves:
-            lifecycle.lessen(core, position, order, leaves)
+            lifecycle.reduce_leaves(core, position, order, leaves)
         lifecycle.record(core, account, order, "replaced")
         return
     old = order.price, order.leaves
@@ -385,17 +391,17 @@ def replace(core: Core, account: Account, order: Order, item: Item) -> None:
     finally:
         _recount(product, position, order, *old)
     fitted, order.leaves, order.price = order.leaves, old[1], old[0]
-    lifecycle.unrest(core, position, order)
+    lifecycle.remove_from_book(core, position, order)
     order.price, order.leaves, order.quantity, order.tif = spec.price, fitted, spec.quantity, spec.tif
     lifecycle.record(core, account, order, "replaced")
-    matching.enter(core, account, position, order, spec.price)
+    matching.process_order(core, account, position, order, spec.price)
 
 
 # helpers, in the order they are used
 
 
-def _order(account: Account, product: Product, spec: Spec) -> Order:
-    return Order(
+def _order(account: VenueAccount, product: Product, spec: Spec) -> VenueOrder:
+    return VenueOrder(
         0,
         account.address,
         product.code,
@@ -416,7 +422,9 @@ def _order(account: Account, product: Product, spec: Spec) -> Order:
     )
 
 
-def _child(core: Core, account: Account, product: Product, main: Order, item: Item, builder: bool) -> Order:
+def _child(
+    core: Core, account: VenueAccount, product: Product, main: VenueOrder, item: Item, builder: bool
+) -> VenueOrder:
     """Return the TP or SL of a bracket, checked against its main order."""
     found, spec = read(core, item, builder=builder, entry=main.price or main.trigger)
     if found.code != product.code:
@@ -430,7 +438,7 @@ def _child(core: Core, account: Account, product: Product, main: Order, item: It
     return child
 
 
-def _check_same(order: Order, spec: Spec) -> None:
+def _check_same(order: VenueOrder, spec: Spec) -> None:
     """Refuse what a replacement may not change."""
     same = {
         "ordSide": (order.side, order.closing) == (spec.side, spec.closing),
@@ -445,12 +453,12 @@ def _check_same(order: Order, spec: Spec) -> None:
 
 def _replace_waiting(
     core: Core,
-    account: Account,
+    account: VenueAccount,
     product: Product,
     position: Position,
-    order: Order,
+    order: VenueOrder,
     spec: Spec,
-    main: Order | None,
+    main: VenueOrder | None,
 ) -> None:
     """Replace a waiting trigger: new trigger, price and quantity, same id. `main` is the open main order of an exit."""
     if main is not None and spec.quantity > main.quantity:
@@ -468,7 +476,7 @@ def _replace_waiting(
 
 
 def _readmit(
-    core: Core, account: Account, product: Product, position: Position, order: Order, spec: Spec, leaves: int
+    core: Core, account: VenueAccount, product: Product, position: Position, order: VenueOrder, spec: Spec, leaves: int
 ) -> None:
     """Check the new price and quantity of an open order whose old ones are taken out of the sums."""
     if not order.reducing:
@@ -477,7 +485,7 @@ def _readmit(
         )
         order.leaves = leaves
         return
-    trial = Order(
+    trial = VenueOrder(
         0, order.address, order.product, order.side, order.closing, order.type, spec.tif, order.reduce, spec.price,
         leaves, leaves,
     )  # fmt: skip
@@ -485,7 +493,7 @@ def _readmit(
     order.leaves = trial.leaves
 
 
-def _recount(product: Product, position: Position, order: Order, price: int, quantity: int) -> None:
+def _recount(product: Product, position: Position, order: VenueOrder, price: int, quantity: int) -> None:
     """Put a resting order back into the sums that `lifecycle.uncount` took it out of."""
     if order.reducing:
         if order.side > 0:
@@ -500,7 +508,7 @@ def _recount(product: Product, position: Position, order: Order, price: int, qua
         position.sell_value += price * quantity * product.unit
 
 
-def _ending(core: Core, account: Account, item: Item) -> str:
+def _ending(core: Core, account: VenueAccount, item: Item) -> str:
     """Tell what became of an order that is not open any more, if it was among the last ones."""
     order_id, client_id = (int(item.get(name) or 0) for name in ("ordId", "clOrdId"))
     log = core.state.history.orders
@@ -511,7 +519,7 @@ def _ending(core: Core, account: Account, item: Item) -> str:
     return ""
 
 
-def _accepted(order: Order) -> dict[str, Any]:
+def _accepted(order: VenueOrder) -> dict[str, Any]:
     client_id = str(order.client_id) if order.client_id else None
     return {"clOrdId": client_id, "ordId": str(order.id), "txCode": 0, "txMsg": "success"}
 
@@ -520,7 +528,7 @@ def _id_text(value: object) -> str | None:
     return None if value in (None, 0, "") else str(value)
 
 
-def _rejected(core: Core, context: Context, item: Item, refusal: Refused) -> dict[str, Any]:
+def _rejected(core: Core, context: ActionContext, item: Item, refusal: Refused) -> dict[str, Any]:
     """Record a refused order where its product is known; return its result."""
     account, order_id = context.account, None
     product = core.products.get(int(item["symbolCode"]))

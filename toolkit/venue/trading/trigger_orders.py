@@ -6,7 +6,7 @@ does not fit. Several triggers met in the same instant go by age.
 
 from __future__ import annotations
 
-from ..engine.core import Core, Refused, followup
+from ..engine.core import Core, Refused, post_command
 from ..model.state import (
     INDEX_PRICE,
     LAST_PRICE,
@@ -16,27 +16,27 @@ from ..model.state import (
     SL_FROM_POSITION,
     TP_FROM_POSITION,
     UNTRIGGERED,
-    Account,
-    Market,
-    Order,
+    MarketState,
+    VenueAccount,
+    VenueOrder,
 )
 from ..risk import account_margin
 from ..risk.positions import closing_leg
 from . import lifecycle, matching
 
 
-def reference(market: Market, by: int) -> int:
+def reference(market: MarketState, by: int) -> int:
     """Return the price that triggers of this kind look at, ticks."""
     return market.last if by == LAST_PRICE else market.mark if by == MARK_PRICE else market.oracle
 
 
-def is_met(order: Order, market: Market) -> bool:
+def is_met(order: VenueOrder, market: MarketState) -> bool:
     """Tell whether an order's trigger is met by the present prices."""
     price = reference(market, order.trigger_by)
     return bool(price) and (price >= order.trigger if order.trigger_up else price <= order.trigger)
 
 
-@followup("triggers")
+@post_command("triggers")
 def run_triggers(core: Core) -> None:
     """Trigger everything that is met, until nothing is: a triggered order may move the last price."""
     accounts = core.state.accounts
@@ -66,14 +66,14 @@ def run_triggers(core: Core) -> None:
                     triggers.add(order)
 
 
-def waiting(core: Core, code: int) -> list[Order]:
+def waiting(core: Core, code: int) -> list[VenueOrder]:
     """Return the orders of a product that wait for their trigger."""
     accounts = core.state.accounts.values()
     orders = (order for account in accounts for order in account.orders.values())
     return [order for order in orders if order.product == code and order.waiting and order.armed]
 
 
-def fire(core: Core, account: Account, order: Order) -> None:
+def fire(core: Core, account: VenueAccount, order: VenueOrder) -> None:
     """Trigger one waiting order: size it, check it, and let it meet the book."""
     position = account.positions[order.product]
     for other in _rivals(account, order):
@@ -105,10 +105,10 @@ def fire(core: Core, account: Account, order: Order) -> None:
     if refusal:
         lifecycle.cancel(core, account, order, refusal)
     else:
-        matching.enter(core, account, position, order, limit)
+        matching.process_order(core, account, position, order, limit)
 
 
-def bound(core: Core, order: Order) -> int:
+def bound(core: Core, order: VenueOrder) -> int:
     """Return the worst price, in ticks, that a market order may trade at now."""
     from ...checks import slippage_bound
 
@@ -116,7 +116,7 @@ def bound(core: Core, order: Order) -> int:
     return slippage_bound(core.products[order.product], order.side, market.last or market.mark, order.slippage)
 
 
-def crosses(core: Core, order: Order) -> bool:
+def crosses(core: Core, order: VenueOrder) -> bool:
     """Tell whether a limit order would match at once."""
     book = core.books[order.product]
     if order.side > 0:
@@ -124,7 +124,7 @@ def crosses(core: Core, order: Order) -> bool:
     return book.bids.best >= order.price
 
 
-def _rivals(account: Account, order: Order) -> list[Order]:
+def _rivals(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
     """Return what a triggered TP or SL of a bracket ends: its twin, if that was triggered before, and the rest of the
     main order."""
     if not order.group:
@@ -134,7 +134,7 @@ def _rivals(account: Account, order: Order) -> list[Order]:
     return [*twins, main] if main is not None and main is not order else twins
 
 
-def _fit_position(core: Core, account: Account, order: Order) -> bool:
+def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> bool:
     """Cut a triggered reducing order to what it may close; cancel it when that is nothing."""
     position = account.positions[order.product]
     leg = closing_leg(account, position, order.side, order.closing)
@@ -148,7 +148,8 @@ def _fit_position(core: Core, account: Account, order: Order) -> bool:
         order.leaves = most
         order.reason = f"cut to the position of {core.products[order.product].quantity_text(most)}"
     if not order.leaves:
-        what = {TP_FROM_POSITION: "take profit", SL_FROM_POSITION: "stop loss"}.get(order.reduce, "reduce-only")
+        names: dict[int, str] = {TP_FROM_POSITION: "take profit", SL_FROM_POSITION: "stop loss"}
+        what = names.get(order.reduce, "reduce-only")
         lifecycle.cancel(core, account, order, f"triggered, but there is no position for this {what} to close")
         return False
     return True

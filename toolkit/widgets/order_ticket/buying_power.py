@@ -10,11 +10,11 @@ from decimal import Decimal
 from ... import margin
 from ...products import Product
 from ..base_panel.number_format import money, trimmed
-from .draft import MICRO, ZERO, Choice, Draft, Holdings, Market, Problem, rounded_up, walk
+from .draft import MICRO, ZERO, Choice, Draft, Holdings, Problem, TicketMarket, rounded_up, walk
 
 
 def account_rules(
-    draft: Draft, product: Product, market: Market, holdings: Holdings, quantity: Decimal, worst: Decimal
+    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, quantity: Decimal, worst: Decimal
 ) -> list[Problem]:
     """Return every rule of the account that an order breaks; `worst` is the worst price it may trade at."""
     if draft.reduce_only:
@@ -106,7 +106,7 @@ def exposure(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Dec
 
 
 def needed(
-    draft: Draft, product: Product, market: Market, holdings: Holdings, quantity: Decimal, worst: Decimal
+    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, quantity: Decimal, worst: Decimal
 ) -> Decimal:
     """Return the available margin in USDC that an order takes, rounded up.
 
@@ -132,7 +132,7 @@ def needed(
 def _too_expensive(
     draft: Draft,
     product: Product,
-    market: Market,
+    market: TicketMarket,
     holdings: Holdings,
     quantity: Decimal,
     worst: Decimal,
@@ -151,7 +151,9 @@ def _too_expensive(
     return Problem("quantity", "available margin", message, choices)
 
 
-def fitting(draft: Draft, product: Product, market: Market, holdings: Holdings, limit: int, worst: Decimal) -> int:
+def fitting(
+    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, limit: int, worst: Decimal
+) -> int:
     """Return the most steps, below `limit`, whose margin is available."""
     low, high = 0, limit
     while low < high - 1:

@@ -75,7 +75,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
+class TicketMarket:
     """The prices an order is held against; None where one is not known. Levels are best first."""
 
     mark: Decimal | None = None

@@ -10,11 +10,11 @@ from ... import margin
 from ...products import Product
 from ..base_panel.number_format import WIDE, grouped, trimmed
 from .buying_power import needed
-from .draft import ZERO, Draft, Holdings, Market, walk
+from .draft import ZERO, Draft, Holdings, TicketMarket, walk
 
 
 def describe(
-    draft: Draft, product: Product, market: Market, holdings: Holdings, quantity: Decimal, worst: Decimal
+    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, quantity: Decimal, worst: Decimal
 ) -> dict[str, Any]:
     """Return what the order would do, as Decimal: see `OrderTicket.preview` for the names."""
     sign = draft.sign

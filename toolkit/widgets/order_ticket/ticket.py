@@ -25,7 +25,7 @@ from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, grouped, money, percent, short, signed, trimmed
 from ..base_panel.panel import Panel, module
 from ..panels.portfolio import can_sign
-from .draft import Assessment, Choice, Draft, Market, Problem
+from .draft import Assessment, Choice, Draft, Problem, TicketMarket
 from .holdings import holdings_of
 from .order_tracker import NOT_SENT, REJECTED, UNKNOWN, Following
 from .preview import shown_price
@@ -279,7 +279,7 @@ class OrderTicket(Panel):
         return prepared
 
     def _is_old(self, prepared: Prepared) -> bool:
-        now = self._session._surroundings.now()
+        now = self._session._runtime.now()
         return prepared.expiry_after is not None and now > prepared.expiry_after - MARGIN_MS
 
     def _note_failure(self, following: Following, error: BaseException) -> None:
@@ -315,9 +315,9 @@ class OrderTicket(Panel):
         given.update((name, value.strip()) for name, value in given.items() if isinstance(value, str))
         return Draft(**given)
 
-    def _market(self) -> Market:
+    def _market(self) -> TicketMarket:
         ticker = self._ticker.value
-        return Market(
+        return TicketMarket(
             mark=ticker.get("mark_price"),
             last=ticker.get("last") or None,
             index=ticker.get("oracle_price"),

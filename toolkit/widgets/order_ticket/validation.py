@@ -15,7 +15,7 @@ from ...orders import Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, plain, trimmed
 from .buying_power import account_rules, fitting
-from .draft import MAX_ID, Assessment, Choice, Draft, Holdings, Market, Problem, decimal_of
+from .draft import MAX_ID, Assessment, Choice, Draft, Holdings, Problem, TicketMarket, decimal_of
 from .preview import describe
 
 FIELDS = {
@@ -33,7 +33,7 @@ FIELDS = {
 """Wire name → field of the ticket."""
 
 
-def assess(draft: Draft, product: Product, market: Market, holdings: Holdings) -> Assessment:
+def assess(draft: Draft, product: Product, market: TicketMarket, holdings: Holdings) -> Assessment:
     """Return every rule that the draft breaks, the order it makes, and what that would do."""
     problems: list[Problem] = []
     worst = _worst_price(draft, product, market)
@@ -84,7 +84,7 @@ def _child(draft: Draft, product: Product, quantity: str, trigger: str, kind: An
     return Order(product.symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
 
 
-def _broken(draft: Draft, order: Order, product: Product, market: Market) -> list[Problem]:
+def _broken(draft: Draft, order: Order, product: Product, market: TicketMarket) -> list[Problem]:
     """Every pre-trade rule that the order or its children break."""
     prices = {name: getattr(market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = decimal_of(draft.price) if not draft.market else None
@@ -156,7 +156,7 @@ def _client_number(text: str) -> int:
 def _quantity(
     draft: Draft,
     product: Product,
-    market: Market,
+    market: TicketMarket,
     holdings: Holdings,
     worst: Decimal | None,
     problems: list[Problem],
@@ -213,7 +213,7 @@ def _amount_choice(product: Product, steps: int, price: Decimal) -> Choice:
     return Choice(f"{text} = {money(Decimal(text) * price)} USDC", {"quantity": text, "quantity_as": "base"})
 
 
-def _most(draft: Draft, product: Product, market: Market, holdings: Holdings, worst: Decimal) -> Decimal:
+def _most(draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, worst: Decimal) -> Decimal:
     """Return the largest quantity that the position (reduce-only) or the available margin allows."""
     if draft.reduce_only:
         return holdings.long if draft.sign < 0 else holdings.short
@@ -223,14 +223,14 @@ def _most(draft: Draft, product: Product, market: Market, holdings: Holdings, wo
 # Prices
 
 
-def _reference(draft: Draft, market: Market) -> Decimal | None:
+def _reference(draft: Draft, market: TicketMarket) -> Decimal | None:
     """Return what a quantity is valued at: the limit, or the price a market order would meet first."""
     if not draft.market:
         return decimal_of(draft.price)
     return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
 
 
-def _worst_price(draft: Draft, product: Product, market: Market) -> Decimal | None:
+def _worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
     """Return the worst price the order may trade at: its limit, or a market order's slippage bound."""
     if not draft.market:
         return decimal_of(draft.price)
@@ -242,7 +242,7 @@ def _worst_price(draft: Draft, product: Product, market: Market) -> Decimal | No
     return product.tick_size * slippage_bound(product, draft.sign, int(last / product.tick_size), width)
 
 
-def _best_prices(draft: Draft, market: Market) -> tuple[Choice, ...]:
+def _best_prices(draft: Draft, market: TicketMarket) -> tuple[Choice, ...]:
     found = [("bid", market.bid), ("ask", market.ask)]
     return tuple(
         Choice(f"{name} {plain(price)}", {"price": plain(price)}) for name, price in found if price is not None

@@ -1,0 +1,196 @@
+"""The way to a venue: what httpx raises and what venues answer, told in the toolkit's errors."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from toolkit import errors
+from toolkit.client.io.flow import AsyncDriver, Driver, Fetch, Reply, Runtime
+from toolkit.client.io.transport import (
+    AsyncHttpTransport,
+    Envelope,
+    HttpTransport,
+    Retry,
+    read,
+    read_envelope,
+    retry_after,
+    venue_time,
+)
+
+GET = Fetch("GET", "/info/x", (("a", "1"), ("b", "two words")))
+ERRORS = {
+    httpx.ConnectError: errors.NotSent,
+    httpx.ConnectTimeout: errors.NotSent,
+    httpx.PoolTimeout: errors.NotSent,
+    httpx.ProxyError: errors.NotSent,
+    httpx.UnsupportedProtocol: errors.NotSent,
+    httpx.LocalProtocolError: errors.NotSent,
+    httpx.ReadTimeout: errors.TimedOut,
+    httpx.WriteTimeout: errors.TimedOut,
+    httpx.ReadError: errors.Disconnected,
+    httpx.WriteError: errors.Disconnected,
+    httpx.CloseError: errors.Disconnected,
+    httpx.RemoteProtocolError: errors.Disconnected,
+    httpx.DecodingError: errors.BadAnswer,
+    httpx.TooManyRedirects: errors.BadAnswer,
+}
+
+
+def failing(kind: type[httpx.RequestError]) -> httpx.MockTransport:
+    def fail(request: httpx.Request) -> httpx.Response:
+        raise kind("broken on purpose", request=request)
+
+    return httpx.MockTransport(fail)
+
+
+@pytest.mark.parametrize(("kind", "expected"), ERRORS.items(), ids=lambda kind: kind.__name__)
+def test_every_failure_of_httpx_says_whether_the_request_may_have_arrived(
+    kind: type[httpx.RequestError], expected: type[errors.TransportError]
+) -> None:
+    with pytest.raises(expected, match="broken on purpose") as caught:
+        HttpTransport("http://venue", failing(kind)).send(GET)
+    assert caught.value.sent is (False if expected is errors.NotSent else None)
+    with pytest.raises(expected):
+        asyncio.run(AsyncHttpTransport("http://venue", failing(kind)).send(GET))
+
+
+def test_every_error_of_httpx_has_a_place() -> None:
+    leaves = [kind for kind in vars(httpx).values() if isinstance(kind, type) and issubclass(kind, httpx.RequestError)]
+    for kind in leaves:
+        with pytest.raises(errors.TransportError):
+            HttpTransport("http://venue", failing(kind)).send(GET)
+
+
+def test_a_refused_connection_on_loopback_is_not_sent() -> None:
+    transport = HttpTransport("http://127.0.0.1:9", timeout=2)
+    with pytest.raises(errors.NotSent, match=r"did not leave for http://127\.0\.0\.1:9"):
+        transport.send(GET)
+    transport.close()
+
+
+def test_a_request_reaches_the_transport_as_it_was_written() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json={}, headers={"X-Venue-Time": "5"})
+
+    transport = HttpTransport("http://venue/base", httpx.MockTransport(answer))
+    reply = transport.send(GET)
+    assert str(seen[0].url) == "http://venue/base/info/x?a=1&b=two+words"
+    assert reply.headers["x-venue-time"] == "5"
+    transport.send(Fetch("POST", "/api/v1/exchange", body=b'{"a":1}'))
+    assert seen[1].content == b'{"a":1}'
+    assert seen[1].headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected", "words"),
+    [
+        (Reply(200, b""), errors.BadAnswer, "the answer is empty"),
+        (Reply(200, b"<html>"), errors.BadAnswer, "the answer is HTML"),
+        (Reply(200, b'{"code":'), errors.BadAnswer, "broken JSON"),
+        (Reply(200, b"[1]"), errors.BadAnswer, "envelope"),
+        (Reply(200, b"null"), errors.BadAnswer, "not an object"),
+        (Reply(200, b'{"message":"x"}'), errors.BadAnswer, "an object without a code"),
+        (Reply(200, b'{"code":true}'), errors.BadAnswer, "without a code"),
+        (Reply(200, b'{"code":"0"}'), errors.BadAnswer, "without a code"),
+        (Reply(200, b"\xff\xfe"), errors.BadAnswer, "not an object"),
+        (Reply(502, b"<html>bad gateway</html>"), errors.HttpStatus, "HTTP 502"),
+        (Reply(301, b""), errors.HttpStatus, "HTTP 301"),
+        (Reply(200, b"[" * 100_000), errors.BadAnswer, "broken JSON"),
+    ],
+)
+def test_an_answer_that_is_no_envelope_is_told(reply: Reply, expected: type[Exception], words: str) -> None:
+    with pytest.raises(expected, match=words) as caught:
+        read_envelope(reply, "GET /x")
+    assert caught.value.status == reply.status  # type: ignore[attr-defined]
+
+
+def test_an_envelope_is_opened_whatever_its_status() -> None:
+    envelope = read_envelope(Reply(400, b'{"code":40003,"message":"symbol is missing","data":null,"new":1}'), "x")
+    assert (envelope.code, envelope.message, envelope.data) == (40003, "symbol is missing", None)
+
+
+def reading(*replies: Reply | Exception, attempts: int = 4) -> tuple[Any, list[float]]:
+    """Read with these answers in turn; returns the envelope or error, and the waits between."""
+    queue, waits = list(replies), []
+
+    def send(fetch: Fetch) -> Reply:
+        reply = queue.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    driver = Driver(send, Runtime(draw=lambda: 0.5), waits.append)
+    try:
+        return driver.run(read(GET, Retry(attempts=attempts, base=1.0, cap=3.0))), waits
+    except errors.ToolkitError as error:
+        return error, waits
+
+
+FINE = Reply(200, b'{"code":0,"message":"success","data":[1]}')
+
+
+def test_reads_are_tried_again_with_back_off_and_jitter() -> None:
+    result, waits = reading(errors.TimedOut("x"), Reply(503, b""), errors.Disconnected("x"), FINE)
+    assert isinstance(result, Envelope)
+    assert waits == [0.5, 1.0, 1.5]
+
+
+def test_reads_wait_as_long_as_the_venue_asks() -> None:
+    _, waits = reading(Reply(429, b"", {"retry-after": "7"}), FINE)
+    assert waits == [7.0]
+    _, waits = reading(Reply(200, b'{"code":40220,"message":"slow down"}', {"retry-after": "900"}), FINE)
+    assert waits == [30.0]
+
+
+def test_reads_give_up_after_their_attempts() -> None:
+    result, waits = reading(*[errors.TimedOut("x")] * 4)
+    assert isinstance(result, errors.TimedOut)
+    assert len(waits) == 3
+
+
+@pytest.mark.parametrize("reply", [Reply(400, b'{"code":40003,"message":"no"}'), Reply(404, b"")])
+def test_reads_that_can_not_get_better_are_not_tried_again(reply: Reply) -> None:
+    result, waits = reading(reply, FINE)
+    assert isinstance(result, errors.ToolkitError)
+    assert waits == []
+
+
+def test_retry_after_is_read_as_seconds_and_as_a_date() -> None:
+    assert retry_after({"retry-after": "2.5"}) == 2.5
+    assert retry_after({"retry-after": "Thu, 01 Jan 2026 00:00:10 GMT"}, 1_767_225_600_000) == 10.0
+    assert retry_after({"retry-after": "soon"}) is None
+    assert retry_after({}) is None
+
+
+def test_the_venues_time_is_read_from_its_headers() -> None:
+    assert venue_time({"x-venue-time": "1767225600123"}) == 1767225600123
+    assert venue_time({"date": "Thu, 01 Jan 2026 00:00:10 GMT"}) == 1767225610000
+    assert venue_time({"date": "x"}) is None
+    assert venue_time({}) is None
+
+
+def test_an_asynchronous_transport_lives_through_several_event_loops() -> None:
+    transport = AsyncHttpTransport("http://venue", httpx.MockTransport(lambda request: httpx.Response(200, json={})))
+    for _ in range(3):
+        driver = AsyncDriver(transport.send)
+
+        async def once(driver: AsyncDriver = driver) -> Reply:
+            reply = await driver._send(GET)
+            await transport.close()
+            return reply
+
+        assert asyncio.run(once()).status == 200
+
+
+def test_headers_and_codes_out_of_range_are_no_numbers() -> None:
+    for text in ("9" * 5000, "\u00b2", "-1", "1e5", ""):
+        assert venue_time({"x-venue-time": text}) is None
+    with pytest.raises(errors.BadAnswer):
+        read_envelope(Reply(200, b'{"code":1%s,"message":"","data":null}' % (b"0" * 30)), "placeOrder")

@@ -1,0 +1,655 @@
+"""Orders are never in doubt: whatever fails and wherever, the ledger ends right and nothing is placed twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import toolkit
+from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, Clock, FakeVenue, enveloped, session
+from toolkit import errors
+from toolkit.client.io.rate_limits import Rate
+from toolkit.client.orders import delivery
+from toolkit.client.orders.intents import IntentState, MemoryLedger, SqliteLedger
+
+
+def state_of(s: toolkit.Session) -> list[str]:
+    return [str(value) for value in s.intents()["state"]]
+
+
+def only_intent(s: toolkit.Session) -> Any:
+    ids = list(s.intents().index)
+    assert len(ids) == 1
+    return s.intent(ids[0])
+
+
+def buy(s: toolkit.Session) -> toolkit.Receipt:
+    return s.buy("BTCUSDC", "0.01", price="60000")
+
+
+def test_an_accepted_order_has_a_receipt_and_a_settled_intent() -> None:
+    fake = FakeVenue()
+    s = session(fake)
+    receipt = buy(s)
+    assert receipt
+    assert receipt.state is IntentState.ACCEPTED
+    assert receipt.order_id == 501
+    assert receipt.cl_ord_id == NOW * 1000
+    assert "placeOrder ACCEPTED, order 501" in repr(receipt)
+    assert state_of(s) == ["ACCEPTED"]
+    body = json.loads(fake.bodies[0])
+    assert body["nonce"] == NOW
+    assert body["expiryAfter"] == NOW + 60_000
+    assert body["action"]["orders"][0]["clOrdId"] == NOW * 1000
+
+
+def test_the_intent_is_recorded_before_it_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolkit.protocol import signing
+
+    s = session(FakeVenue())
+    seen: list[Any] = []
+
+    def interrupted(*args: Any, **keywords: Any) -> None:
+        seen.append(only_intent(s))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(signing, "sign", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        buy(s)
+    (intent,) = seen
+    assert (intent.state, intent.body) == (IntentState.PREPARED, None)
+    assert intent.client_ids == (NOW * 1000,)
+    assert len(intent.payload_hash) == 64
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.REJECTED
+    assert "before it was sent" in receipt.message
+
+
+@pytest.mark.parametrize("word", ["lost", "answer lost", "cut", "cut after", "503", "503 after", "html", "html after"])
+def test_a_write_without_an_answer_is_sent_again_as_the_identical_bytes(word: str) -> None:
+    fake = FakeVenue([word])
+    s = session(fake)
+    receipt = buy(s)
+    assert receipt.state is IntentState.ACCEPTED
+    assert len(set(fake.bodies)) == 1
+    assert len(fake.bodies) == 2
+    assert fake.placed == 1
+    assert receipt.order_id == 501
+
+
+@pytest.mark.parametrize("word", ["lost", "answer lost", "cut", "cut after", "503", "503 after", "html"])
+def test_without_any_answer_the_outcome_is_unknown_and_resolve_settles_it(word: str) -> None:
+    fake = FakeVenue([word] * 3)
+    s = session(fake)
+    with pytest.raises(errors.OutcomeUnknown, match=r"session\.resolve\(\)") as caught:
+        buy(s)
+    assert caught.value.receipt.state is IntentState.UNKNOWN
+    assert state_of(s) == ["UNKNOWN"]
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.ACCEPTED
+    assert receipt.intent == caught.value.intent
+    assert fake.placed == 1
+    assert len(set(fake.bodies)) == 1
+    assert s.resolve() == []
+
+
+def test_resolve_asks_before_it_sends_again() -> None:
+    fake = FakeVenue(["answer lost"] * 3)
+    s = session(fake)
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    sent = len(fake.bodies)
+    (receipt,) = s.resolve()
+    assert receipt.order_id == 501
+    assert len(fake.bodies) == sent
+
+
+def test_resolve_with_resend_false_only_asks() -> None:
+    fake = FakeVenue(["lost"] * 3)
+    s = session(fake)
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    (receipt,) = s.resolve(resend=False)
+    assert receipt.state is IntentState.UNKNOWN
+    assert len(fake.bodies) == 3
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.ACCEPTED
+
+
+def test_nothing_left_is_certain_and_nothing_is_unknown() -> None:
+    fake = FakeVenue(["refused"] * 3)
+    s = session(fake)
+    with pytest.raises(errors.NotSent):
+        buy(s)
+    intent = only_intent(s)
+    assert intent.state is IntentState.REJECTED
+    assert intent.message.startswith("not sent")
+    assert s.resolve() == []
+
+
+def test_a_refused_connection_after_a_doubtful_try_stays_in_doubt() -> None:
+    s = session(FakeVenue(["answer lost", "refused", "refused"]))
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.ACCEPTED
+
+
+def test_a_proxy_that_forbids_is_a_certain_refusal() -> None:
+    fake = FakeVenue(["403"])
+    s = session(fake)
+    with pytest.raises(errors.HttpStatus) as caught:
+        buy(s)
+    assert caught.value.status == 403
+    assert state_of(s) == ["REJECTED"]
+    assert len(fake.bodies) == 1
+
+
+def test_40207_after_a_resend_means_the_first_one_counted() -> None:
+    fake = FakeVenue(["answer lost"])
+    s = session(fake)
+    receipt = buy(s)
+    assert receipt.state is IntentState.ACCEPTED
+    assert fake.placed == 1
+    assert any("clientOrderId" in read for read in fake.reads)
+
+
+def test_40207_on_a_duplicated_request_is_asked_about() -> None:
+    fake = FakeVenue(["twice"])
+    s = session(fake)
+    assert buy(s).state is IntentState.ACCEPTED
+    assert fake.placed == 1
+
+
+def test_40207_for_a_nonce_somebody_else_used_is_a_refusal() -> None:
+    fake = FakeVenue()
+    fake.nonces.add(NOW)
+    s = session(fake)
+    with pytest.raises(errors.InvalidNonce) as caught:
+        buy(s)
+    assert caught.value.receipt.state is IntentState.REJECTED
+    assert fake.placed == 0
+
+
+def test_40207_that_nobody_can_explain_stays_unknown() -> None:
+    fake = FakeVenue(["lost"])
+    fake.nonces.add(NOW)
+    s = session(fake)
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    assert state_of(s) == ["UNKNOWN"]
+
+
+def test_40207_on_a_first_copy_is_no_refusal_where_the_venue_shows_nothing() -> None:
+    fake = FakeVenue()
+    s = session(fake)
+    s.product("BTCUSDC")
+    fake.script = ["twice"]
+    fake.show_transactions = False
+    with pytest.raises(errors.OutcomeUnknown):
+        s.set_leverage("BTCUSDC", 5)
+    assert state_of(s) == ["UNKNOWN"]
+
+
+def test_40207_stays_unknown_while_the_venue_can_not_be_asked() -> None:
+    fake = FakeVenue()
+    s = session(fake)
+    s.product("BTCUSDC")
+    fake.script, fake.read_script = ["twice"], ["cut"]
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    assert state_of(s) == ["UNKNOWN"]
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.ACCEPTED
+
+
+@pytest.mark.parametrize("others", ["before", "after", "before and after"])
+@pytest.mark.parametrize("word", ["ok", "lost", "answer lost", "refused", "503"])
+def test_another_process_may_resolve_what_this_one_is_sending(word: str, others: str, tmp_path: Path) -> None:
+    fake = FakeVenue()
+    other = session(fake, ledger=tmp_path / "intents.db")
+    at_it = [False]
+
+    def meddled(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET" or at_it[0]:
+            return fake(request)
+        try:
+            at_it[0] = True
+            if "before" in others:
+                other.resolve()
+            fake.script = [word]
+            return fake(request)
+        finally:
+            fake.script = []
+            if "after" in others:
+                other.resolve()
+            at_it[0] = False
+
+    s = session(meddled, ledger=tmp_path / "intents.db")
+    receipt = buy(s)
+    assert receipt.state is IntentState.ACCEPTED
+    assert receipt.order_id == 501
+    assert fake.placed == 1
+    assert state_of(s) == ["ACCEPTED"]
+
+
+def test_a_refusal_that_another_process_has_settled_is_told_here_too(tmp_path: Path) -> None:
+    fake = FakeVenue()
+    fake.refuse_business = True
+    other = session(fake, ledger=tmp_path / "intents.db")
+
+    def meddled(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            fake(request)
+            other.resolve()
+            raise httpx.ReadTimeout("no answer", request=request)
+        return fake(request)
+
+    s = session(meddled, ledger=tmp_path / "intents.db")
+    with pytest.raises(errors.ActionRejected, match="insufficient margin"):
+        s.set_leverage("BTCUSDC", 5)
+    assert state_of(s) == ["REJECTED"]
+
+
+def test_what_another_process_gave_up_before_it_left_is_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolkit.protocol import signing
+
+    fake = FakeVenue()
+    other, s = (session(fake, ledger=tmp_path / "intents.db") for _ in range(2))
+    sign = signing.sign
+
+    def signed(*args: Any, **keywords: Any) -> Any:
+        other.resolve()
+        return sign(*args, **keywords)
+
+    monkeypatch.setattr(signing, "sign", signed)
+    with pytest.raises(errors.NotSent, match="given up"):
+        buy(s)
+    assert fake.placed == 0
+    assert state_of(s) == ["REJECTED"]
+
+
+def test_what_another_process_gave_up_at_the_last_moment_is_not_sent() -> None:
+    class Racing(MemoryLedger):
+        def update(self, id: str, now: int, **changes: Any) -> Any:
+            if changes.get("state") is IntentState.SENT:
+                super().update(id, now, state=IntentState.REJECTED, message="given up")
+            return super().update(id, now, **changes)
+
+    fake = FakeVenue()
+    with pytest.raises(errors.NotSent, match="given up"):
+        buy(session(fake, ledger=Racing()))
+    assert fake.placed == 0
+
+
+def test_resolve_judges_what_stands_in_the_ledger_when_its_turn_comes() -> None:
+    fake = FakeVenue()
+    ledger = MemoryLedger()
+    s = session(fake, ledger=ledger)
+    s.product("BTCUSDC")
+    fake.script = ["answer lost"] * 3
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    first = only_intent(s)
+    late = replace(
+        first, id="testnet-late", state=IntentState.PREPARED, body=None, nonce=1, client_ids=(77,), created=NOW
+    )
+    ledger.record(late)  # another process writes it down …
+
+    def meddled(request: httpx.Request) -> httpx.Response:
+        if ledger.get("testnet-late").state is IntentState.PREPARED:  # … and sends it while the first one is asked for
+            ledger.update("testnet-late", NOW, body=b"{}")
+            ledger.update("testnet-late", NOW, state=IntentState.SENT)
+        return fake(request)
+
+    session(meddled, ledger=ledger).resolve(resend=False)
+    assert ledger.get(first.id).state is IntentState.ACCEPTED
+    assert ledger.get("testnet-late").state is IntentState.UNKNOWN
+
+
+def test_what_moves_on_at_the_last_moment_is_not_called_unsent() -> None:
+    class Racing(MemoryLedger):
+        def update(self, id: str, now: int, **changes: Any) -> Any:
+            if changes.get("state") is IntentState.REJECTED and self.get(id).state is IntentState.PREPARED:
+                super().update(id, now, body=b"{}")
+                super().update(id, now, state=IntentState.SENT)
+            return super().update(id, now, **changes)
+
+    ledger, fake = Racing(), FakeVenue()
+    s = session(fake, ledger=ledger)
+    buy(s)
+    late = replace(only_intent(s), id="testnet-late", state=IntentState.PREPARED, body=None, nonce=1, client_ids=(77,))
+    ledger.record(late)
+    s.resolve(resend=False)
+    assert ledger.get("testnet-late").state is IntentState.UNKNOWN
+
+
+def test_actions_without_orders_are_asked_for_by_their_nonce() -> None:
+    fake = FakeVenue(["answer lost"])
+    s = session(fake)
+    receipt = s.set_leverage("BTCUSDC", 5)
+    assert receipt.state is IntentState.ACCEPTED
+    assert len(set(fake.bodies)) == 1
+
+
+def test_a_first_try_that_the_venue_refused_is_found_by_its_nonce() -> None:
+    fake = FakeVenue(["answer lost"])
+    fake.refuse_business = True
+    s = session(fake)
+    with pytest.raises(errors.ActionRejected, match="insufficient margin") as caught:
+        s.set_leverage("BTCUSDC", 5)
+    assert caught.value.receipt.tx_code == 7
+    assert state_of(s) == ["REJECTED"]
+
+
+def test_a_venue_that_hides_transactions_leaves_such_an_action_unknown() -> None:
+    fake = FakeVenue(["answer lost"])
+    fake.show_transactions = False
+    s = session(fake)
+    with pytest.raises(errors.OutcomeUnknown):
+        s.set_leverage("BTCUSDC", 5)
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.UNKNOWN
+
+
+@pytest.mark.parametrize("code", [40204, 40208])
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_refusal_of_the_second_copy_says_nothing_of_the_first_where_the_venue_shows_nothing(
+    code: int, shown: bool
+) -> None:
+    fake = FakeVenue()
+    s = session(fake)
+    s.set_leverage("BTCUSDC", 3)
+    fake.script = ["lost", f"code:{code}"]
+    fake.show_transactions = shown
+    with pytest.raises(errors.ExchangeError if shown else errors.OutcomeUnknown):
+        s.set_leverage("BTCUSDC", 5)
+    assert state_of(s)[-1] == ("REJECTED" if shown else "UNKNOWN")
+
+
+@pytest.mark.parametrize("word", ["interrupt", "interrupt after"])
+def test_an_interrupt_while_sending_leaves_an_unknown_that_resolve_settles(word: str) -> None:
+    fake = FakeVenue([word])
+    s = session(fake)
+    with pytest.raises(KeyboardInterrupt):
+        buy(s)
+    assert state_of(s) == ["UNKNOWN"]
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.ACCEPTED
+    assert fake.placed == 1
+
+
+def test_a_cancelled_task_leaves_an_unknown_that_resolve_settles() -> None:
+    fake = FakeVenue()
+
+    async def slow(request: httpx.Request) -> httpx.Response:
+        answer = fake(request)
+        if request.url.path == "/api/v1/exchange" and len(fake.bodies) == 1:
+            await asyncio.Event().wait()
+        return answer
+
+    async def run() -> None:
+        s = session(slow).aio  # type: ignore[arg-type]
+        task = asyncio.create_task(s.buy("BTCUSDC", "0.01", price="60000"))
+        while not fake.bodies:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert list(s.intents()["state"]) == ["UNKNOWN"]
+        (receipt,) = await s.resolve()
+        assert receipt.state is IntentState.ACCEPTED
+
+    asyncio.run(run())
+    assert fake.placed == 1
+
+
+@pytest.mark.parametrize("script", [["answer lost"] * 3, ["lost"] * 3, ["interrupt"], ["interrupt after"]])
+def test_a_restarted_kernel_settles_what_the_last_one_left(script: list[str], tmp_path: Path) -> None:
+    fake, path = FakeVenue(script), tmp_path / "intents.db"
+    first = session(fake, ledger=path)
+    with pytest.raises((errors.OutcomeUnknown, KeyboardInterrupt)):
+        buy(first)
+    first.close()
+    second = session(fake, ledger=path, clock=Clock(NOW + 5_000))
+    assert state_of(second) == ["UNKNOWN"]
+    (receipt,) = second.resolve()
+    assert receipt.state is IntentState.ACCEPTED
+    assert fake.placed == 1
+    assert len(set(fake.bodies)) == 1
+
+
+def test_a_killed_process_leaves_sent_and_a_restart_settles_it(tmp_path: Path) -> None:
+    fake, path = FakeVenue(["lost"] * 3), tmp_path / "intents.db"
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(session(fake, ledger=path))
+    ledger = SqliteLedger(path)
+    ledger._base.execute("UPDATE intents SET state='SENT'")
+    ledger.close()
+    second = session(fake, ledger=path)
+    (receipt,) = second.resolve()
+    assert receipt.state is IntentState.ACCEPTED
+    assert fake.placed == 1
+
+
+def test_after_expiry_an_order_the_venue_never_saw_is_rejected_for_certain() -> None:
+    fake = FakeVenue(["lost"] * 3 + ["code:40208"])
+    clock = Clock()
+    s = session(fake, clock=clock)
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    clock.now += 120_000
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.REJECTED
+    assert receipt.code == 40208
+
+
+def test_an_old_action_that_never_expires_is_not_sent_again_by_itself() -> None:
+    fake, clock = FakeVenue(["lost"] * 3), Clock()
+    s = session(fake, clock=clock)
+    with pytest.raises(errors.OutcomeUnknown):
+        s.set_leverage("BTCUSDC", 5)
+    clock.now += delivery.SAFE_RESEND_MS + 1
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.UNKNOWN
+    assert len(fake.bodies) == 3
+    (receipt,) = s.resolve(resend=True)
+    assert receipt.state is IntentState.ACCEPTED
+
+
+def test_a_shared_ledger_never_sends_bytes_to_another_environment(tmp_path: Path) -> None:
+    path, here, there = tmp_path / "intents.db", FakeVenue(["lost"] * 3), FakeVenue()
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(session(here, ledger=path))
+    other = session(there, ledger=path, environment="mainnet", confirm=True)
+    assert list(other.intents()["environment"]) == ["testnet"]
+    assert other.resolve() == []
+    assert there.bodies == []
+    (receipt,) = session(here, ledger=path).resolve()
+    assert receipt.state is IntentState.ACCEPTED
+
+
+def test_while_the_venue_can_not_be_asked_it_stays_unknown_and_says_why() -> None:
+    fake = FakeVenue(["answer lost"] * 3)
+    s = session(fake)
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    fake.read_script = ["lost"]
+    (receipt,) = s.resolve()
+    assert receipt.state is IntentState.UNKNOWN
+    assert "no answer" in receipt.message
+    (receipt,) = s.resolve([receipt.intent])
+    assert receipt.state is IntentState.ACCEPTED
+
+
+def test_resolving_names_what_to_settle() -> None:
+    fake = FakeVenue(["lost"] * 6)
+    s = session(fake)
+    receipts = []
+    for _ in range(2):
+        with pytest.raises(errors.OutcomeUnknown) as caught:
+            buy(s)
+        receipts.append(caught.value.receipt)
+    (settled,) = s.resolve(receipts[1])
+    assert settled.intent == receipts[1].intent
+    assert state_of(s) == ["UNKNOWN", "ACCEPTED"]
+    assert [receipt.intent for receipt in s.resolve(receipts)] == [receipts[0].intent]
+
+
+def test_40208_says_by_how_much_the_clock_is_off() -> None:
+    fake = FakeVenue(["code:40208"])
+    fake.headers = {"date": "Thu, 01 Jan 2026 00:01:35 GMT"}
+    s = session(fake)
+    with pytest.raises(errors.RequestExpired, match=r"95\.0 s behind the venue's") as caught:
+        buy(s)
+    assert caught.value.clock_skew_ms == -95_000
+    assert state_of(s) == ["REJECTED"]
+
+
+@pytest.mark.parametrize(("code", "kind"), sorted(errors.EXCHANGE_ERRORS.items()))
+def test_every_code_of_the_specification_has_its_class(code: int, kind: type[errors.ExchangeError]) -> None:
+    s = session(FakeVenue([f"code:{code}"] * 3))
+    with pytest.raises(kind, match=rf"placeOrder: refused.*\(code {code}\)") as caught:
+        buy(s)
+    assert caught.value.code == code
+    assert caught.value.action == "placeOrder"
+    assert caught.value.receipt.state is IntentState.REJECTED
+    assert state_of(s) == ["REJECTED"]
+
+
+def test_a_code_nobody_documents_keeps_its_number_and_message() -> None:
+    s = session(FakeVenue(["code:49999"]))
+    with pytest.raises(errors.UnknownCode, match=r"refused \(code 49999\)"):
+        buy(s)
+
+
+def test_a_rate_limit_of_the_venue_is_waited_out_with_the_identical_bytes() -> None:
+    fake = FakeVenue(["code:40220", "429"])
+    s = session(fake)
+    assert buy(s)
+    assert len(fake.bodies) == 3
+    assert len(set(fake.bodies)) == 1
+
+
+def test_a_batch_that_was_refused_in_part_raises_with_every_result() -> None:
+    results = [
+        {"clOrdId": 1, "ordId": 9, "txCode": 0, "txMsg": "ok"},
+        {"clOrdId": 2, "ordId": 0, "txCode": 11, "txMsg": "too small"},
+    ]
+    answer = {"txHash": "0x1", "txCode": 11, "txMsg": "1 of 2 refused", "results": results}
+
+    def venue(request: httpx.Request) -> httpx.Response:
+        if request.url.path.startswith("/info"):
+            return FakeVenue()(request)
+        return enveloped(40230, "1 of 2 refused", answer)
+
+    s = session(venue)
+    orders = [toolkit.orders.buy("BTCUSDC", "0.01", "60000", cl_ord_id=number) for number in (1, 2)]
+    with pytest.raises(errors.ActionRejected) as caught:
+        s.place(orders)
+    receipt = caught.value.receipt
+    assert [result.accepted for result in receipt.results] == [True, False]
+    assert receipt.state is IntentState.ACCEPTED
+    assert "clOrdId 2 refused: too small" in repr(receipt)
+
+
+def test_an_intent_never_gets_a_second_signature() -> None:
+    s = session(FakeVenue(["lost"] * 3))
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    intent = only_intent(s)
+    with pytest.raises(errors.ToolkitError, match="second signature"):
+        s._delivery.ledger.update(intent.id, NOW, body=b"another")
+
+
+def test_a_read_only_session_names_the_missing_key() -> None:
+    s = session(FakeVenue(), wallet=None, account=MASTER)
+    with pytest.raises(errors.WalletError, match="read-only: placeOrder is signed by the agent key"):
+        buy(s)
+    assert len(s.intents()) == 0
+
+
+def test_an_agent_key_can_not_withdraw_and_says_which_key_is_missing() -> None:
+    s = session(FakeVenue())
+    with pytest.raises(errors.WalletError, match="withdraw is signed by the master key"):
+        s.exchange.withdraw(MASTER, "5")
+
+
+def test_a_withdrawal_lives_an_hour_and_carries_its_sequence() -> None:
+    fake = FakeVenue()
+    session(fake, wallet=toolkit.Wallet(master=MASTER_KEY)).exchange.withdraw(MASTER, "5")
+    body = json.loads(fake.bodies[0])
+    assert body["expiryAfter"] == NOW + 3_600_000
+    assert body["action"]["withdrawSequence"] == NOW // 1000
+
+
+def test_writes_on_mainnet_need_a_confirmation() -> None:
+    fake = FakeVenue()
+    with pytest.raises(errors.LimitReached, match="real money"):
+        buy(session(fake, environment="mainnet"))
+    asked: list[str] = []
+
+    def refuse(question: str) -> bool:
+        asked.append(question)
+        return False
+
+    with pytest.raises(errors.LimitReached, match="not confirmed"):
+        buy(session(fake, environment="mainnet", confirm=refuse))
+    assert "placeOrder" in asked[0]
+    assert fake.bodies == []
+    assert buy(session(fake, environment="mainnet", confirm=True))
+
+
+def test_the_client_waits_before_the_venue_has_to_say_so() -> None:
+    fake, clock = FakeVenue(), Clock()
+    s = session(fake, clock=clock, rates={"placeOrder": Rate(per_second=10, burst=2)})
+    waits: list[float] = []
+    s._driver._sleep = waits.append
+    for _ in range(4):
+        buy(s)
+    assert waits == [pytest.approx(0.1), pytest.approx(0.2)]
+
+
+def test_nonces_of_a_session_are_unique_and_increasing() -> None:
+    fake = FakeVenue()
+    s = session(fake)
+    for _ in range(5):
+        buy(s)
+    nonces = [json.loads(body)["nonce"] for body in fake.bodies]
+    assert nonces == sorted(set(nonces))
+    other = session(fake)
+    buy(other)
+    assert json.loads(fake.bodies[-1])["nonce"] > nonces[-1]
+
+
+WORDS = ["ok", "refused", "lost", "answer lost", "cut", "cut after", "429", "503", "503 after", "html", "twice"]
+
+
+@settings(max_examples=80)
+@given(script=st.lists(st.sampled_from(WORDS), max_size=12), orders=st.integers(1, 3))
+def test_whatever_fails_client_and_venue_agree_in_the_end(script: list[str], orders: int) -> None:
+    fake = FakeVenue(script)
+    s = session(fake, wallet=toolkit.Wallet(agent=AGENT_KEY, account=MASTER))
+    for _ in range(orders):
+        try:
+            buy(s)
+        except (errors.OutcomeUnknown, errors.NotSent, errors.HttpStatus, errors.ExchangeError):
+            continue
+    for _ in range(6):
+        s.resolve()
+    for name in s.intents().index:
+        intent = s.intent(name)
+        assert intent.settled
+        placed = intent.client_ids[0] in fake.orders
+        assert placed == (intent.state is IntentState.ACCEPTED)
+    assert fake.placed == len(fake.orders)

@@ -1,0 +1,196 @@
+"""`session.exchange`: every action of the specification, with the bytes of the golden requests."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from typing import Any
+
+import pytest
+
+import toolkit
+from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, Clock, FakeVenue, session
+from tests.protocol.golden import document, vectors
+from toolkit import orders
+from toolkit.client.orders.exchange import AsyncExchange, Exchange, ExchangeFlows, python_name
+from toolkit.client.orders.trading import TradingFlows
+from toolkit.errors import InputError, MalformedRequest, UnknownProduct
+from toolkit.protocol.actions import ACTIONS
+
+AGENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+
+
+def both(fake: FakeVenue, **options: Any) -> toolkit.Session:
+    return session(fake, wallet=toolkit.Wallet(agent=AGENT_KEY, master=MASTER_KEY), **options)
+
+
+def last(fake: FakeVenue) -> dict[str, Any]:
+    action: dict[str, Any] = json.loads(fake.bodies[-1])["action"]
+    return action
+
+
+def test_there_is_a_method_for_every_action_with_help_that_helps() -> None:
+    for action in ACTIONS.values():
+        method = getattr(Exchange, action.method)
+        text = method.__doc__
+        assert text.startswith(action.summary)
+        assert f"Signed by: {action.signer}" in text
+        assert "Source: specification" in text
+        for entry in action.fields:
+            if entry.name != "dexChain":
+                assert python_name(entry.name) in inspect.signature(method).parameters
+                assert f"{python_name(entry.name)}: " in text
+        assert ("expiry_after" in inspect.signature(method).parameters) == action.expiry
+        assert ("vault_address" in inspect.signature(method).parameters) == action.vault
+        assert inspect.signature(method).return_annotation == "Receipt"
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alone"),
+    [
+        (Exchange, AsyncExchange, set()),
+        (toolkit.Session, toolkit.AsyncSession, {"aio", "blotter", "dashboard", "ticket", "widgets"}),
+    ],
+)
+def test_the_awaited_twin_has_the_same_names_and_signatures(one: type, other: type, alone: set[str]) -> None:
+    assert public(one) - alone == public(other)
+    for name in public(one) - alone:
+        first, second = inspect.getattr_static(one, name), inspect.getattr_static(other, name)
+        if inspect.isfunction(first):
+            assert inspect.signature(first).parameters == inspect.signature(second).parameters, name
+    for flows, kind in ((ExchangeFlows, other), (TradingFlows, other)):
+        for name, member in vars(flows).items():
+            if type(member).__name__ == "flow" and hasattr(kind, name):
+                assert inspect.iscoroutinefunction(getattr(kind, name)), name
+
+
+@pytest.mark.parametrize("vector", vectors(), ids=lambda vector: vector["name"])
+def test_golden_requests_leave_the_client_byte_for_byte(vector: dict[str, Any]) -> None:
+    """Except where a client id or a withdraw sequence is added, so that the request can be asked for later."""
+    request, fake = vector["request"], FakeVenue()
+    role = "agent" if vector["signer"] in ("agent", "builderAgent") else "master"
+    keys = {role: document()["keys"][vector["signer"]]}
+    wallet = toolkit.Wallet(**keys, account=None if role == "master" else MASTER)
+    clock = Clock(request["nonce"])
+    s = session(fake, wallet=wallet, environment=vector["environment"], confirm=True, clock=clock)
+    s.exchange.send(
+        request["action"], expiry_after=request.get("expiryAfter"), vault_address=request.get("vaultAddress")
+    )
+    sent = json.loads(fake.bodies[0])
+    added = list(zip(items(sent["action"]), items(request["action"]), strict=True))
+    for mine, theirs in added:
+        if not theirs.get("clOrdId"):
+            mine.pop("clOrdId")
+    if "withdrawSequence" not in request["action"]:
+        sent["action"].pop("withdrawSequence", None)
+    if sent["signature"] != request["signature"]:
+        assert vector["name"].split("/")[-1].startswith(("place", "withdraw"))
+        sent["signature"] = request["signature"]
+    assert sent == request
+
+
+def items(action: dict[str, Any]) -> list[dict[str, Any]]:
+    return [action["order"]] if "order" in action else action.get("orders", [])
+
+
+def test_orders_are_written_as_builders_or_as_plain_items() -> None:
+    fake = FakeVenue()
+    s = both(fake)
+    s.exchange.place_order([orders.buy("BTCUSDC", "0.01", "60000", cl_ord_id=5)])
+    first = last(fake)
+    s.exchange.place_order(first["orders"])
+    assert last(fake) == first
+    s.exchange.place_bracket_order(orders.buy("BTCUSDC", "0.01", "60000", tp="66000", sl="57000"))
+    assert [item.get("reduceOnly") for item in last(fake)["orders"]] == [None, "TP_FROM_POSITION", "SL_FROM_POSITION"]
+    s.exchange.place_builder_order(orders.buy("BTCUSDC", "0.01", "60000", reduce_only=True), MASTER, "0.0002")
+    assert last(fake)["order"]["reduceOnly"] == "REDUCE_ONLY"
+    assert last(fake)["order"]["clOrdId"]
+
+
+def test_cancels_travel_as_text_and_symbols_become_codes() -> None:
+    fake = FakeVenue()
+    s = both(fake)
+    s.exchange.cancel_order([{"symbolCode": "BTCUSDC", "ordId": 5}, {"symbolCode": 1, "clOrdId": "7"}])
+    assert last(fake)["cancels"] == [{"symbolCode": "1", "ordId": "5"}, {"symbolCode": "1", "clOrdId": "7"}]
+    s.exchange.cancel_all("BTCUSDC")
+    assert last(fake) == {"type": "cancelAll", "symbolCode": 1}
+    s.exchange.set_leverage("BTCUSDC", 12)
+    assert last(fake) == {"type": "setLeverage", "symbolCode": 1, "leverage": "12"}
+
+
+def test_the_program_fills_in_what_only_it_knows() -> None:
+    fake = FakeVenue()
+    s = both(fake)
+    s.exchange.approve_agent()
+    assert last(fake) == {
+        "type": "approveAgent",
+        "agentAddress": AGENT,
+        "agentName": "toolkit",
+        "validitySeconds": 0,
+        "dexChain": "Testnet",
+    }
+    s.exchange.revoke_agent("bot")
+    assert (last(fake)["agentAddress"], last(fake)["agentName"]) == ("0x" + "0" * 40, "bot")
+    s.exchange.vault_create("mine", amount=100)
+    assert last(fake) == {"type": "vaultCreate", "name": "mine", "description": "", "amount": "100", "currencyCode": 1}
+    s.exchange.vault_rebalance(MASTER, AGENT, "5")
+    assert (last(fake)["from"], last(fake)["to"]) == (MASTER, AGENT)
+    s.exchange.faucet_claim()
+    assert last(fake) == {"type": "faucetClaim"}
+
+
+def test_wrong_arguments_are_told_like_those_of_any_function() -> None:
+    s = both(FakeVenue())
+    with pytest.raises(TypeError, match=r"set_leverage\(\): missing a required argument: 'leverage'"):
+        s.exchange.set_leverage("BTCUSDC")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        s.exchange.cancel_all("BTCUSDC", nonsense=1)
+    with pytest.raises(TypeError, match="vault_address"):
+        s.exchange.vault_close()
+
+
+def test_what_breaks_a_rule_is_refused_before_anything_is_recorded() -> None:
+    fake = FakeVenue()
+    s = both(fake)
+    with pytest.raises(MalformedRequest) as caught:
+        s.exchange.place_order([{"symbolCode": 1, "ordPx": 5}])
+    assert caught.value.field == "action.orders[0].ordPx"
+    with pytest.raises(MalformedRequest, match="at most 2 decimal places"):
+        s.exchange.set_leverage("BTCUSDC", "5.001")
+    with pytest.raises(MalformedRequest, match="not a supported action"):
+        s.exchange.send({"type": "nonsense"})
+    with pytest.raises(UnknownProduct, match="no product 'NOPE'"):
+        s.exchange.cancel_all("NOPE")
+    with pytest.raises(InputError, match="agent_address is missing"):
+        session(fake, wallet=toolkit.Wallet(master=MASTER_KEY)).exchange.approve_agent()
+    assert fake.bodies == []
+    assert len(s.intents()) == 0
+
+
+def test_expiry_can_be_chosen_or_left_out() -> None:
+    fake = FakeVenue()
+    s = both(fake)
+    s.exchange.place_order([orders.buy("BTCUSDC", "0.01", "60000")], expiry_after=NOW + 5)
+    assert json.loads(fake.bodies[-1])["expiryAfter"] == NOW + 5
+    s.exchange.place_order([orders.buy("BTCUSDC", "0.01", "60000")], expiry_after=None)
+    assert "expiryAfter" not in json.loads(fake.bodies[-1])
+
+
+def test_the_awaited_twin_sends_the_same_bytes() -> None:
+    one, two = FakeVenue(), FakeVenue()
+    made = both(one).buy("BTCUSDC", "0.01", "60000", expiry_after=None, tif="IOC")
+
+    async def run() -> toolkit.Receipt:
+        async with both(two, clock=Clock(NOW + 1)).aio as s:
+            return await s.buy("BTCUSDC", "0.01", "60000", expiry_after=None, tif="IOC")
+
+    awaited = asyncio.run(run())
+    first, second = (json.loads(fake.bodies[0]) for fake in (one, two))
+    assert first["action"]["orders"][0].pop("clOrdId") + 1000 == second["action"]["orders"][0].pop("clOrdId")
+    assert first["action"] == second["action"]
+    assert (made.state, made.order_id) == (awaited.state, awaited.order_id)

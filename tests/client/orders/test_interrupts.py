@@ -1,0 +1,171 @@
+"""Interrupts and kills at every instant: what the ledger says afterwards is what the venue did, or gets settled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import toolkit
+from tests.client.fake import FakeVenue, session
+from toolkit import errors
+from toolkit.client.orders.intents import IntentState, MemoryLedger, SqliteLedger
+from toolkit.venue.local import LocalVenue
+
+CLIENT = str(Path(toolkit.__file__).parent / "client")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class InterruptAt:
+    """Raises KeyboardInterrupt at the n-th line that runs in toolkit.client, as a key press may."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+        self.fired = False
+
+    def __enter__(self) -> InterruptAt:
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(CLIENT):
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                self.fired = True
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self._trace
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize("script", [[], ["answer lost"]])
+def test_an_interrupt_at_any_line_leaves_nothing_in_doubt(durable: bool, script: list[str], tmp_path: Path) -> None:
+    assert session(FakeVenue()).buy("BTCUSDC", "0.01", price="60000")  # imports what is imported on first use
+    count, interrupted, stride = 0, 0, 7 if durable else 3
+    while True:
+        count += stride
+        fake = FakeVenue(list(script))
+        ledger = SqliteLedger(tmp_path / f"{count}.db") if durable else MemoryLedger()
+        s = session(fake, ledger=ledger)
+        s.product("BTCUSDC")
+        guard = InterruptAt(count)
+        try:
+            with guard:
+                s.buy("BTCUSDC", "0.01", price="60000")
+        except KeyboardInterrupt:
+            interrupted += 1
+        if not guard.fired:
+            break
+        for _ in range(2):
+            s.resolve()
+        placed = set(fake.orders)
+        accepted = set()
+        for name in s.intents().index if s._delivery.ledger.all() else []:
+            intent = s.intent(name)
+            assert intent.settled, (count, intent)
+            if intent.state is IntentState.ACCEPTED:
+                accepted |= set(intent.client_ids)
+        assert accepted == placed, count
+        assert fake.placed <= 1, count
+        assert len(set(fake.bodies)) <= 1
+        if durable:
+            ledger.close()
+    assert interrupted > 300 // stride
+
+
+CHILD = """
+import os, sys
+import toolkit
+from toolkit.client.intents import SqliteLedger
+
+path, url, deadly = sys.argv[1], sys.argv[2], int(sys.argv[3])
+calls = 0
+
+def deadly_step(step):
+    def wrapped(*args, **keywords):
+        global calls
+        result = step(*args, **keywords)
+        calls += 1
+        if calls == deadly:
+            os._exit(9)
+        return result
+    return wrapped
+
+SqliteLedger.record = deadly_step(SqliteLedger.record)
+SqliteLedger.update = deadly_step(SqliteLedger.update)
+session = toolkit.connect("local", base_url=url, intents=path)
+session.buy("BTCUSDC", "0.001", price="50000")
+"""
+
+
+def test_a_killed_process_leaves_a_ledger_that_the_next_one_settles(tmp_path: Path) -> None:
+    with LocalVenue(market=False) as venue, venue.serve(0) as served:
+        with toolkit.connect(served.environment) as s:
+            s.exchange.approve_agent()
+        places = {**os.environ, "PYTHONPATH": str(ROOT), "TOOLKIT_STATE": str(tmp_path)}
+        for deadly in range(1, 6):
+            path = tmp_path / f"{deadly}.db"
+            words = [sys.executable, "-c", CHILD, str(path), served.base_url, str(deadly)]
+            done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=places)
+            assert done.returncode == (9 if deadly <= 4 else 0), done.stderr
+            with toolkit.connect(served.environment, intents=path) as s:
+                s.resolve()
+                (intent,) = s._delivery.ledger.all()
+                assert intent.settled
+                query = (("userAddr", s.account or ""), ("clientOrderId", str(intent.client_ids[0])))
+                rows = s._driver.run(s._rows("/info/order/states", query))
+                assert len(rows) == (1 if intent.state is IntentState.ACCEPTED else 0), deadly
+                assert (intent.state is IntentState.ACCEPTED) == (deadly >= 3)
+
+
+def test_resolving_what_is_being_sent_by_another_thread_leaves_it_alone() -> None:
+    import threading
+
+    inside, go = threading.Event(), threading.Event()
+    fake = FakeVenue()
+
+    def slow(request: Any) -> Any:
+        if request.url.path == "/api/v1/exchange":
+            inside.set()
+            assert go.wait(10)
+        return fake(request)
+
+    s = session(slow)
+    thread = threading.Thread(target=lambda: s.buy("BTCUSDC", "0.01", price="60000"))
+    thread.start()
+    assert inside.wait(10)
+    assert list(s.intents()["state"]) == ["SENT"]
+    assert s.resolve() == []
+    go.set()
+    thread.join(10)
+    assert list(s.intents()["state"]) == ["ACCEPTED"]
+
+
+def test_many_threads_share_a_session_and_every_nonce_is_used_once() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    fake = FakeVenue()
+    s = session(fake)
+    s.product("BTCUSDC")
+    with ThreadPoolExecutor(8) as pool:
+        receipts = list(pool.map(lambda number: s.buy("BTCUSDC", "0.01", price=60000 + number), range(64)))
+    assert len({receipt.cl_ord_id for receipt in receipts}) == 64
+    assert fake.placed == len(fake.nonces) == 64
+    assert set(s.intents()["state"]) == {"ACCEPTED"}
+
+
+def test_errors_of_interrupted_calls_are_not_hidden() -> None:
+    s = session(FakeVenue(["interrupt"]))
+    with pytest.raises(KeyboardInterrupt):
+        s.buy("BTCUSDC", "0.01", price="60000")
+    assert issubclass(errors.OutcomeUnknown, errors.ToolkitError)

@@ -1,0 +1,234 @@
+"""The ledgers: both keep the same book, steps go forward only, and a file outlives its process."""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.client.orders.intents import (
+    FRAME,
+    OPEN,
+    Intent,
+    IntentState,
+    Ledger,
+    MemoryLedger,
+    SqliteLedger,
+    frame,
+    intent_id,
+    open_ledger,
+    payload_hash,
+)
+from toolkit.client.orders.receipts import ItemResult, receipt, whole
+from toolkit.errors import InputError, ToolkitError
+
+INTENT = Intent(
+    id="testnet-70997970-5",
+    environment="testnet",
+    account="0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+    signer="0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+    action="placeOrder",
+    nonce=5,
+    expiry_after=65,
+    vault_address=None,
+    client_ids=(5000, 5001),
+    payload={"type": "placeOrder", "orders": [{"ordQty": "0.010", "name": "ü"}]},
+    payload_hash="h",
+    created=5,
+    updated=5,
+)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    made = MemoryLedger() if request.param == "memory" else SqliteLedger(tmp_path / "intents.db")
+    yield made
+    made.close()
+
+
+def test_what_is_recorded_is_read_back(ledger: Ledger) -> None:
+    ledger.record(INTENT)
+    assert ledger.get(INTENT.id) == INTENT
+    after = ledger.update(INTENT.id, 9, state=IntentState.SENT, body=b"{}", attempts=1)
+    assert ledger.get(INTENT.id) == after == replace(INTENT, state=IntentState.SENT, body=b"{}", attempts=1, updated=9)
+    done = ledger.update(INTENT.id, 10, state=IntentState.ACCEPTED, code=0, message="success", data={"txHash": "0x1"})
+    assert ledger.all() == [done]
+    assert ledger.all(OPEN) == []
+    assert "ledger" in repr(ledger).lower()
+
+
+def test_an_intent_is_recorded_once_and_unknown_names_are_told(ledger: Ledger) -> None:
+    ledger.record(INTENT)
+    with pytest.raises(ToolkitError, match="exists already"):
+        ledger.record(INTENT)
+    with pytest.raises(ToolkitError, match="no intent 'x'"):
+        ledger.get("x")
+    with pytest.raises(ToolkitError, match="no intent 'x'"):
+        ledger.update("x", 1, message="y")
+
+
+@pytest.mark.parametrize("final", [IntentState.ACCEPTED, IntentState.REJECTED])
+def test_a_settled_intent_never_changes(ledger: Ledger, final: IntentState) -> None:
+    ledger.record(INTENT)
+    ledger.update(INTENT.id, 6, state=IntentState.SENT, body=b"1")
+    ledger.update(INTENT.id, 7, state=final)
+    for changes in ({"state": IntentState.UNKNOWN}, {"state": final}, {"message": "x"}, {"state": IntentState.SENT}):
+        with pytest.raises(ToolkitError, match=f"is {final}"):
+            ledger.update(INTENT.id, 8, **changes)
+    assert ledger.get(INTENT.id).updated == 7
+
+
+def test_nothing_unsigned_is_sent_and_nothing_is_signed_twice(ledger: Ledger) -> None:
+    ledger.record(INTENT)
+    with pytest.raises(ToolkitError, match="is not signed"):
+        ledger.update(INTENT.id, 6, state=IntentState.SENT)
+    ledger.update(INTENT.id, 6, body=b"1")
+    with pytest.raises(ToolkitError, match="second signature"):
+        ledger.update(INTENT.id, 7, body=b"2")
+    assert ledger.get(INTENT.id).body == b"1"
+
+
+def test_a_step_can_be_bound_to_where_the_intent_stands(ledger: Ledger) -> None:
+    ledger.record(INTENT)
+    with pytest.raises(ToolkitError, match="no longer SENT"):
+        ledger.update(INTENT.id, 6, expected=IntentState.SENT, state=IntentState.REJECTED)
+    assert ledger.get(INTENT.id).state is IntentState.PREPARED
+    assert ledger.update(INTENT.id, 6, expected=IntentState.PREPARED, state=IntentState.REJECTED).settled
+
+
+def test_memory_forgets_old_settled_intents_and_never_open_ones() -> None:
+    book = MemoryLedger(keep=16)
+    for number in range(100):
+        book.record(replace(INTENT, id=str(number)))
+        if number % 10:
+            book.update(str(number), 6, state=IntentState.REJECTED)
+    kept = [intent.id for intent in book.all()]
+    assert len(kept) <= 18
+    assert [str(number) for number in range(0, 100, 10)] == [intent.id for intent in book.all(OPEN)]
+    assert kept[-1] == "99"
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(list(IntentState)), st.sampled_from([None, b"1", b"2"]), st.integers(0, 3)), max_size=8
+)
+
+
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_both_ledgers_take_and_refuse_the_same_steps(steps: list[tuple[IntentState, bytes | None, int]]) -> None:
+    books: list[Any] = [MemoryLedger(), SqliteLedger(":memory:")]
+    for book in books:
+        book.record(INTENT)
+    for state, body, attempts in steps:
+        changes: dict[str, Any] = {"state": state, "attempts": attempts} | ({"body": body} if body else {})
+        outcomes = []
+        for book in books:
+            try:
+                outcomes.append(book.update(INTENT.id, 9, **changes))
+            except ToolkitError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+    assert books[0].all() == books[1].all()
+    books[1].close()
+
+
+def test_a_file_outlives_its_process_and_is_for_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "intents.db"
+    first = SqliteLedger(path)
+    first.record(INTENT)
+    if sys.platform != "win32":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    second = open_ledger(path)
+    assert second.all() == [INTENT]
+    second.update(INTENT.id, 6, body=b"1")
+    assert first.get(INTENT.id).body == b"1"
+    first.close()
+    second.close()
+    assert isinstance(open_ledger(None), MemoryLedger)
+    assert open_ledger(first) is first
+
+
+def test_a_closed_ledger_says_so_in_the_toolkits_words(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "intents.db")
+    ledger.record(INTENT)
+    ledger.close()
+    steps: list[Callable[[], Any]] = [
+        lambda: ledger.record(replace(INTENT, id="other")),
+        lambda: ledger.update(INTENT.id, 6, body=b"x"),
+        lambda: ledger.get(INTENT.id),
+        ledger.all,
+    ]
+    for step in steps:
+        with pytest.raises(ToolkitError, match=r"intents\.db can't be used.*closed"):
+            step()
+
+
+def test_a_file_that_is_no_ledger_is_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("these are notes, and no database at all " * 50, encoding="utf-8")
+    for path in (tmp_path / "nowhere" / "intents.db", tmp_path / "notes.txt"):
+        with pytest.raises(InputError, match="can't be used as a ledger"):
+            SqliteLedger(path)
+
+
+def test_names_and_hashes_of_intents() -> None:
+    assert intent_id("testnet", INTENT.signer, 5) == INTENT.id
+    one, other = {"a": 1, "b": "ü"}, {"b": "ü", "a": 1}
+    assert payload_hash(one) == payload_hash(other) != payload_hash({"a": 1})
+    assert len(payload_hash(one)) == 64
+
+
+def test_the_frame_has_the_columns_and_dtypes_it_says() -> None:
+    full, empty = frame([INTENT, replace(INTENT, id="b", code=0, expiry_after=None)]), frame([])
+    for made in (full, empty):
+        assert {name: str(dtype) for name, dtype in made.dtypes.items()} == FRAME
+    assert full["code"].isna().tolist() == [True, False]
+    assert full["expiry_after"].isna().tolist() == [False, True]
+    assert full["client_ids"].iloc[0] == [5000, 5001]
+
+
+RESULTS: list[tuple[dict[str, Any], Callable[[Any], bool]]] = [
+    ({"state": IntentState.ACCEPTED, "data": {"ordId": "7"}}, lambda r: r.order_id is None and r.cl_ord_id == 5000),
+    ({"state": IntentState.ACCEPTED, "client_ids": (9,), "data": {"ordId": "7"}}, lambda r: r.order_id == 7),
+    ({"state": IntentState.SENT}, lambda r: r.state is IntentState.UNKNOWN and not r),
+    ({"state": IntentState.REJECTED, "code": 40230, "message": "no"}, lambda r: "code 40230, no" in repr(r)),
+    ({"state": IntentState.ACCEPTED, "client_ids": ()}, lambda r: r.order_id is None and r.cl_ord_id is None),
+    ({"state": IntentState.ACCEPTED, "client_ids": tuple(range(1, 12))}, lambda r: "and 3 more" in repr(r)),
+    ({"state": IntentState.ACCEPTED, "data": {"results": [None, {"ordId": 3}]}}, lambda r: r.order_id == 3),
+]
+
+
+@pytest.mark.parametrize(("changes", "holds"), RESULTS)
+def test_a_receipt_tells_what_the_ledger_knows(changes: dict[str, Any], holds: Callable[[Any], bool]) -> None:
+    assert holds(receipt(replace(INTENT, **changes)))
+
+
+def test_ids_are_read_from_numbers_and_text() -> None:
+    assert [whole(value) for value in (5, "5", "0", 0, None, "x", "")] == [5, 5, None, None, None, None, None]
+    assert ItemResult(1, 2, 0, "").accepted
+
+
+def test_a_ledger_that_nobody_holds_any_more_closes_its_file(tmp_path: Path) -> None:
+    ledger = SqliteLedger(tmp_path / "intents.db")
+    ledger.record(INTENT)
+    base = ledger._base
+    del ledger
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        base.execute("SELECT 1")
+
+
+def test_a_file_that_is_no_ledger_is_closed_again(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database " * 100, encoding="utf-8")
+    with pytest.raises(InputError, match="can't be used as a ledger"):
+        SqliteLedger(path)
+    path.unlink()

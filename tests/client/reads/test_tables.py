@@ -1,0 +1,414 @@
+"""What a session reads: long reads over a failing wire, candles in windows and from the cache, the product list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import msgspec
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolkit
+from toolkit.client.io.flow import Driver, Fetch, Reply, Runtime
+from toolkit.client.io.rate_limits import Rate, RateLimiter
+from toolkit.client.io.transport import Retry
+from toolkit.client.reads import candles
+from toolkit.client.reads.candle_cache import CandleCache, joined, missing
+from toolkit.client.reads.conversion import milliseconds, seconds
+from toolkit.client.reads.progress import Progress
+from toolkit.client.reads.reading import Reader
+from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited
+from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+
+Change = Callable[[httpx.Request, httpx.Response], httpx.Response]
+
+
+class Wire(httpx.BaseTransport):
+    """The way to a venue, which counts, breaks, and changes answers as it is told."""
+
+    def __init__(self, venue: LocalVenue) -> None:
+        self._inner = venue.transport()
+        self.paths: list[str] = []
+        self.fails: Callable[[httpx.Request], bool] = lambda request: False
+        self.change: Change = lambda request, response: response
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.paths.append(request.url.path)
+        if self.fails(request):
+            raise httpx.ConnectError("refused")
+        response = self._inner.handle_request(request)
+        response.read()
+        return self.change(request, response)
+
+
+@pytest.fixture(scope="module")
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual") as made, toolkit.connect(venue=made) as session:
+        made.advance("3m")
+        for number in range(12):
+            session.buy("BTCUSDC" if number % 2 else "ETHUSDC", "0.02")
+            made.advance("20s")
+        session.buy("BTCUSDC", "0.01", price="50000")
+        made.advance("40s")
+        yield made
+
+
+@pytest.fixture
+def wire(venue: LocalVenue) -> Wire:
+    return Wire(venue)
+
+
+@pytest.fixture
+def session(venue: LocalVenue, wire: Wire) -> Iterator[Session]:
+    with toolkit.connect(venue=venue, transport=wire) as made:
+        wire.paths.clear()
+        yield made
+
+
+# Long reads.
+
+
+def test_a_long_read_that_failed_goes_on_with_the_same_call(
+    session: Session, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolkit.client.reads.paging.PAGE_SIZE", 5)
+    whole = session.fills()
+    session.fills()
+    assert len(whole) == 12
+    wire.paths.clear()
+    wire.fails = lambda request: "endTime" in request.url.params and len(wire.paths) > 2
+    with pytest.raises(NotSent) as caught:
+        session.fills()
+    assert any("rows were read; the same call again goes on from there" in note for note in caught.value.__notes__)
+    wire.fails = lambda request: False
+    wire.paths.clear()
+    again = session.fills()
+    pd.testing.assert_frame_equal(again, whole)
+    assert len(wire.paths) <= 3
+    assert not session._unfinished()
+
+
+def test_different_reads_are_not_mixed_up(session: Session, wire: Wire) -> None:
+    wire.fails = lambda request: request.url.path == "/info/trade/page"
+    with pytest.raises(NotSent):
+        session.fills("BTCUSDC")
+    wire.fails = lambda request: False
+    assert set(session.fills("ETHUSDC")["symbol"]) == {"ETHUSDC"}
+    assert set(session.fills("BTCUSDC")["symbol"]) == {"BTCUSDC"}
+
+
+def test_the_awaited_twin_reads_the_same(venue: LocalVenue) -> None:
+    session = toolkit.connect(venue=venue)
+
+    async def read() -> list[pd.DataFrame]:
+        aio = session.aio
+        return [await aio.fills(), await aio.orders(open=True), await aio.klines("BTCUSDC", "1m", limit=5)]
+
+    fills, orders, klines = asyncio.run(read())
+    pd.testing.assert_frame_equal(fills, session.fills())
+    pd.testing.assert_frame_equal(orders, session.orders(open=True))
+    pd.testing.assert_frame_equal(klines, session.klines("BTCUSDC", "1m", limit=5))
+
+
+def test_the_raw_answers_of_a_long_read_are_kept(session: Session) -> None:
+    made = session.fills()
+    assert made.attrs["raw"].json()[0]["data"]["total"] == 12
+    assert session.positions().attrs["raw"].json()[0]["code"] == 0
+
+
+# Rate limits.
+
+
+def stub(send: Callable[[Fetch], Reply], **delivery: Any) -> tuple[Reader, Driver, list[float]]:
+    slept: list[float] = []
+    now = [1_767_225_600_000.0]
+
+    def sleep(given: float) -> None:
+        slept.append(given)
+        now[0] += given * 1000
+
+    driver = Driver(send, Runtime(lambda: int(now[0]), lambda: 0.5), sleep)
+    settings = {"limiter": RateLimiter(None, None), "retry": Retry()} | delivery
+    return Reader(SimpleNamespace(_delivery=SimpleNamespace(**settings))), driver, slept
+
+
+def answered(data: Any, status: int = 200, code: int = 0, **headers: str) -> Reply:
+    body = msgspec.json.encode({"code": code, "message": "success" if not code else "slow down", "data": data})
+    return Reply(status, body, headers)
+
+
+def test_a_read_waits_as_long_as_the_venue_asks() -> None:
+    replies = iter([answered(None, 429, 40220, **{"retry-after": "7"}), answered(None, 429, 40220), answered([])])
+    reader, driver, slept = stub(lambda fetch: next(replies))
+    driver.run(reader.ask(ENDPOINTS["wallet"], ()))
+    assert slept == [7.0, 0.5 * 0.4]
+
+
+def test_a_read_that_is_always_too_much_ends_as_rate_limited() -> None:
+    reader, driver, slept = stub(lambda fetch: answered(None, 429, 40220))
+    with pytest.raises(RateLimited):
+        driver.run(reader.ask(ENDPOINTS["wallet"], ()))
+    assert len(slept) == Retry().attempts - 1
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
+    whole = answered([kline(BEGIN), kline(BEGIN + 60_000)])
+    replies = iter([Reply(200, whole.body[: whole.body.rindex(b"]")], {}), whole])
+    reader, driver, slept = stub(lambda fetch: next(replies))
+    assert driver.run(reader.ask(ENDPOINTS["klines"], ())) is whole
+    assert len(slept) == 1
+
+
+def test_a_session_keeps_its_own_rate_limit() -> None:
+    limiter = RateLimiter({"info": Rate(per_second=2, burst=1)}, None)
+    reader, driver, slept = stub(lambda fetch: answered([]), limiter=limiter)
+    for _ in range(3):
+        driver.run(reader.ask(ENDPOINTS["wallet"], ()))
+    assert slept == [0.5, 0.5]
+
+
+# Candles.
+
+
+def kline(start: int) -> dict[str, Any]:
+    number = str(start // 60_000 % 1000 + 1)
+    return {
+        "symbolName": "BTCUSDC",
+        "timestamp": start // 1000,
+        "intrvl": 60,
+        **dict.fromkeys(("open", "high", "low", "close", "volume", "turnover"), number),
+        "tradeCount": 1,
+    }
+
+
+BEGIN = 1_767_225_600_000
+
+
+@given(
+    st.sets(st.integers(0, 399), max_size=400),
+    st.integers(0, 399),
+    st.integers(0, 399),
+    st.sampled_from([50, 100, 1000]),
+    st.booleans(),
+)
+def test_no_candle_is_lost_where_a_venue_cuts_its_answers_off(
+    gone: set[int], one: int, other: int, cap: int, newest: bool
+) -> None:
+    there = [BEGIN + 60_000 * at for at in range(400) if at not in gone]
+
+    def send(fetch: Fetch) -> Reply:
+        values = ENDPOINTS["klines"].parse(fetch.query)
+        found = [start for start in there if values["startTime"] <= start <= values["endTime"]]
+        cut = found[-cap:] if newest else found[:cap]
+        return answered([kline(start) for start in cut])
+
+    reader, driver, _ = stub(send)
+    first, last = sorted((BEGIN + 60_000 * one, BEGIN + 60_000 * other))
+    wanted = candles.Wanted("BTCUSDC", 60, first, last, BEGIN + 400 * 60_000, False)
+    made = driver.run(candles.read(reader, wanted, None, Progress.silent()))
+    assert [int(stamp.timestamp() * 1000) for stamp in made["time"]] == [t for t in there if first <= t <= last]
+
+
+def test_the_forming_candle_can_be_left_out(session: Session, venue: LocalVenue) -> None:
+    every = session.klines("BTCUSDC", "1m", limit=4)
+    closed = session.klines("BTCUSDC", "1m", limit=4, closed=True)
+    now = pd.Timestamp(venue.now_ms(), unit="ms", tz="UTC")
+    assert every.index[-1] > now - pd.Timedelta("1min")
+    assert closed.index[-1] <= now - pd.Timedelta("1min")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_missing_minutes_can_be_filled_flat(exact: bool) -> None:
+    rows = [kline(BEGIN + 60_000 * at) for at in (0, 1, 4)]
+    reader, driver, _ = stub(lambda fetch: answered(rows))
+    wanted = candles.Wanted("BTCUSDC", 60, BEGIN, BEGIN + 240_000, BEGIN + 300_000, exact)
+    made = driver.run(candles.read(reader, wanted, None, Progress.silent()))
+    filled = candles.finished(made, wanted, closed=False, fill=True)
+    assert len(filled) == 5
+    assert filled["close"].tolist() == [filled["close"].iloc[at] for at in (0, 1, 1, 1, 4)]
+    assert filled["volume"].tolist()[2:4] == [0, 0]
+    assert filled["trades"].tolist() == [1, 1, 0, 0, 1]
+    assert filled.dtypes.equals(made.set_index("time").dtypes)
+    assert isinstance(filled["volume"].iloc[2], Decimal if exact else float)
+
+
+def test_klines_have_the_same_columns_when_there_are_none(session: Session) -> None:
+    some = session.klines("BTCUSDC", "1m", limit=5)
+    none = session.klines("BTCUSDC", "1m", "2010-01-01", "2010-01-02")
+    assert len(none) == 0
+    assert none.dtypes.equals(some.dtypes)
+    assert none.index.dtype == some.index.dtype
+    assert some.index.name == none.index.name == "time"
+
+
+def test_closed_candles_are_read_from_disk_the_second_time(
+    session: Session, wire: Wire, venue: LocalVenue, tmp_path: Path
+) -> None:
+    window = ("2025-12-31T00:00", "2025-12-31T23:59")
+    first = session.klines("BTCUSDC", "5m", *window, cache=tmp_path)
+    assert "/info/kline/list" in wire.paths
+    wire.paths.clear()
+    again = session.klines("BTCUSDC", "5m", *window, cache=tmp_path)
+    part = session.klines("BTCUSDC", "5m", "2025-12-31T06:00", "2025-12-31T07:00", cache=tmp_path)
+    assert "/info/kline/list" not in wire.paths
+    pd.testing.assert_frame_equal(first, again)
+    pd.testing.assert_frame_equal(first.loc["2025-12-31T06:00":"2025-12-31T07:00"], part)
+    wider = session.klines("BTCUSDC", "5m", "2025-12-30T22:00", "2026-01-01T00:00", cache=tmp_path)
+    assert wire.paths.count("/info/kline/list") == 2
+    pd.testing.assert_frame_equal(wider, session.klines("BTCUSDC", "5m", "2025-12-30T22:00", "2026-01-01T00:00"))
+
+
+def test_the_cache_never_keeps_a_candle_that_may_still_change(
+    session: Session, wire: Wire, venue: LocalVenue, tmp_path: Path
+) -> None:
+    session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
+    kept, covered = CandleCache(tmp_path, f"local {session.environment.base_url}").load("BTCUSDC", 60)
+    assert covered[-1][1] <= venue.now_ms() - candles.GRACE_MS
+    assert kept["time"].max() < pd.Timestamp(covered[-1][1], unit="ms", tz="UTC")
+    wire.paths.clear()
+    fresh = session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
+    assert wire.paths.count("/info/kline/list") == 1
+    pd.testing.assert_frame_equal(fresh, session.klines("BTCUSDC", "1m", limit=10))
+
+
+def test_a_damaged_cache_file_counts_as_empty(session: Session, tmp_path: Path) -> None:
+    window = ("2025-12-31T00:00", "2025-12-31T01:00")
+    whole = session.klines("BTCUSDC", "5m", *window, cache=tmp_path)
+    (file,) = tmp_path.glob("*.parquet")
+    for damage in (b"", b"not parquet", file.read_bytes()[:-20]):
+        file.write_bytes(damage)
+        pd.testing.assert_frame_equal(session.klines("BTCUSDC", "5m", *window, cache=tmp_path), whole)
+
+
+def test_caches_of_two_venues_are_two_files(tmp_path: Path) -> None:
+    paths = {CandleCache(tmp_path, scope).path("BTCUSDC", 60) for scope in ("a", "b", "")}
+    paths.add(CandleCache(tmp_path, "a").path("BTC/USDC", 60))
+    paths.add(CandleCache(tmp_path, "a").path("BTC_USDC", 60))
+    assert len(paths) == 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=8), st.integers(0, 60), st.integers(0, 60))
+def test_missing_and_covered_make_up_the_whole(stretches: list[tuple[int, int]], one: int, other: int) -> None:
+    covered = joined([(min(pair), max(pair)) for pair in stretches])
+    wanted = (min(one, other), max(one, other))
+    have = {at for start, end in covered for at in range(start, end)}
+    gaps = [at for start, end in missing(covered, wanted) for at in range(start, end)]
+    assert gaps == [at for at in range(*wanted) if at not in have]
+    assert all(left[1] < right[0] for left, right in pairwise(covered))
+
+
+# Products.
+
+
+def changed_products(change: Callable[[dict[str, Any]], None]) -> Change:
+    def apply(request: httpx.Request, response: httpx.Response) -> httpx.Response:
+        if request.url.path != "/info/public/product-meta":
+            return response
+        envelope = response.json()
+        change(envelope["data"])
+        return httpx.Response(200, content=msgspec.json.encode(envelope))
+
+    return apply
+
+
+def test_one_broken_product_is_left_out_with_a_warning(session: Session, wire: Wire) -> None:
+    wire.change = changed_products(lambda data: data["perpProducts"][1].update(tickSize="cheap"))
+    with pytest.warns(UserWarning, match="product 'ETHUSDC' is left out"):
+        shown = session.products()
+    assert shown.index.tolist() == ["BTCUSDC", "SOLUSDC", "XRPUSDC"]
+    assert shown["tick_size"].dtype == "float64"
+
+
+def test_a_code_that_is_new_is_looked_up(session: Session, wire: Wire, venue: LocalVenue) -> None:
+    wire.change = changed_products(lambda data: data["perpProducts"].pop(1))
+    session.product("BTCUSDC")
+    wire.change = lambda request, response: response
+    session._catalogue._fetched -= 2_000
+    assert set(session.fills()["symbol"]) >= {"BTCUSDC"}
+    assert set(session.info.trades(page_size=500)["symbol"]) == {"BTCUSDC", "ETHUSDC"}
+
+
+def test_a_changed_checksum_makes_the_session_look_again(session: Session, wire: Wire) -> None:
+    assert session.product("BTCUSDC").max_leverage == 40
+
+    def change(data: dict[str, Any]) -> None:
+        data["md5Checksum"] = "other"
+        data["perpProducts"][0]["maxLeverage"] = "20"
+
+    wire.change = changed_products(change)
+    assert session.product("BTCUSDC").max_leverage == 40
+    session.products()
+    assert session.product("BTCUSDC").max_leverage == 20
+
+
+def test_the_product_list_is_asked_for_once_for_many_reads(session: Session, wire: Wire) -> None:
+    for _ in range(3):
+        session.fills("BTCUSDC")
+        session.klines("ETHUSDC", "1h", limit=3)
+    assert wire.paths.count("/info/public/product-meta") == 1
+
+
+# What users write.
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1_767_225_600_000,
+        "1767225600000",
+        "2026-01-01",
+        "2026-01-01T00:00:00Z",
+        "2026-01-01T01:00:00+01:00",
+        date(2026, 1, 1),
+        datetime(2026, 1, 1, tzinfo=UTC),
+        pd.Timestamp("2026-01-01"),
+        pd.Timestamp("2026-01-01T01:00", tz="Europe/Paris"),
+        pd.Timestamp("2026-01-01").to_datetime64().astype("M8[ms]").astype("int64"),
+    ],
+    ids=repr,
+)
+def test_times_are_read_in_every_usual_form(value: Any) -> None:
+    assert milliseconds(value, "start") == 1_767_225_600_000
+
+
+@pytest.mark.parametrize("value", ["yesterday", 1.5, True, None, "", [1]])
+def test_what_is_no_time_is_named(value: Any) -> None:
+    with pytest.raises(MalformedRequest, match=r"^start .* is not a time; use milliseconds, ISO text"):
+        milliseconds(value, "start")
+
+
+def test_seconds_given_for_milliseconds_are_noticed() -> None:
+    with pytest.raises(MalformedRequest, match="start 1767225600 looks like seconds") as caught:
+        milliseconds(1_767_225_600, "start")
+    assert caught.value.nearest == ("1767225600000",)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [(60, 60), ("60", 60), ("1m", 60), ("4h", 14_400), ("1D", 86_400), ("2w", 1_209_600), (timedelta(minutes=5), 300)],
+)
+def test_intervals_are_read_in_every_usual_form(value: Any, wanted: int) -> None:
+    assert seconds(value) == wanted
+
+
+@pytest.mark.parametrize("value", ["hourly", "", 1.5, None, True, "0m"])
+def test_what_is_no_interval_is_named(value: Any) -> None:
+    with pytest.raises(MalformedRequest, match=r"^interval .* is not one; use seconds or text"):
+        seconds(value)
+
+
+def test_a_window_the_wrong_way_round_is_refused(session: Session) -> None:
+    with pytest.raises(InputError, match="is after end"):
+        session.klines("BTCUSDC", "1h", "2026-01-01", "2025-01-01")

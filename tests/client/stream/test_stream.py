@@ -1,0 +1,416 @@
+"""Live objects on a venue in this process with a manual clock: no sockets, no threads, everything in order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.venue.traders import Trader
+from toolkit.client.stream.live import Live
+from toolkit.client.stream.protocol import Settings
+from toolkit.client.stream.rows import FeedRow
+from toolkit.client.stream.stream import LIVE_NAMES, Stream, interval_text
+from toolkit.errors import FeedError, InputError, MalformedRequest, StaleData, SubscriptionRefused
+from toolkit.venue.local import LocalVenue
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False, accounts=3) as made:
+        yield made
+
+
+@pytest.fixture
+def alice(venue: LocalVenue) -> Trader:
+    return Trader(venue, 0)
+
+
+@pytest.fixture
+def bob(venue: LocalVenue) -> Trader:
+    return Trader(venue, 1)
+
+
+@pytest.fixture
+def stream(venue: LocalVenue, alice: Trader) -> Iterator[Stream]:
+    with Stream(SimpleNamespace(venue=venue, environment=None, account=alice.address)) as made:
+        yield made
+
+
+def all_of(stream: Stream) -> dict[str, Live]:
+    given: dict[str, tuple[Any, ...]] = dict.fromkeys(("order_book", "trades", "ticker", "candles"), ("BTCUSDC",))
+    return {name: getattr(stream, name)(*given.get(name, ())) for name in LIVE_NAMES}
+
+
+def test_nothing_is_connected_before_the_first_live_object(venue: LocalVenue, stream: Stream) -> None:
+    assert (stream.state, stream.live) == ("idle", [])
+    assert not venue.feed.open_connections
+    book = stream.order_book("BTCUSDC")
+    assert (stream.state, book.state, stream.live) == ("open", "live", [book])
+    assert len(venue.feed.open_connections) == 1
+
+
+def test_one_connection_and_one_subscription_are_shared(venue: LocalVenue, stream: Stream) -> None:
+    first, second = stream.order_book("BTCUSDC"), stream.order_book("BTCUSDC")
+    stream.account(), stream.orders(), stream.positions()
+    (connection,) = venue.feed.open_connections
+    assert len(connection.subjects) == 2
+    first.close()
+    assert (first.state, second.state, len(connection.subjects)) == ("closed", "live", 2)
+    second.close()
+    assert len(connection.subjects) == 1
+
+
+def test_what_a_command_makes_happen_has_arrived_when_it_returns(
+    stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue
+) -> None:
+    book, trades, orders = stream.order_book("BTCUSDC"), stream.trades("BTCUSDC"), stream.orders()
+    heard: list[str] = []
+    for live in (book, trades, orders):
+        live.on_update(lambda update: heard.append(type(update.live).__name__))
+    number = alice.place("SELL", "62500", "0.002")
+    assert heard == ["LiveBook", "LiveAccount"]
+    assert book.asks() == [(Decimal("62500.0"), Decimal("0.002"))]
+    assert orders[number].remaining == Decimal("0.002")
+    bob.place("BUY", "62500", "0.002")
+    assert trades.last is not None
+    assert (trades.last.side, trades.last.price) == ("BUY", Decimal("62500.0"))
+    assert number not in orders
+    assert threading.active_count() == 1 or all("toolkit" not in one.name for one in threading.enumerate())
+
+
+def test_every_live_object_has_a_frame_with_stable_columns(
+    stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue
+) -> None:
+    before = {name: live.frame() for name, live in all_of(stream).items()}
+    for side, other in (("SELL", "BUY"), ("BUY", "SELL"), ("SELL", "BUY")):
+        alice.place(side, "62500", "0.001")
+        bob.place(other, "62500", "0.001")
+        venue.advance("5h")
+    alice.place("BUY", "62400", "0.001")
+    for name, live in all_of(stream).items():
+        frame = live.frame()
+        assert list(frame.columns[: len(before[name].columns)]) == list(before[name].columns), name
+        for column in before[name].columns:
+            assert frame[column].dtype == before[name][column].dtype, (name, column)
+        assert frame.attrs["state"] == "live"
+        assert frame.attrs["stale"] is False
+        assert len(frame), name
+        assert list(frame.columns) == list(live._record.columns), name
+
+
+def test_amounts_are_floats_or_exact_on_request(stream: Stream, alice: Trader) -> None:
+    alice.place("SELL", "62500.1", "0.002")
+    book = stream.order_book("BTCUSDC")
+    assert book.frame()["price"].dtype == "float64"
+    assert book.frame(exact=True)["price"].tolist() == [Decimal("62500.1")]
+
+
+def test_the_book_answers_in_decimals(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    assert (book.best_bid, book.best_ask, book.mid, book.spread) == (None, None, None, None)
+    alice.place("SELL", "62501", "0.002")
+    alice.place("BUY", "62500", "0.003")
+    assert (book.best_bid, book.best_ask) == (Decimal("62500.0"), Decimal("62501.0"))
+    assert (book.mid, book.spread) == (Decimal("62500.5"), Decimal("1.0"))
+    assert repr(book) == "<LiveBook orderBook.BTCUSDC.20 live age 0 ms: bid 62500.0, ask 62501.0, 2 levels>"
+
+
+def test_waiting_on_a_manual_clock_never_blocks(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    assert book.wait(lambda live: live.state == "live") is book
+    with pytest.raises(StaleData, match=r"no update came; with a manual clock nothing arrives until venue\.advance"):
+        book.wait()
+    alice.place("BUY", "62500", "0.003")
+    book.wait(lambda live: live.best_bid == 62500)
+    with pytest.raises(StaleData, match="the condition did not come true within"):
+        book.wait(lambda live: False, timeout=0.01)
+
+
+def test_waiting_sees_what_another_thread_does(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    worker = threading.Thread(target=alice.place, args=("BUY", "62500", "0.003"))
+    worker.start()
+    book.wait(lambda live: live.best_bid, timeout=10)
+    worker.join()
+    assert book.best_bid == 62500
+
+
+def test_iteration_gives_every_trade_once_and_in_order(stream: Stream, alice: Trader, bob: Trader) -> None:
+    trades = stream.trades("BTCUSDC")
+    going = iter(trades)
+    for price in ("62500", "62501", "62502"):
+        alice.place("SELL", price, "0.001")
+        bob.place("BUY", price, "0.001")
+    assert [trade.price for trade in going] == [62500, 62501, 62502]
+    trades.close()
+    with pytest.raises(FeedError, match="closed"):
+        trades.wait()
+
+
+def test_iteration_over_a_value_gives_the_newest(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    going = iter(book)
+    alice.place("BUY", "62500", "0.001")
+    alice.place("BUY", "62501", "0.001")
+    assert [live.best_bid for live in going] == [62501]
+
+
+def test_callbacks_may_act_on_the_venue_and_everything_stays_in_order(
+    stream: Stream, alice: Trader, bob: Trader
+) -> None:
+    book, heard = stream.order_book("BTCUSDC"), []
+
+    @book.on_update
+    def answer(update: Any) -> None:
+        heard.append((update.live.sequence, update.live.best_bid))
+        if len(heard) < 4:
+            alice.place("BUY", str(62500 + len(heard)), "0.001")
+
+    bob.place("BUY", "62500", "0.001")
+    assert [bid for _, bid in heard] == [62500, 62501, 62502, 62503]
+    assert [sequence for sequence, _ in heard] == [2, 3, 4, 5]
+    book.off(answer)
+    bob.place("BUY", "62510", "0.001")
+    assert len(heard) == 4
+
+
+def test_a_callback_that_waits_for_the_feed_is_told_that_it_can_not(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    book.on_update(lambda update: update.live.wait(timeout=10))
+    alice.place("BUY", "62500", "0.001")
+    assert "a callback can't wait for the feed" in str(book.errors[0])
+
+
+def test_a_callback_can_begin_with_what_is_known(stream: Stream, alice: Trader, bob: Trader) -> None:
+    trades, heard = stream.trades("BTCUSDC"), []
+    trades.on_update(lambda update: heard.append((update.kind, len(update.items))), begin=True)
+    alice.place("SELL", "62500", "0.001")
+    bob.place("BUY", "62500", "0.001")
+    trades.on_update(lambda update: heard.append((update.kind, update.items[0].price)), begin=True)
+    assert heard == [("snapshot", 0), ("incremental", 1), ("snapshot", 62500)]
+
+
+def test_iterations_that_are_given_up_are_forgotten(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    going = iter(book)
+    assert len(book._open_backlogs()) == 1
+    del going
+    alice.place("BUY", "62500", "0.001")
+    assert not book._open_backlogs()
+
+
+def test_what_callbacks_raise_is_kept_shown_and_raised_by_the_health_check(stream: Stream, alice: Trader) -> None:
+    book = stream.order_book("BTCUSDC")
+    heard = []
+    book.on_update(lambda update: 1 / 0)
+    book.on_update(heard.append)
+    alice.place("BUY", "62500", "0.001")
+    assert len(heard) == 1, "the others are still called"
+    assert [type(error) for error in book.errors] == [ZeroDivisionError]
+    assert "errors 1, last ZeroDivisionError" in repr(book)
+    with pytest.raises(FeedError, match="1 callbacks failed, the first with ZeroDivisionError") as caught:
+        stream.assert_healthy()
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_gap_is_mended_before_the_command_returns_and_is_counted(
+    stream: Stream, alice: Trader, venue: LocalVenue
+) -> None:
+    book = stream.order_book("BTCUSDC")
+    states: list[str] = []
+    book.on_state(lambda live: states.append(live._topic.state))
+    for kind in ("drop", "skip"):
+        venue.feed.faults.add(kind, channel="orderBook")
+        alice.place("BUY", "62500", "0.001")
+        alice.place("BUY", "62499", "0.001")
+    assert book.gaps == 2
+    assert states.count("resyncing") == 2 or book.state == "resyncing"
+    venue.advance("1s")
+    assert len(book.bids()) == 2
+    assert book.bids()[0][1] == Decimal("0.002")
+    book.assert_healthy()
+
+
+def test_a_duplicate_is_ignored(stream: Stream, alice: Trader, venue: LocalVenue) -> None:
+    trades = stream.order_book("BTCUSDC")
+    venue.feed.faults.add("duplicate", channel="orderBook")
+    alice.place("BUY", "62500", "0.001")
+    assert (trades.duplicates, trades.gaps, trades.state) == (1, 0, "live")
+
+
+def test_a_cut_is_said_and_mended_after_the_back_off_in_venue_time(
+    stream: Stream, alice: Trader, venue: LocalVenue
+) -> None:
+    book = stream.order_book("BTCUSDC")
+    venue.feed.faults.cut("maintenance")
+    assert book.state == "reconnecting"
+    assert "maintenance" in book.reason
+    assert "maintenance" in repr(book)
+    alice.place("BUY", "62500", "0.001")
+    assert book.bids() == []
+    with pytest.raises(StaleData, match="reconnecting"):
+        book.assert_healthy()
+    assert book.frame().attrs["stale"] is True
+    venue.advance("1s")
+    assert book.state == "live"
+    assert book.best_bid == 62500
+    assert stream.reconnects == 1
+
+
+def test_a_freeze_is_noticed_by_its_silence(stream: Stream, alice: Trader, venue: LocalVenue) -> None:
+    ticker = stream.ticker("BTCUSDC")
+    venue.feed.faults.add("freeze")
+    venue.advance("10s")
+    assert ticker.state == "live"
+    venue.advance("10s")
+    assert ticker.stale
+    with pytest.raises(StaleData):
+        ticker.assert_healthy()
+    for _ in range(60):
+        venue.advance("1s")
+    assert ticker.state != "live"
+    venue.feed.faults.clear()
+    for _ in range(60):
+        venue.advance("1s")
+    ticker.assert_healthy()
+
+
+def test_age_is_counted_on_the_venues_clock(stream: Stream, venue: LocalVenue) -> None:
+    fills = stream.fills()
+    venue.advance("40s")
+    assert fills.age_ms == 40_000
+    fills.assert_healthy()
+    with pytest.raises(StaleData, match="is 40000 ms old; 1000 ms are allowed"):
+        fills.assert_healthy(max_age_ms=1000)
+
+
+def test_a_revert_takes_back_what_did_not_happen(stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue) -> None:
+    book, trades, wallet = stream.order_book("BTCUSDC"), stream.trades("BTCUSDC"), stream.account()
+    alice.place("SELL", "62500", "0.001")
+    bob.place("BUY", "62500", "0.001")
+    venue.advance("1h")
+    kept, rows, equity = venue.snapshot(), trades.rows(), wallet.value.equity
+    alice.place("SELL", "62500", "0.001")
+    bob.place("BUY", "62500", "0.001")
+    venue.advance("1h")
+    venue.revert(kept)
+    assert trades.rows() == rows
+    assert wallet.value.equity == equity
+    alice.place("BUY", "62400", "0.001")
+    assert book.best_bid == 62400
+    stream.assert_healthy()
+
+
+def test_a_refused_subscription_says_so_wherever_it_is_used(stream: Stream) -> None:
+    book = stream.order_book("NOPEUSDC")
+    assert book.state == "refused"
+    for use in (book.frame, book.wait, book.assert_healthy, lambda: list(book)):
+        with pytest.raises(SubscriptionRefused, match="NOPEUSDC' is not listed; listed are BTCUSDC") as caught:
+            use()
+        assert caught.value.code == 40003
+
+
+def test_wrong_arguments_are_refused_at_once(stream: Stream, venue: LocalVenue) -> None:
+    with pytest.raises(MalformedRequest, match="depth 0 is not valid"):
+        stream.order_book("BTCUSDC", depth=0)
+    with pytest.raises(MalformedRequest, match="interval '61' is not valid"):
+        stream.candles("BTCUSDC", 61)
+    with pytest.raises(InputError, match="interval 'fast' is not known"):
+        stream.candles("BTCUSDC", "fast")
+    with pytest.raises(InputError, match="whose account"):
+        Stream(SimpleNamespace(venue=venue, environment=None, account=None)).fills()
+    assert stream.live == []
+
+
+@pytest.mark.parametrize(
+    ("written", "wire"),
+    [("1m", "60"), ("4h", "14400"), ("1d", "86400"), ("1w", "604800"), ("300", "300"), (900, "900")],
+)
+def test_intervals_as_people_write_them(written: Any, wire: str) -> None:
+    assert interval_text(written) == wire
+
+
+def test_more_subscriptions_than_the_venue_allows_are_refused_one_by_one(stream: Stream) -> None:
+    books = [stream.order_book("BTCUSDC", depth) for depth in range(1, 52)]
+    assert [book.state for book in books] == ["live"] * 50 + ["refused"]
+    with pytest.raises(SubscriptionRefused, match="50 subscriptions"):
+        books[-1].assert_healthy()
+
+
+def test_closing_a_stream_closes_everything_and_it_can_be_used_again(venue: LocalVenue, stream: Stream) -> None:
+    book = stream.order_book("BTCUSDC")
+    with stream.trades("BTCUSDC") as trades:
+        assert trades.state == "live"
+    assert trades.state == "closed"
+    stream.close()
+    stream.close()
+    assert (book.state, stream.state) == ("closed", "idle")
+    assert not venue.feed.open_connections
+    assert not venue.feed.after
+    assert stream.order_book("BTCUSDC").state == "live"
+
+
+def test_settings_are_chosen_before_it_opens(stream: Stream) -> None:
+    stream.settings = Settings(heartbeat_ms=1000)
+    stream.tickers()
+    with pytest.raises(InputError, match="the stream is open"):
+        stream.settings = Settings()
+
+
+def test_an_interrupted_cell_leaves_nothing_half_done(
+    stream: Stream, alice: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = stream.order_book("BTCUSDC")
+    protocol = stream._open().protocol
+    took = protocol.received
+
+    def interrupted(text: str, now: int) -> None:
+        monkeypatch.setattr(protocol, "received", took)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(protocol, "received", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        alice.place("BUY", "62500", "0.001")
+    assert book.best_bid == 62500, "the next look asks for a fresh snapshot"
+    book.assert_healthy()
+
+
+def test_the_asynchronous_twin_has_the_same_names_and_shares_the_connection(
+    stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue
+) -> None:
+    async def cell() -> list[FeedRow]:
+        async with stream.aio.order_book("BTCUSDC") as book:
+            trades = stream.aio.trades("BTCUSDC")
+            assert len(await book.frame()) == 0
+            seen: list[FeedRow] = []
+
+            async def watch() -> None:
+                async for trade in trades:
+                    seen.append(trade)
+                    if len(seen) == 2:
+                        return
+
+            watcher = asyncio.create_task(watch())
+            waiter = asyncio.create_task(book.wait(lambda live: live.best_ask == 62501, timeout=10))
+            await asyncio.sleep(0)
+            for price in ("62500", "62501"):
+                alice.place("SELL", price, "0.001")
+                bob.place("BUY", price, "0.001")
+            alice.place("SELL", "62501", "0.001")
+            await asyncio.wait_for(watcher, 10)
+            assert (await waiter).best_ask == 62501
+            assert trades.last.price == 62501
+            with pytest.raises(StaleData):
+                await book.wait()
+        assert book.state == "closed"
+        return seen
+
+    assert [trade.price for trade in asyncio.run(cell())] == [62500, 62501]
+    assert set(LIVE_NAMES) <= set(dir(stream.aio))
+    assert len(venue.feed.open_connections) == 1

@@ -1,0 +1,237 @@
+"""Sweeps: the same frame on any number of workers, failures kept, resumed where they stopped."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.research.markets import Wandering, walk
+from tests.research.tasks import counted, deadly, fragile, leaving, measure, total
+from toolkit.errors import InputError
+from toolkit.research.analysis.results import Results
+from toolkit.research.analysis.sweeps import fingerprint, sweep
+from toolkit.research.backtesting.driver import backtest
+from toolkit.research.backtesting.models import RandomLatency
+
+GRID = {"a": [1, 2, 3], "b": [0.1, 0.2]}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as hosts,
+        Client(hosts) as client,
+    ):
+        yield client
+
+
+def test_the_product_of_the_grid_comes_in_order_with_seeds() -> None:
+    table = sweep(measure, GRID, seeds=[7, 8], workers=0, progress=False)
+    assert list(table.columns) == ["a", "b", "seed", "status", "error", "sum", "noise", "missing"]
+    assert table[["a", "b", "seed"]].iloc[:3].to_numpy().tolist() == [[1, 0.1, 7], [1, 0.1, 8], [1, 0.2, 7]]
+    assert len(table) == 12
+    assert (table["status"] == "ok").all()
+    assert table["sum"].iloc[0] == 1.1
+    assert table["noise"].nunique() == 12
+    assert len(table.attrs["seconds"]) == 12
+
+
+def test_processes_give_the_frame_of_one_process() -> None:
+    alone = sweep(measure, GRID, seeds=[7], workers=0, progress=False)
+    pd.testing.assert_frame_equal(sweep(measure, GRID, seeds=[7], workers=2, progress=False), alone)
+
+
+def test_a_cluster_gives_the_frame_of_one_process(cluster: Any) -> None:
+    alone = sweep(measure, GRID, seeds=[7], workers=0, progress=False)
+    pd.testing.assert_frame_equal(sweep(measure, GRID, seeds=[7], client=cluster, progress=False), alone)
+    failing = sweep(fragile, {"a": [1, 2, 3]}, client=cluster, progress=False)
+    assert list(failing["status"]) == ["ok", "failed", "ok"]
+
+
+@pytest.mark.slow
+def test_a_cluster_of_processes_gives_it_too() -> None:
+    from distributed import Client, LocalCluster
+
+    alone = sweep(measure, GRID, seeds=[7], workers=0, progress=False)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1") as hosts,
+        Client(hosts) as client,
+    ):
+        pd.testing.assert_frame_equal(sweep(measure, GRID, seeds=[7], client=client, progress=False), alone)
+        failing = sweep(deadly, {"a": [0, 1]}, client=client, progress=False)
+    assert list(failing["status"]) == ["ok", "failed"]
+
+
+def test_functions_of_a_notebook_travel_to_the_workers() -> None:
+    def local(a: int) -> float:
+        return a * 2.5
+
+    assert list(sweep(local, {"a": [1, 2]}, workers=1, progress=False)["value"]) == [2.5, 5.0]
+
+
+def test_a_failed_point_keeps_its_row_its_error_and_its_traceback() -> None:
+    table = sweep(fragile, {"a": [1, 2, 3]}, workers=0, progress=False)
+    assert list(table["status"]) == ["ok", "failed", "ok"]
+    assert table.loc[1, "error"] == "ZeroDivisionError: two is too much"
+    assert table["value"].isna().tolist() == [False, True, False]
+    assert "in fragile" in table.attrs["traces"][1]
+
+
+def test_a_dying_worker_costs_only_the_point_that_killed_it() -> None:
+    table = sweep(deadly, {"a": [0, 1, 2, 3]}, workers=1, progress=False)
+    assert list(table["status"]) == ["ok", "failed", "ok", "ok"]
+    assert table.loc[1, "error"].startswith("WorkerDied")
+
+
+def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    traces, file = tmp_path / "traces", tmp_path / "out" / "sweep.jsonl"
+    traces.mkdir()
+    options: dict[str, Any] = {"workers": 0, "progress": False, "results": file}
+    grid = {"folder": [str(traces)], "a": [0, 1, 2]}
+    first = sweep(counted, grid, **options)
+    assert list(first["status"]) == ["ok", "failed", "ok"]
+    assert len(list(traces.iterdir())) == 3
+
+    again = sweep(counted, grid, **options)
+    pd.testing.assert_frame_equal(again, first)
+    assert len(list(traces.iterdir())) == 3
+
+    (traces / "mended").touch()
+    mended = sweep(counted, {**grid, "a": [0, 1, 2, 3]}, retry_failed=True, **options)
+    assert list(mended["status"]) == ["ok"] * 4
+    assert len(list(traces.iterdir())) == 6
+    assert list(sweep(counted, {**grid, "a": [1]}, **options)["value"]) == [1]
+
+
+def test_an_interrupted_sweep_keeps_what_was_done(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.jsonl"
+    calls: list[int] = []
+
+    def interrupted(a: int) -> int:
+        calls.append(a)
+        if a == 2 and len(calls) == 3:
+            raise KeyboardInterrupt
+        return a
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(interrupted, {"a": [0, 1, 2, 3]}, workers=0, results=file, progress=False)
+    table = sweep(interrupted, {"a": [0, 1, 2, 3]}, workers=0, results=file, progress=False)
+    assert list(table["value"]) == [0, 1, 2, 3]
+    assert calls == [0, 1, 2, 2, 3]
+
+
+def test_a_line_torn_by_a_crash_is_run_again(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.jsonl"
+    whole = sweep(measure, GRID, workers=0, results=file, progress=False)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:4]) + lines[4][:30])
+    pd.testing.assert_frame_equal(sweep(measure, GRID, workers=0, results=file, progress=False), whole)
+    assert len(file.read_bytes().splitlines()) == 6
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("remember the milk\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"notes.txt line 1 is not a point of a sweep"):
+        sweep(measure, GRID, results=file, progress=False)
+
+
+def test_other_data_and_options_are_other_points(tmp_path: Path) -> None:
+    def total(data: pd.DataFrame, a: int, scale: int = 1) -> float:
+        return float(data["x"].sum()) * a * scale
+
+    file = tmp_path / "sweep.jsonl"
+    options: dict[str, Any] = {"workers": 0, "results": file, "progress": False}
+    one, two = pd.DataFrame({"x": [1, 2]}), pd.DataFrame({"x": [1, 3]})
+    assert sweep(total, {"a": [1]}, one, **options)["value"][0] == 3
+    assert sweep(total, {"a": [1]}, two, **options)["value"][0] == 4
+    assert sweep(total, {"a": [1]}, two, scale=10, **options)["value"][0] == 40
+    assert fingerprint({"A": one}) != fingerprint({"B": one})
+
+
+def test_values_come_back_from_the_file_as_they_were(tmp_path: Path) -> None:
+    def rich(a: int) -> dict[str, Any]:
+        return {
+            "when": pd.Timestamp("2026-01-01", tz="UTC"),
+            "span": pd.Timedelta("3h"),
+            "inf": float("inf"),
+            "third": 1 / 3,
+        }
+
+    table = sweep(rich, {"a": [1]}, workers=0, results=tmp_path / "s.jsonl", progress=False)
+    row = table.iloc[0]
+    assert row["when"] == pd.Timestamp("2026-01-01", tz="UTC")
+    assert row["span"] == pd.Timedelta("3h")
+    assert row["inf"] == float("inf")
+    assert row["third"] == 1 / 3
+
+
+def test_a_task_may_return_results_and_nothing_strange(sample_results: Results) -> None:
+    table = sweep(lambda a: sample_results, {"a": [1]}, workers=0, progress=False)
+    assert table["equity_end"][0] == sample_results.equity["equity"].iloc[-1]
+    table = sweep(lambda a: "text", {"a": [1]}, workers=0, progress=False)
+    assert table["error"][0].startswith("InputError: the task returned str")
+
+
+def test_a_strategy_is_swept_with_its_own_parameters_and_seeds() -> None:
+    data = {"BTCUSDC": walk(3, 200)}
+    options: dict[str, Any] = {"latency": RandomLatency(0, 3_000_000), "funding": None, "progress": False}
+    grid = {"every": [5, 7], "missing": [1]}
+    table = sweep(Wandering, {"every": [5, 7]}, data, seeds=[1, 2], workers=2, **options)
+    alone = sweep(Wandering, {"every": [5, 7]}, data, seeds=[1, 2], workers=0, **options)
+    pd.testing.assert_frame_equal(table, alone)
+    assert (table["status"] == "ok").all()
+    assert table["profit"].nunique() == 4
+    direct = backtest(Wandering(every=7), data, seed=2, latency=RandomLatency(0, 3_000_000), funding=None)
+    assert table["equity_end"].iloc[3] == direct.equity["equity"].iloc[-1]
+    failed = sweep(Wandering, grid, data, workers=0, **options)
+    assert failed["error"].iloc[0].startswith("InputError: Wandering has no parameter 'missing'")
+
+
+def test_an_empty_grid_is_refused() -> None:
+    with pytest.raises(InputError, match="no points"):
+        sweep(measure, {"a": []}, progress=False)
+
+
+def test_the_progress_bar_counts_what_was_already_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    sweep(measure, GRID, workers=0, results=tmp_path / "s.jsonl", progress=False)
+    sweep(measure, GRID, workers=0, results=tmp_path / "s.jsonl")
+    assert "6/6" in capfd.readouterr().err
+
+
+def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    lines = (
+        "from toolkit.research import sweep\nprint(sweep(abs, [{}], 1, workers=1, progress=False).status.tolist())\n"
+    )
+    script.write_text(lines, encoding="utf-8")
+    places = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, env=places)
+    assert 'put the call under if __name__ == "__main__":' in done.stderr
+    assert done.stdout.split() == ["['failed']"]
+
+
+def test_options_are_told_apart_by_their_values(tmp_path: Path) -> None:
+    """The text of a long Series leaves out its middle; the results of another one must not come back."""
+    path, rates = tmp_path / "points.jsonl", pd.Series(range(1000), dtype="float64")
+    other = rates.replace(500.0, -1.0)
+    for given, expected in ((rates, 499_500.0), (other, 498_999.0), (rates.copy(), 499_500.0)):
+        table = sweep(total, {"a": [0]}, workers=0, results=path, progress=False, rates=given, more=[given.to_numpy()])
+        assert table["value"].tolist() == [expected]
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_a_task_that_exits_fails_alone() -> None:
+    for workers in (0, 2):
+        table = sweep(leaving, {"a": [0, 1, 2]}, workers=workers, progress=False)
+        assert table["status"].tolist() == ["ok", "failed", "ok"]
+        assert table["error"].iloc[1] == "SystemExit: 3"

@@ -1,0 +1,205 @@
+"""Skipping what can't happen changes nothing: the quick walk and the thorough one end in the same state."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.research.markets import walk
+from toolkit.research.analysis.results import Results
+from toolkit.research.backtesting import driver
+from toolkit.research.backtesting.arrays import vectorised
+from toolkit.research.backtesting.models import BarLiquidity, ExtremeOrder, RandomLatency, RatioSlippage
+from toolkit.research.strategy import Bar, Context, Fill, Strategy
+
+
+class Restless(Strategy):
+    """Sends every kind of order at random, and from inside fills too."""
+
+    def __init__(self, seed: int, rate: float) -> None:
+        self.random = random.Random(seed)
+        self.rate = rate
+        self.answers = 0
+
+    def on_bar(self, ctx: Context, bar: Bar) -> None:
+        """Perhaps send something."""
+        if self.random.random() < self.rate:
+            self.act(ctx, bar.symbol, bar.close)
+
+    def on_fill(self, ctx: Context, fill: Fill) -> None:
+        """Sometimes answer a fill at once."""
+        if self.answers < 50 and self.random.random() < 0.2:
+            self.answers += 1
+            self.act(ctx, fill.symbol, fill.price)
+
+    def act(self, ctx: Context, symbol: str, price: float) -> None:
+        """Send one of many things."""
+        dice = self.random
+        size = dice.choice(["0.01", "0.05", "0.1", "0.2"])
+        side = dice.choice([ctx.buy, ctx.sell])
+        away = price * (1 + dice.uniform(-0.02, 0.02))
+        limit = ctx.product(symbol).round_price(round(away, 4), "nearest")
+        what = dice.randrange(9)
+        if what <= 1:
+            side(symbol, size)
+        elif what == 2:
+            side(symbol, size, limit)
+        elif what == 3:
+            side(symbol, size, limit, tif=dice.choice(["POST_ONLY", "IOC", "FOK"]))
+        elif what == 4:
+            up, down = ("1.015", "0.985") if side == ctx.buy else ("0.985", "1.015")
+            tp, sl = (ctx.product(symbol).round_price(round(price * float(f), 4), "nearest") for f in (up, down))
+            side(symbol, size, tp=tp, sl=sl)
+        elif what == 5:
+            side(symbol, size, limit, reduce_only=True)
+        elif what == 6:
+            ctx.close_position(symbol)
+        elif what == 7:
+            ctx.cancel_all(symbol if dice.random() < 0.5 else None)
+        elif ctx.orders():
+            ctx.cancel(dice.choice(ctx.orders()))
+
+
+def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
+    """Run quickly and thoroughly; return (results, state hash) of each."""
+    cores: list[Any] = []
+    make = driver._core
+
+    def remember(*args: Any) -> Any:
+        cores.append(make(*args))
+        return cores[-1]
+
+    monkeypatch.setattr(driver, "_core", remember)
+    runs = [
+        driver.backtest(Restless(seed, 0.25), data, every_point=thorough, seed=seed, **options)
+        for thorough in (False, True)
+    ]
+    monkeypatch.undo()
+    return [(run, core.state_hash()) for run, core in zip(runs, cores, strict=True)]
+
+
+def assert_same(pair: list[Any]) -> Results:
+    """Hold the two runs against each other, down to the state of the core."""
+    (quick, one), (thorough, two) = pair
+    for name in ("fills", "orders", "funding", "equity", "positions", "transfers", "events"):
+        pd.testing.assert_frame_equal(getattr(quick, name), getattr(thorough, name))
+    assert one == two
+    net = quick.attribution.loc["TOTAL", "net"]
+    assert net == pytest.approx(quick.equity["equity"].iloc[-1] - quick.equity["equity"].iloc[0], abs=1e-6)
+    return quick
+
+
+@settings(max_examples=15, phases=[Phase.generate])
+@given(
+    seed=st.integers(0, 10_000),
+    symbols=st.integers(1, 2),
+    capital=st.sampled_from([300, 2_000, 100_000]),
+    share=st.sampled_from([None, 0.02]),
+    touch=st.booleans(),
+    first=st.sampled_from(["near", "far", "low", "high"]),
+    delay=st.sampled_from([0, 900_000, 9_000_000]),
+    holes=st.sampled_from(["none", "gaps", "longer"]),
+)
+def test_the_quick_walk_ends_in_the_same_state(
+    seed: int, symbols: int, capital: int, share: float | None, touch: bool, first: str, delay: int, holes: str
+) -> None:
+    data = {"BTCUSDC": walk(seed, 120, wild=0.015)}
+    if symbols == 2:
+        data["ETHUSDC"] = walk(seed + 1, 120, wild=0.02, start=3_000.0)
+    if holes == "longer" and symbols == 2:
+        data["ETHUSDC"] = walk(seed + 1, 30, "4h", wild=0.02, start=3_000.0)
+    if holes == "gaps":
+        data = {
+            name: bars[np.random.default_rng(seed + n).random(120) < 0.7] for n, (name, bars) in enumerate(data.items())
+        }
+    options: dict[str, Any] = {
+        "capital": capital,
+        "leverage": 20,
+        "liquidity": BarLiquidity(spread=0.0002, share=share, touch=touch),
+        "slippage": RatioSlippage(0.0001),
+        "latency": RandomLatency(0, delay),
+        "path": ExtremeOrder(first),
+    }
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert_same(both(seed, data, monkeypatch, **options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_the_quick_walk_ends_in_the_same_state_on_many_roads(seed: int) -> None:
+    dice = random.Random(seed)
+    data = {"BTCUSDC": walk(seed, 120, wild=0.015)}
+    if seed % 2:
+        data["ETHUSDC"] = walk(seed + 1, 120, wild=0.02, start=3_000.0)
+    options: dict[str, Any] = {
+        "capital": dice.choice([300, 2_000, 100_000]),
+        "leverage": 20,
+        "liquidity": BarLiquidity(0.0002, dice.choice([None, 0.02]), dice.random() < 0.5),
+        "slippage": RatioSlippage(0.0001),
+        "latency": RandomLatency(0, dice.choice([0, 900_000, 9_000_000])),
+        "path": ExtremeOrder(dice.choice(["near", "far"])),
+    }
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert_same(both(seed, data, monkeypatch, **options))
+
+
+def test_the_random_runs_meet_everything_that_can_happen() -> None:
+    kinds: set[str] = set()
+    for seed in range(12):
+        run = driver.backtest(
+            Restless(seed, 0.25),
+            {"BTCUSDC": walk(seed, 120, wild=0.015), "ETHUSDC": walk(seed + 1, 120, wild=0.02, start=3_000.0)},
+            capital=1_000,
+            leverage=20,
+        )
+        kinds |= set(run.events["kind"]) | set(run.fills["role"]) | set(run.orders["status"]) | set(run.fills["type"])
+        kinds |= {"FUNDING"} if len(run.funding) else set()
+    assert kinds >= {"LIQUIDATION", "REJECTED", "MAKER", "TAKER", "CANCELED", "FILLED", "LIMIT", "MARKET", "FUNDING"}
+
+
+class Follower(Strategy):
+    """Follows target positions, one for each bar."""
+
+    def __init__(self, targets: dict[str, list[str]]) -> None:
+        self.targets = targets
+        self.count = dict.fromkeys(targets, 0)
+
+    def on_bar(self, ctx: Context, bar: Bar) -> None:
+        """Go to this bar's target."""
+        at = self.count[bar.symbol]
+        self.count[bar.symbol] = at + 1
+        ctx.target(bar.symbol, self.targets[bar.symbol][at])
+
+
+@settings(max_examples=15, phases=[Phase.generate])
+@given(seed=st.integers(0, 10_000), slippage=st.sampled_from([0.0, 0.0005]), symbols=st.integers(1, 2))
+def test_vectorised_and_event_driven_agree(seed: int, slippage: float, symbols: int) -> None:
+    """Where both apply (market orders, enough margin and size), only the rounding of fees up to 1e-6 differs."""
+    rng = np.random.default_rng(seed)
+    data = {"BTCUSDC": walk(seed, 80), "ETHUSDC": walk(seed + 1, 80, start=3_000.0)}
+    data = dict(list(data.items())[:symbols])
+    steps = {name: rng.integers(-6, 7, 80) * 5 for name in data}
+    texts = {name: [f"{int(step) / 1000:.3f}" for step in column] for name, column in steps.items()}
+    event_driven = driver.backtest(
+        Follower(texts), data, capital=1_000_000, funding=0.0001, slippage=slippage, fees=("0.0006", "0.0006")
+    )
+    arrays = vectorised(
+        data,
+        np.column_stack(list(steps.values())) / 1000,
+        capital=1_000_000,
+        funding=0.0001,
+        slippage=slippage,
+    )
+    tolerance = 2e-6 * (len(event_driven.fills) + len(event_driven.funding) + 1)
+    if slippage:
+        tolerance += event_driven.fills["quantity"].sum() * 0.1  # slipped prices are rounded up to ticks of 0.1
+    assert len(event_driven.fills) == len(arrays.fills)
+    np.testing.assert_allclose(event_driven.equity["equity"], arrays.equity["equity"], rtol=0, atol=tolerance)
+    pd.testing.assert_frame_equal(event_driven.positions, arrays.positions, check_freq=False)
+    np.testing.assert_allclose(event_driven.funding["payment"], arrays.funding["payment"], atol=2e-6)

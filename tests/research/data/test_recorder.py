@@ -1,0 +1,298 @@
+"""Recordings: what was heard is on disk, once, whatever happens to the process; other tools can read it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe
+import duckdb
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit.errors import FeedError, InputError
+from toolkit.research.data.recorder import record
+from toolkit.research.data.recording import Recording
+from toolkit.research.data.recording_store import RECORDED, Store, table
+from toolkit.venue.local import LocalVenue
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def session() -> Iterator[toolkit.Session]:
+    with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as made:
+        yield made
+
+
+def venue_of(session: toolkit.Session) -> LocalVenue:
+    assert session.venue is not None
+    return session.venue
+
+
+def advance(session: toolkit.Session, steps: int = 40, span: str = "5s") -> None:
+    for _ in range(steps):
+        venue_of(session).advance(span)
+
+
+def test_a_recording_holds_what_the_venue_did(session: toolkit.Session, tmp_path: Path) -> None:
+    with record(session, tmp_path / "data", ["BTCUSDC", "ETHUSDC"]) as recorder:
+        advance(session)
+        recorder.assert_healthy()
+        assert recorder.rows["trades"] > 5
+    recording = Recording(tmp_path / "data")
+    assert recording.channels == ["candles", "order_book", "ticker", "trades"]
+    assert recording.symbols == ["BTCUSDC", "ETHUSDC"]
+    for code, symbol in ((1, "BTCUSDC"), (2, "ETHUSDC")):
+        product = venue_of(session).core.products[code]
+        done = venue_of(session).core.state.history.trades[code]
+        trades = recording.frame("trades", symbol)
+        assert trades["price"].tolist() == [float(product.price_text(one.price)) for one in done]
+        assert trades["tx_hash"].tolist() == [one.tx_hash for one in done]
+    assert not list((tmp_path / "data").glob("journal*")), "nothing is left but parts"
+
+
+def test_best_prices_come_back_as_they_were(session: toolkit.Session, tmp_path: Path) -> None:
+    seen: list[tuple[float, float]] = []
+    with record(session, tmp_path, "BTCUSDC", channels=["order_book"], depth=5) as recorder:
+        book = session.stream.order_book("BTCUSDC", 5)
+
+        def look() -> None:
+            top = (float(book.best_bid or 0), float(book.best_ask or 0))
+            if not seen or seen[-1] != top:
+                seen.append(top)
+
+        look()
+        book.on_update(lambda update: look())
+        advance(session)
+        recorder.flush()
+        tops = recorder.recording.tops("BTCUSDC")
+    changed = tops[(tops[["bid", "ask"]] != tops[["bid", "ask"]].shift()).any(axis=1)]
+    assert list(zip(changed["bid"], changed["ask"], strict=True)) == seen
+    assert (tops["mid"] == (tops["bid"] + tops["ask"]) / 2).all()
+    assert tops["time"].is_monotonic_increasing
+
+
+def test_bars_are_those_of_the_venue_from_candles_or_from_trades(session: toolkit.Session, tmp_path: Path) -> None:
+    start = pd.Timestamp(venue_of(session).now_ms(), unit="ms", tz="UTC")
+    with (
+        record(session, tmp_path / "candles", "BTCUSDC", channels=["candles"]),
+        record(session, tmp_path / "trades", "BTCUSDC", channels=["trades"]),
+    ):
+        advance(session, 60)
+    wanted = session.klines("BTCUSDC", "1m", start=start, end=start + pd.Timedelta(minutes=5))
+    for name in ("candles", "trades"):
+        bars = Recording(tmp_path / name).bars("BTCUSDC", "1m", start=start, end=start + pd.Timedelta(minutes=5))
+        assert bars["time"].tolist() == wanted.index.tolist()
+        for column in ("open", "high", "low", "close", "volume"):
+            assert bars[column].tolist() == pytest.approx(wanted[column].tolist()), (name, column)
+
+
+def test_an_account_is_recorded_too(session: toolkit.Session, tmp_path: Path) -> None:
+    with record(session, tmp_path, channels=["fills", "order_history", "positions", "account"]) as recorder:
+        session.buy("BTCUSDC", "0.01")
+        session.sell("ETHUSDC", "0.1")
+        advance(session, 2)
+    fills = recorder.recording.frame("fills")
+    assert sorted(fills["symbol"].unique()) == ["BTCUSDC", "ETHUSDC"]
+    assert fills["quantity"].sum() == pytest.approx(0.11)
+    assert len(recorder.recording.frame("fills", "BTCUSDC")) < len(fills)
+    assert recorder.recording.frame("account")["equity"].iloc[0] == 10_000
+    assert set(recorder.recording.frame("positions", "ETHUSDC")["short_size"]) >= {0.1}
+
+
+def test_frames_have_the_same_columns_when_empty(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    for channel in RECORDED:
+        frame = recording.frame(channel)
+        assert (list(frame.columns), len(frame)) == (list(table(channel)), 0)
+    assert list(recording.tops("BTCUSDC").columns) == ["time", "bid", "bid_quantity", "ask", "ask_quantity", "mid"]
+    assert len(recording.bars("BTCUSDC")) == 0
+    assert repr(recording) == f"<Recording {tmp_path}: empty>"
+
+
+def test_amounts_can_be_exact(session: toolkit.Session, tmp_path: Path) -> None:
+    with record(session, tmp_path, "XRPUSDC", channels=["trades", "order_book"], exact=True) as recorder:
+        advance(session)
+    done = venue_of(session).core.state.history.trades[4][0]
+    product = venue_of(session).core.products[4]
+    first = recorder.recording.frame("trades")["price"].iloc[0]
+    assert isinstance(first, Decimal)
+    assert first == product.tick_size * done.price
+    assert len(recorder.recording.tops("XRPUSDC"))
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword:DeprecationWarning")
+def test_other_tools_read_it(session: toolkit.Session, tmp_path: Path) -> None:
+    with record(session, tmp_path, ["BTCUSDC", "SOLUSDC"], channels=["trades"], rows_per_file=5) as recorder:
+        advance(session)
+        assert len(recorder.files) > 2
+    ours = recorder.recording.frame("trades")
+    root = tmp_path / "channel=trades"
+    by_pandas = pd.read_parquet(root)
+    assert (len(by_pandas), set(by_pandas["product"])) == (len(ours), {"BTCUSDC", "SOLUSDC"})
+    by_dask = dask.dataframe.read_parquet(root).compute()
+    assert by_dask["price"].sum() == pytest.approx(ours["price"].sum())
+    query = (
+        "select product, count(*), sum(quantity) from read_parquet(?, hive_partitioning = true) group by 1 order by 1"
+    )
+    found = duckdb.execute(query, [f"{root}/**/*.parquet"]).fetchall()
+    assert [(name, count) for name, count, _ in found] == list(ours.groupby("symbol").size().items())
+
+
+def test_days_are_partitions_and_windows_read_only_theirs(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    noon = pd.Timestamp("2026-01-31T12:00Z")
+    for hours in range(0, 72, 6):
+        when = (noon + pd.Timedelta(hours=hours)).to_pydatetime()
+        store.append(
+            "trades", "BTCUSDC", [{"time": when, "price": Decimal(hours), "symbol": "BTCUSDC"}], when, "x", hours
+        )
+    store.close()
+    days = sorted({part.parent.name for part in store.written})
+    assert days == ["day=2026-01-31", "day=2026-02-01", "day=2026-02-02", "day=2026-02-03"]
+    recording = Recording(tmp_path)
+    part = recording.frame("trades", start="2026-02-01", end="2026-02-02T06:00", columns=["price"])
+    assert part["price"].tolist() == [12, 18, 24, 30, 36]
+
+
+def test_recording_on_adds_only_what_is_new(session: toolkit.Session, tmp_path: Path) -> None:
+    for _ in range(3):
+        with record(session, tmp_path, "BTCUSDC", channels=["trades"]):
+            advance(session, 15)
+        advance(session, 3)
+    with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
+        pass
+    done = venue_of(session).core.state.history.trades[1]
+    assert recorder.recording.frame("trades")["tx_hash"].tolist() == [one.tx_hash for one in done]
+
+
+def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Session, tmp_path: Path) -> None:
+    with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
+        venue_of(session).feed.faults.cut("maintenance")
+        assert session.stream.state == "waiting"
+        with pytest.raises(FeedError, match="maintenance"):
+            recorder.assert_healthy()
+        advance(session)
+        recorder.assert_healthy()
+    status = recorder.recording.frame("status")
+    assert status["state"].tolist()[:2] == ["reconnecting", "subscribing"]
+    assert "maintenance" in status["reason"].iloc[0]
+    done = venue_of(session).core.state.history.trades[1]
+    assert len(recorder.recording.frame("trades")) == len(done)
+
+
+def test_one_recorder_a_directory(tmp_path: Path) -> None:
+    first = Store(tmp_path)
+    with pytest.raises(InputError, match="another recorder may be writing there"):
+        Store(tmp_path)
+    first.close()
+    first.close()
+    Store(tmp_path).close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            {"channels": ["trades", "rumours"]},
+            "channels \\['rumours'\\] can't be recorded; there are trades, order_book",
+        ),
+        ({"channels": ["trades"]}, "symbols are needed"),
+        ({"symbols": ["BTCUSDC"], "depth": 0}, "depth 0 is not valid"),
+    ],
+)
+def test_what_can_not_be_recorded_is_refused(
+    session: toolkit.Session, tmp_path: Path, arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        record(session, tmp_path, **arguments)
+    Store(tmp_path).close()
+    with pytest.raises(InputError, match="channel 'rumours' is not known"):
+        Recording(tmp_path).frame("rumours")
+
+
+CRASH = """
+import os, sys
+from datetime import datetime, UTC
+from toolkit.research.recording_store import Store
+store = Store(__import__("pathlib").Path(sys.argv[1]), rows_per_file=7)
+if sys.argv[2] == "torn":
+    replace = os.replace
+    def torn(source, target):
+        os._exit(9)
+    os.replace = torn
+elif sys.argv[2] == "renamed":
+    replace = os.replace
+    def renamed(source, target):
+        replace(source, target)
+        os._exit(9)
+    os.replace = renamed
+for number in range(10_000):
+    now = datetime.fromtimestamp(1_767_225_600 + number, UTC)
+    print(number, flush=True)
+    store.append("trades", "BTCUSDC", [{"time": now, "price": number}], now, "incremental", number)
+    if sys.argv[2] == "plain" and number == 17:
+        os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("how", ["plain", "torn", "renamed"])
+def test_a_crash_loses_nothing_and_doubles_nothing(tmp_path: Path, how: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CRASH, str(tmp_path), how], capture_output=True, text=True, timeout=60, cwd=ROOT
+    )
+    assert done.returncode == 9, done.stderr
+    said = [int(line) for line in done.stdout.split()]
+    recording = Recording(tmp_path)
+    before = len(recording.frame("trades"))
+    recording.recover()
+    assert recording.frame("trades")["sequence"].tolist() == said
+    assert before < len(said) or how == "renamed"
+    assert recording.recover() == []
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert not (tmp_path / "journal.sqlite").exists()
+
+
+def test_rows_from_several_threads_are_all_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path, rows_per_file=50)
+    now = pd.Timestamp("2026-01-01", tz="UTC").to_pydatetime()
+
+    def write(number: int) -> None:
+        for at in range(100):
+            store.append("trades", f"P{number}", [{"time": now, "price": at}], now, "incremental", at)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store.close()
+    for number in range(4):
+        assert Recording(tmp_path).frame("trades", f"P{number}")["sequence"].tolist() == list(range(100))
+
+
+def test_parts_written_under_a_temporary_name_are_not_parts(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    now = pd.Timestamp("2026-01-01", tz="UTC").to_pydatetime()
+    store.append("trades", "BTCUSDC", [{"time": now, "price": 1}], now, "incremental", 1)
+    seen: list[list[str]] = []
+    replace = os.replace
+
+    def look(source: Any, target: Any) -> None:
+        seen.append([part.name for part in tmp_path.rglob("part-*.parquet")])
+        replace(source, target)
+
+    os.replace = look
+    try:
+        store.close()
+    finally:
+        os.replace = replace
+    assert seen == [[]]

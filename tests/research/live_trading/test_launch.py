@@ -1,0 +1,441 @@
+"""Paper and live: the same strategy as in a backtest, stopped by its limits, leaving nothing unsaid."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import toolkit
+from tests.research.markets import Scripted
+from toolkit.errors import InputError, NotSent, ToolkitError
+from toolkit.research import Strategy, backtest
+from toolkit.research.live_trading.launch import live, paper
+from toolkit.research.live_trading.limits import Limits
+from toolkit.research.live_trading.runner import Runner
+from toolkit.research.strategy import Bar, BookSnapshot, Context, Fill, Payment, Placed, Trade
+
+BTC = "BTCUSDC"
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    with toolkit.connect(clock="manual") as made:
+        made.venue.advance("5m")
+        yield made
+
+
+def ask(script: dict[int, Any], session: Any, duration: str = "5m", **options: Any) -> Any:
+    """Run a script live on the local venue."""
+    options.setdefault("limits", Limits())
+    return live(Scripted(script), session, [BTC], duration=duration, **options)
+
+
+class Turning(Strategy):
+    """Changes sides every third bar; the same object runs everywhere."""
+
+    size = "0.02"
+
+    def on_bar(self, ctx: Context, bar: Bar) -> None:
+        count = ctx.bars(bar.symbol).length
+        ctx.record(position=ctx.position(bar.symbol))
+        if count % 3 == 0:
+            ctx.target(bar.symbol, self.size if count % 2 else f"-{self.size}")
+
+
+def test_the_same_strategy_runs_in_backtest_and_paper(session: Any) -> None:
+    strategy = Turning()
+    run = paper(strategy, [BTC], session=session, duration="20m")
+    history = session.klines(BTC, "1m", start=run.equity.index[0], end=run.equity.index[-1], closed=True)
+    tested = backtest(strategy, {BTC: history}, funding=None)
+    assert run.fills["side"].tolist() == tested.fills["side"].tolist()
+    assert run.fills["quantity"].tolist() == tested.fills["quantity"].tolist()
+    assert len(run.fills) == 6
+    assert run.records["position"].tolist() == tested.records["position"].tolist()
+    assert (run.fills["price"] / tested.fills["price"] - 1).abs().max() < 0.005
+    net = run.attribution.loc["TOTAL", "net"]
+    assert net == pytest.approx(run.equity["equity"].iloc[-1] - run.equity["equity"].iloc[0], abs=5)
+
+
+def test_paper_is_deterministic() -> None:
+    first, second = (paper(Turning(), [BTC], duration="12m", seed=3) for _ in range(2))
+    pd.testing.assert_frame_equal(first.fills, second.fills)
+    pd.testing.assert_frame_equal(first.equity, second.equity)
+
+
+def test_every_callback_is_called(session: Any) -> None:
+    calls: list[str] = []
+
+    class Listening(Strategy):
+        def on_start(self, ctx: Context) -> None:
+            calls.append("start")
+            ctx.buy(BTC, "0.01")
+
+        def on_bar(self, ctx: Context, bar: Bar) -> None:
+            calls.append("bar")
+
+        def on_trade(self, ctx: Context, trade: Trade) -> None:
+            assert trade.price > 0
+            calls.append("trade")
+
+        def on_book(self, ctx: Context, book: BookSnapshot) -> None:
+            assert book.bids[0][0] < book.mid < book.asks[0][0]
+            calls.append("book")
+
+        def on_fill(self, ctx: Context, fill: Fill) -> None:
+            calls.append(f"fill {fill.side} {fill.quantity:g}")
+
+        def on_funding(self, ctx: Context, payment: Payment) -> None:
+            assert payment.position == 0.01
+            calls.append("funding")
+
+        def on_stop(self, ctx: Context) -> None:
+            calls.append("stop")
+
+    session.venue.advance(until="2026-01-01T03:58:00Z")
+    live(Listening(), session, [BTC], duration="4m", limits=Limits())
+    assert calls[0] == "start"
+    assert calls[-1] == "stop"
+    assert calls.count("bar") == 4
+    assert calls.count("fill BUY 0.01") == 1
+    assert calls.count("funding") == 1
+    assert calls.count("trade") > 3
+    assert calls.count("book") > 3
+
+
+def test_orders_that_are_refused_come_back(session: Any) -> None:
+    seen: list[Placed] = []
+    script = {
+        0: lambda ctx: seen.append(ctx.buy(BTC, "0.0001")),
+        1: lambda ctx: seen.append(ctx.sell(BTC, "0.1", reduce_only=True)),
+        2: lambda ctx: seen.append(ctx.buy(BTC, "10")),
+    }
+    run = ask(script, session)
+    assert [placed.state for placed in seen] == ["REJECTED"] * 3
+    for placed, part in zip(seen, ("stepSize", "no long position", "initial margin"), strict=True):
+        assert part in placed.reason
+    assert run.events["kind"].tolist().count("REJECTED") == 3
+
+
+def test_orders_live_until_the_end_and_are_cancelled_then(session: Any) -> None:
+    states: list[Any] = []
+    script = {
+        0: lambda ctx: (ctx.buy(BTC, "0.01", "30000"), ctx.buy(BTC, "0.01", "31000")),
+        1: lambda ctx: ctx.cancel(ctx.orders()[0]),
+        2: lambda ctx: states.append([placed.order.price for placed in ctx.orders()]),
+    }
+    run = ask(script, session)
+    assert states == [["31000"]]
+    assert run.orders["status"].tolist() == ["CANCELED", "CANCELED"]
+    assert len(session.orders(open=True)) == 0
+
+
+def test_positions_can_be_closed_at_the_end(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run = ask({0: lambda ctx: ctx.buy(BTC, "0.01")}, session, close_at_end=True)
+    assert run.fills["side"].tolist() == ["BUY", "SELL"]
+    assert len(session.positions()) == 0
+    assert capsys.readouterr().out == ""
+    left = ask({0: lambda ctx: ctx.buy(BTC, "0.01")}, session)
+    assert left.events.iloc[-1][["kind", "text"]].tolist() == ["OPEN", "LONG 0.01 BTCUSDC"]
+    assert "Still open: LONG 0.01 BTCUSDC" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        (Limits(max_notional=2_000), "positions to .* the limit is 2,000.00"),
+        (Limits(max_orders_per_minute=2), "2 orders in the last minute; the limit is 2"),
+        (Limits(max_loss=0.5), "equity fell by .* the limit is 0.50"),
+    ],
+    ids=["notional", "orders", "loss"],
+)
+def test_a_limit_stops_the_run_and_says_so(session: Any, limits: Limits, text: str) -> None:
+    class Greedy(Strategy):
+        bars_seen = 0
+
+        def on_bar(self, ctx: Context, bar: Bar) -> None:
+            type(self).bars_seen += 1
+            for _ in range(3):
+                ctx.buy(BTC, "0.02")
+
+    run = live(Greedy(), session, [BTC], duration="10m", limits=limits, close_at_end=True)
+    kinds = run.events.set_index("kind")["text"]
+    assert pd.Series([kinds["LIMIT"]]).str.contains(text).all()
+    assert Greedy.bars_seen <= 2
+    assert len(session.positions()) == 0
+    assert len(session.orders(open=True)) == 0
+
+
+def test_stale_data_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(session), "klines", lambda self, *args, **kwargs: pd.DataFrame(columns=["close"]))
+    run = ask({}, session, duration="10m", limits=Limits(max_stale=90))
+    assert run.events["kind"].tolist() == ["LIMIT"]
+    assert run.events["text"].iloc[0] == "no new bar for 120 s; the limit is 90 s"
+
+
+def test_a_lost_connection_is_waited_for_and_then_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"down": 0}
+    healthy = type(session).klines
+
+    def flaky(self: Any, *args: Any, **kwargs: Any) -> Any:
+        answers["down"] += 1
+        if answers["down"] in (2, 3) or answers["down"] > 5:
+            raise NotSent("the network is gone")
+        return healthy(self, *args, **kwargs)
+
+    monkeypatch.setattr(type(session), "klines", flaky)
+    seen: list[int] = []
+    run = live(lambda ctx, bar: seen.append(bar.closed), session, [BTC], duration="30m", limits=Limits(max_stale=150))
+    assert len(seen) == 5
+    assert [b - a for a, b in itertools.pairwise(seen)] == [60_000] * 4
+    assert run.events["kind"].tolist() == ["TRANSPORT", "TRANSPORT", "LIMIT"]
+
+
+def test_interrupting_leaves_a_known_state(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(ctx: Context) -> None:
+        ctx.buy(BTC, "0.01")
+        ctx.buy(BTC, "0.01", "30000")
+        raise KeyboardInterrupt
+
+    run = ask({1: interrupted}, session)
+    assert run.events["kind"].tolist() == ["INTERRUPT", "OPEN"]
+    assert len(session.orders(open=True)) == 0
+    assert run.fills["quantity"].tolist() == [0.01]
+    assert "ended (interrupted). Still open: LONG 0.01 BTCUSDC" in capsys.readouterr().out
+
+
+def test_an_error_of_the_strategy_ends_the_run_in_order(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(ctx: Context) -> None:
+        ctx.buy(BTC, "0.01", "30000")
+        raise ZeroDivisionError("oops")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        ask({0: broken}, session)
+    assert caught.value.__notes__[0].startswith("in Scripted at 2026-01-01 00:06")
+    assert len(session.orders(open=True)) == 0
+    assert "nothing is open" in capsys.readouterr().out
+
+
+def test_a_dry_run_sends_nothing(session: Any) -> None:
+    states: list[str] = []
+    script = {
+        0: lambda ctx: states.append(ctx.buy(BTC, "0.01").reason),
+        1: lambda ctx: states.append(ctx.buy(BTC, "0.0001").reason),
+    }
+    run = ask(script, session, dry_run=True)
+    assert states[0] == "dry run: not sent"
+    assert "stepSize" in states[1]
+    assert len(run.orders) == 0
+    assert session.intents().query("action == 'placeOrder'").empty
+    assert run.events["kind"].tolist() == ["DRY_RUN", "DRY_RUN", "END"]
+
+
+def test_warm_up_hands_over_the_past_and_sends_nothing(session: Any) -> None:
+    session.venue.advance("20m")
+    placed: list[Any] = []
+    counted = Counting()
+    run = paper(counted, [BTC], session=session, duration="3m", warm_up=10)
+    assert run.records["bars"].iloc[-1] == 13
+    assert len(run.fills) == 0
+    assert placed == []
+    assert len(run.equity) == 4
+
+
+class Counting(Strategy):
+    """Would buy during the warm-up, and only then."""
+
+    def on_bar(self, ctx: Context, bar: Bar) -> None:
+        count = ctx.bars(bar.symbol).length
+        ctx.record(bars=count)
+        if count <= 10:
+            assert not ctx.buy(bar.symbol, "0.01")
+
+
+def test_stopping_from_inside_ends_it(session: Any) -> None:
+    run = ask({1: lambda ctx: ctx.stop("enough")}, session)
+    assert run.events[["kind", "text"]].iloc[0].tolist() == ["STOP", "enough"]
+    assert len(run.equity) == 3
+
+
+def test_a_run_in_the_background_is_killed_from_outside() -> None:
+    with toolkit.connect(clock="real") as session:
+        runner = live(Scripted({}), session, [BTC], limits=Limits(), poll=0.01, background=True)
+        assert isinstance(runner, Runner)
+        with pytest.raises(ToolkitError, match="has not ended"):
+            runner.results()
+        session.buy(BTC, "0.01", "30000")
+        runner.kill(close=True)
+        assert runner.results().events["kind"].tolist() == ["KILL"]
+        assert len(session.orders(open=True)) == 0
+
+
+def test_paper_needs_a_venue_of_this_process() -> None:
+    session = toolkit.connect("testnet", account="0x" + "11" * 20)
+    with pytest.raises(InputError, match="local venue in this process"):
+        paper(Turning(), session=session)
+
+
+def test_what_was_filled_before_the_run_is_not_counted_again(session: Any) -> None:
+    session.buy(BTC, "0.01")
+    seen: list[float] = []
+    run: Any = live(lambda ctx, bar: seen.append(ctx.position(BTC)), session, [BTC], duration="2m", limits=Limits())
+    assert seen == [0.01, 0.01]
+    assert len(run.fills) == len(run.orders) == 0
+    ask({0: lambda ctx: ctx.target(BTC, "0.02")}, session, close_at_end=True)
+    following: Any = live(
+        lambda ctx, bar: seen.append(ctx.position(BTC)), session, [BTC], duration="1m", limits=Limits()
+    )
+    assert seen[2:] == [0.0]
+    assert len(following.fills) == len(following.orders) == 0
+
+
+def test_both_sides_of_a_hedge_are_counted(session: Any) -> None:
+    session.venue.control.set_position_mode(session.account, "HEDGE")
+    session.buy(BTC, "0.03")
+    session.sell(BTC, "0.01")
+    seen: list[float] = []
+    live(lambda ctx, bar: seen.append(ctx.position(BTC)), session, [BTC], duration="1m", limits=Limits())
+    assert seen == [pytest.approx(0.02)]
+
+
+@pytest.mark.parametrize("options", [{"warm_up": 4}, {"step": "3m"}], ids=["warm-up", "long steps"])
+def test_bars_that_come_together_do_not_show_each_other(session: Any, options: dict[str, Any]) -> None:
+    session.venue.advance("20m")
+    seen: list[tuple[int, bool]] = []
+
+    def look(ctx: Context, bar: Bar) -> None:
+        latest = [int(ctx.bars(name).time[-1]) for name in ctx.symbols]
+        seen.append((len(ctx.bars(bar.symbol)), latest == [bar.time] * 2 and ctx.price(bar.symbol) == bar.close))
+
+    paper(look, [BTC, "ETHUSDC"], session=session, duration="6m", **options)
+    assert seen == [(count, True) for count in range(1, 7 + options.get("warm_up", 0)) for _ in range(2)]
+
+
+def test_a_symbol_without_an_answer_keeps_no_bar_of_another_from_the_strategy(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healthy, asked = type(session).klines, itertools.count()
+
+    def flaky(self: Any, symbol: str, *args: Any, **kwargs: Any) -> Any:
+        if symbol == "ETHUSDC" and next(asked) == 1:
+            raise NotSent("the network is gone")
+        return healthy(self, symbol, *args, **kwargs)
+
+    monkeypatch.setattr(type(session), "klines", flaky)
+    seen: list[tuple[str, int]] = []
+    names = [BTC, "ETHUSDC"]
+    limits = Limits(max_stale=500)
+    live(lambda ctx, bar: seen.append((bar.symbol, bar.closed)), session, names, duration="4m", limits=limits)
+    times = sorted({closed for _, closed in seen})
+    assert seen == [(name, closed) for closed in times for name in names]
+    assert len(times) == 4
+
+
+def test_an_order_is_not_sent_twice_when_the_look_after_it_fails(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    healthy, down = type(session).fills, [False]
+
+    def flaky(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if down.pop():
+            down.append(False)
+            raise NotSent("the network is gone")
+        down.append(False)
+        return healthy(self, *args, **kwargs)
+
+    monkeypatch.setattr(type(session), "fills", flaky)
+    placed: list[Placed] = []
+
+    def once(ctx: Context, bar: Bar) -> None:
+        if not placed:
+            down[0] = True
+            placed.append(ctx.buy(BTC, "0.01"))
+
+    run: Any = live(once, session, [BTC], duration="3m", limits=Limits(max_stale=500))
+    assert run.fills["quantity"].tolist() == [0.01]
+    assert placed[0].state == "FILLED"
+    assert run.events["kind"].tolist() == ["TRANSPORT", "END", "OPEN"]
+
+
+def test_an_order_that_did_not_leave_is_refused_and_not_under_way(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(self: Any, order: Any) -> Any:
+        raise NotSent("the network is gone")
+
+    monkeypatch.setattr(type(session), "place", down)
+    seen: list[Any] = []
+    ask({0: lambda ctx: seen.extend([ctx.buy(BTC, "0.01"), ctx.underway(BTC)])}, session)
+    assert (seen[0].state, seen[0].reason, seen[1]) == ("REJECTED", "the network is gone", 0.0)
+
+
+def test_open_orders_count_against_the_largest_notional(session: Any) -> None:
+    placed: list[Placed] = []
+
+    def grid(ctx: Context, bar: Bar) -> None:
+        for part in ("0.9", "0.95", "0.99"):
+            price = ctx.product(BTC).round_price(round(bar.close * float(part), 1), "down")
+            placed.append(ctx.buy(BTC, "0.01", price))
+        placed.append(ctx.sell(BTC, "0.02", ctx.product(BTC).round_price(round(bar.close * 1.1, 1), "down")))
+        placed.append(ctx.buy(BTC, "0.01"))
+
+    last = session.klines(BTC, "1m")["close"].iloc[-1]
+    limits = Limits(max_notional=0.035 * last)
+    run: Any = live(grid, session, [BTC], duration="5m", limits=limits)
+    assert [bool(one) for one in placed] == [True] * 4
+    assert run.events["kind"].tolist() == ["LIMIT"]
+
+
+def test_without_a_price_the_largest_notional_can_not_be_held(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Eager(Strategy):
+        def on_start(self, ctx: Context) -> None:
+            ctx.buy(BTC, "0.01")
+
+    monkeypatch.setattr(type(session), "klines", lambda self, *args, **kwargs: pd.DataFrame(columns=["close"]))
+    run: Any = live(Eager(), session, [BTC], duration="5m", limits=Limits(max_notional=10**9))
+    assert run.events["text"].iloc[0] == "BTCUSDC has no price, so that BUY BTCUSDC can't be held against max_notional"
+    assert len(run.orders) == 0
+
+
+def test_an_error_in_on_stop_leaves_no_order_open(session: Any) -> None:
+    class Broken(Strategy):
+        def on_bar(self, ctx: Context, bar: Bar) -> None:
+            ctx.buy(BTC, "0.01", "30000")
+
+        def on_stop(self, ctx: Context) -> None:
+            raise ZeroDivisionError("oops")
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        live(Broken(), session, [BTC], duration="2m", limits=Limits())
+    assert caught.value.__notes__ == ["in on_stop of Broken, after its open orders were cancelled"]
+    assert len(session.orders(open=True)) == 0
+
+
+@pytest.mark.parametrize("symbols", [BTC, [BTC, BTC]], ids=["one name", "the same twice"])
+def test_symbols_may_be_one_name_and_count_once(session: Any, symbols: Any) -> None:
+    seen: list[str] = []
+    live(lambda ctx, bar: seen.append(bar.symbol), session, symbols, duration="2m", limits=Limits())
+    assert seen == [BTC, BTC]
+
+
+def test_a_lost_answer_is_settled_by_the_next_look(session: Any) -> None:
+    session.venue.faults.add("lose-answer", action="placeOrder", count=None)
+    seen: list[Any] = []
+    act = {0: lambda ctx: seen.append(ctx.target(BTC, "0.01")), 2: lambda ctx: seen.append(ctx.target(BTC, "0.01"))}
+    run = ask(act, session)
+    assert run.fills["quantity"].tolist() == [0.01]
+    assert (seen[0].state, seen[1]) == ("FILLED", None)
+
+
+def test_what_others_paid_for_a_bankrupt_account_is_shown(session: Any) -> None:
+    session.set_leverage(BTC, "40")
+
+    def crash(ctx: Context) -> None:
+        session.venue.control.set_oracle(BTC, "50000")
+
+    run = ask({0: lambda ctx: ctx.buy(BTC, "5"), 1: crash}, session)
+    assert "LIQUIDATION" in set(run.fills["type"])
+    assert run.transfers["kind"].tolist() == ["BANKRUPTCY"]
+    net = run.attribution.loc["TOTAL", "net"]
+    assert net == pytest.approx(run.equity["equity"].iloc[-1] - run.equity["equity"].iloc[0], abs=1e-5)

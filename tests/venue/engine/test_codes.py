@@ -1,0 +1,179 @@
+"""Every code of the specification's table, answered to a real request; and what a delayed settlement changes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.venue.wallets import AGENT, MASTER, STRANGER, Signer
+from toolkit.environments import MAINNET_CHAIN
+from toolkit.errors import EXCHANGE_ERRORS
+from toolkit.venue import development
+from toolkit.venue.api.gateway import Hooks, Incoming
+from toolkit.venue.engine import core as core_module
+from toolkit.venue.engine.core import WireError
+from toolkit.venue.local import LocalVenue
+
+CLAIM = {"type": "faucetClaim"}
+APPROVE = {
+    "type": "approveAgent",
+    "agentAddress": AGENT.address,
+    "agentName": "bot",
+    "validitySeconds": 0,
+    "dexChain": "Testnet",
+}
+CANCEL_ALL = {"type": "cancelAll", "symbolCode": 1}
+
+
+def order(price: str = "30000", quantity: str = "0.01") -> dict[str, Any]:
+    item = {"symbolCode": 1, "ordPx": price, "ordQty": quantity, "ordType": "LIMIT", "ordSide": "BUY"}
+    return {"type": "placeOrder", "orders": [{**item, "timeInForce": "GTC"}]}
+
+
+class Scripted(Hooks):
+    """Refuses the actions it is told to."""
+
+    def __init__(self, **codes: int) -> None:
+        self.codes = codes
+
+    def on_authenticated(self, incoming: Incoming, now: int) -> None:
+        code = self.codes.get(incoming.action, 0)
+        if code:
+            raise WireError(code, "by script")
+
+
+def test_every_code_of_the_table_is_answered_to_a_real_request() -> None:
+    venue = LocalVenue(clock="manual", market=False, accounts=1)
+    master, agent, stranger = Signer(MASTER), Signer(AGENT), Signer(STRANGER)
+    now = venue.now_ms()
+    seen = {
+        0: master.do(venue, APPROVE, nonce=now),
+        40003: dict(json.loads(venue.handle("POST", "/api/v1/exchange", body=b"[]").body)),
+        40201: dict(
+            json.loads(venue.handle("POST", "/api/v1/exchange", body=b'{"action":{"type":"revokeAgent"}}').body)
+        ),
+        40204: stranger.do(venue, CANCEL_ALL),
+        40207: master.do(venue, APPROVE, nonce=now),
+        40208: agent.do(venue, order(), expiry=now - 1),
+        40230: agent.do(venue, order(price="30000.05")),
+    }
+    venue.hooks = Scripted(faucetClaim=40006, cancelAll=40220, placeOrder=40280, withdraw=40281, approveAgent=40231)
+    seen[40006] = stranger.do(venue, CLAIM)
+    seen[40220] = agent.do(venue, CANCEL_ALL)
+    seen[40280] = agent.do(venue, order())
+    seen[40281] = master.do(venue, {"type": "withdraw", "destination": MASTER.address, "amount": "5"})
+    seen[40231] = master.do(venue, APPROVE)
+    for code, answer in seen.items():
+        assert answer["code"] == code, answer
+        assert answer["message"]
+    assert set(seen) == {0, *EXCHANGE_ERRORS}
+
+
+def test_40204_tells_the_likely_cause_of_each_cross_use() -> None:
+    venue = LocalVenue(clock="manual", market=False, accounts=1)
+    master, agent = Signer(MASTER), Signer(AGENT)
+    assert master.do(venue, APPROVE)["code"] == 0
+    elsewhere = Signer(AGENT, MAINNET_CHAIN).do(venue, CANCEL_ALL, nonce=5)
+    assert elsewhere["code"] == 40204
+    assert "source b" in elsewhere["message"]
+    mainnet = Signer(MASTER, MAINNET_CHAIN).do(venue, {**APPROVE, "dexChain": "Mainnet"}, nonce=6)
+    assert mainnet["code"] == 40204
+    assert "the action names dexChain Mainnet, this venue is Testnet" in mainnet["message"]
+    assert "signed by an agent" in master.do(venue, CANCEL_ALL)["message"]
+    assert agent.do(venue, CANCEL_ALL)["code"] == 0
+
+
+def test_an_expired_request_says_by_how_much_and_uses_no_nonce() -> None:
+    venue = LocalVenue(clock="manual", market=False, accounts=1)
+    Signer(MASTER).do(venue, APPROVE)
+    agent, now = Signer(AGENT), venue.now_ms()
+    body = agent.request(order(), nonce=7, expiry=now + 100)
+    venue.advance(350)
+    late = venue.handle("POST", "/api/v1/exchange", body=json.dumps(body).encode())
+    assert f"expiryAfter {now + 100} was 250 ms ago (venue time {now + 350})" in json.loads(late.body)["message"]
+    assert agent.do(venue, order(), nonce=7)["code"] == 0
+
+
+def test_a_used_nonce_is_told_even_after_the_expiry_so_that_a_second_try_learns_the_truth() -> None:
+    venue = LocalVenue(clock="manual", market=False, accounts=1)
+    Signer(MASTER).do(venue, APPROVE)
+    body = json.dumps(Signer(AGENT).request(order(), nonce=7, expiry=venue.now_ms() + 100)).encode()
+    assert json.loads(venue.handle("POST", "/api/v1/exchange", body=body).body)["code"] == 0
+    venue.advance("1m")
+    assert json.loads(venue.handle("POST", "/api/v1/exchange", body=body).body)["code"] == 40207
+
+
+def test_a_refused_faucet_claim_uses_no_nonce_because_anybody_could_repeat_it() -> None:
+    venue = LocalVenue(clock="manual", market=False, accounts=1)
+    master = Signer(MASTER)
+    claim = master.request(CLAIM, nonce=1)
+    for nonce, code in ((1, 0), (1, 40207), (2, 40230), (3, 40230)):
+        body = json.dumps({**claim, "nonce": nonce}).encode()
+        assert json.loads(venue.handle("POST", "/api/v1/exchange", body=body).body)["code"] == code
+    assert master.do(venue, APPROVE, nonce=2)["code"] == 0
+    assert venue.core.state.nonces[MASTER.address.lower()].used == [1, 2]
+
+
+@pytest.mark.parametrize("delay", ["1s", 2_500])
+def test_with_a_settlement_delay_an_accepted_order_shows_up_later(delay: str | int) -> None:
+    venue = LocalVenue(clock="manual", market=False, accounts=1, settle_delay=delay)
+    wait = 1_000 if delay == "1s" else 2_500
+    assert Signer(MASTER).do(venue, APPROVE)["code"] == 0
+    agent = Signer(AGENT)
+    assert agent.do(venue, order())["code"] == 40204, "the approval has not settled"
+    venue.advance(wait)
+    good, bad = agent.do(venue, order(), nonce=10), agent.do(venue, order(price="30000.05"), nonce=11)
+    assert good["code"] == bad["code"] == 0, "what is answered is the submission"
+    assert agent.do(venue, order(), nonce=10)["code"] == 40207
+    account = venue.core.state.accounts[MASTER.address.lower()]
+    number = venue.snapshot()
+    for _ in range(2):
+        account = venue.core.state.accounts[MASTER.address.lower()]
+        assert not account.orders
+        venue.advance(wait - 1)
+        assert not account.orders
+        venue.advance(1)
+        assert len(account.orders) == 1
+        done = {record.hash: record.code for record in venue.core.state.history.transactions.records}
+        assert done[good["data"]["txHash"]] == 0
+        assert done[bad["data"]["txHash"]] != 0
+        venue.revert(number)
+
+
+def test_the_state_does_not_depend_on_how_time_was_cut_into_pieces() -> None:
+    whole, cut = (LocalVenue(clock="manual", seed=3, accounts=1) for _ in range(2))
+    whole.advance("3m")
+    for span in (1, 999, 1_000, 58_000, 60_000, 60_000):
+        cut.advance(span)
+    assert whole.state_hash() == cut.state_hash()
+    assert whole.state_hash() != LocalVenue(clock="manual", seed=4, accounts=1).state_hash()
+
+
+def test_development_accounts_are_funded_and_agents_are_not_approved_yet() -> None:
+    venue = LocalVenue(clock="manual", market=False)
+    state = venue.core.state
+    assert [state.accounts[each.address.lower()].balance for each in development.masters()] == [10_000_000_000] * 10
+    assert not state.permissions.approvals
+
+
+@given(nonces=st.lists(st.integers(0, 30) | st.integers(2**63 - 5, 2**63 - 1), max_size=40))
+def test_nonces_follow_the_rule_of_the_largest_kept_ones(nonces: list[int]) -> None:
+    """A used nonce, or one below a full window's smallest, is 40207; nothing else is asked of it."""
+    kept = 6
+    account = "0x" + "a1" * 20
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core_module, "NONCES_KEPT", kept)
+        core = core_module.Core()
+        core.account(account)
+        used: list[int] = []
+        for nonce in nonces:
+            refused = nonce in used or (len(used) == kept and nonce < used[0])
+            outcome = core.apply(core_module.Submit(core.state.time, dict(CANCEL_ALL), account, nonce))
+            assert outcome.code == (40207 if refused else 0)
+            if not refused:
+                used = sorted([*used, nonce])[-kept:]
+            assert core.state.nonces[account].used == used

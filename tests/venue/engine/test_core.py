@@ -1,0 +1,148 @@
+"""The core as a state machine: time, processes, nonces, expiry, transactions, dumps."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkit.errors import VenueError
+from toolkit.venue.engine import core as venue_core
+from toolkit.venue.engine.core import ActionContext, Advance, Control, Core, Refused, Submit
+from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+
+ALICE = "0x" + "a1" * 20
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> Core:
+    def echo(core: Core, context: ActionContext, action: dict[str, object]) -> dict[str, object]:
+        if action.get("no"):
+            raise Refused(7, "not today")
+        return {"account": context.account.address}
+
+    monkeypatch.setitem(venue_core.HANDLERS, "echo", echo)
+    made = Core()
+    made.account(ALICE)
+    return made
+
+
+def submit(core: Core, nonce: int, **fields: object) -> venue_core.Outcome:
+    action = {"type": "echo", "no": fields.pop("no", False)}
+    return core.apply(Submit(core.state.time + 1, action, ALICE, nonce, **fields))  # type: ignore[arg-type]
+
+
+def test_an_action_answers_with_its_transaction(core: Core) -> None:
+    answer = submit(core, 1, digest=b"one")
+    assert answer.code == 0
+    assert answer.data is not None
+    assert answer.data["account"] == ALICE
+    assert answer.data["txCode"] == 0
+    [record] = core.state.history.transactions.of(ALICE)
+    assert record.hash == answer.data["txHash"]
+    assert len(record.hash) == 66
+
+
+def test_a_refusal_keeps_its_reason_and_its_transaction(core: Core) -> None:
+    answer = submit(core, 1, no=True)
+    assert (answer.code, answer.message, answer.status) == (40230, "not today", 200)
+    assert answer.data is not None
+    assert answer.data["txCode"] == 7
+    assert core.state.history.transactions.records[-1].code == 7
+
+
+def test_a_nonce_counts_once_and_old_ones_are_refused(core: Core) -> None:
+    assert submit(core, 5).code == 0
+    assert submit(core, 5).code == 40207
+    assert submit(core, 3).code == 0
+    assert submit(core, 3).code == 40207
+    for nonce in range(10, 10 + 1000):
+        assert submit(core, nonce).code == 0
+    late = submit(core, 4)
+    assert late.code == 40207
+    assert "nonce 4 is below 10, the smallest of the 1000 largest" in late.message
+
+
+def test_expired_requests_are_not_executed_and_say_by_how_much(core: Core) -> None:
+    now = core.state.time
+    assert submit(core, 1, expiry_after=now + 1).code == 0
+    answer = submit(core, 2, expiry_after=now + 1)
+    assert answer.code == 40208
+    assert "was 1 ms ago" in answer.message
+    assert submit(core, 2).code == 0, "an expired request uses no nonce"
+
+
+def test_unknown_actions_signers_and_controls_are_named(core: Core) -> None:
+    time = core.state.time
+    assert core.apply(Submit(time, {"type": "dance"}, ALICE, 1)).code == 40201
+    assert core.apply(Submit(time, {"type": "echo"}, "0xbad", 1)).code == 40204
+    assert "there is no control 'dance'" in core.apply(Control(time, "dance")).message
+
+
+def test_processes_run_when_due_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def every(name: str, step: int) -> None:
+        def rule(core: Core, time: int) -> int | None:
+            seen.append((name, core.state.time))
+            return time + step
+
+        monkeypatch.setitem(venue_core.PROCESSES, name, rule)
+
+    every("slow", 30)
+    every("prices", 10)
+    core = Core(Genesis(time=0))
+    core.state.schedule.clear()
+    core.wake("slow", 30)
+    core.wake("prices", 10)
+    core.apply(Advance(45))
+    assert seen == [("prices", 10), ("prices", 20), ("prices", 30), ("slow", 30), ("prices", 40)]
+    assert core.state.time == 45
+    core.apply(Advance(20))
+    assert core.state.time == 45, "time never runs backwards"
+
+
+def test_blocks_hold_their_transactions(core: Core) -> None:
+    for nonce in (1, 2):
+        submit(core, nonce)
+    core.apply(Advance(GENESIS_TIME + 2500))
+    submit(core, 3)
+    core.apply(Advance(GENESIS_TIME + 10_000))
+    blocks = core.state.history.blocks
+    assert [(block.height, block.count, block.first) for block in blocks] == [(1, 2, 0), (3, 1, 2)]
+    assert core.height == 11
+    assert len({block.hash for block in blocks}) == 2
+
+
+def test_a_dump_goes_on_identically(core: Core) -> None:
+    submit(core, 1)
+    copy = Core.load(core.dump())
+    assert copy.state_hash() == core.state_hash()
+    for each in (core, copy):
+        submit(each, 2)
+        each.apply(Advance(GENESIS_TIME + 9999))
+    assert copy.dump() == core.dump()
+
+
+def test_bytes_that_are_no_dump_are_named() -> None:
+    with pytest.raises(VenueError, match="no dump of this version"):
+        Core.load(b"PK\x03\x04")
+    whole = Core().dump()
+    with pytest.raises(VenueError, match="damaged"):
+        Core.load(whole[:-1])
+    for old, new in ((b"BTCUSDC", b"BTC\xffSDC"), (b"tickSize", b"tackSize")):
+        with pytest.raises(VenueError, match="damaged"):
+            Core.load(whole.replace(old, new))
+
+
+def test_events_are_only_made_while_somebody_hears_and_change_nothing() -> None:
+    cores = [Core(Genesis()), Core(Genesis())]
+    cores[1].record_events(False)
+    for core in cores:
+        core.events.clear()
+        core.apply(Control(core.state.time, "fund", {"address": "0x" + "1" * 40, "amount": "5"}))
+        core.apply(Advance(core.state.time + 3_600_000))
+    assert cores[0].events
+    assert not cores[1].events
+    assert cores[0].state_hash() == cores[1].state_hash()
+    cores[1].record_events(True)
+    cores[1].apply(Advance(cores[1].state.time + 60_000))
+    assert cores[1].events

@@ -1,0 +1,307 @@
+"""The journal: what was answered is there after a crash, damage is named, and what is whole can be had."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.venue.wallets import MASTER, OTHER, Signer
+from toolkit.errors import InputError, JournalDamaged, VenueError
+from toolkit.venue.lab import journal as journals
+from toolkit.venue.lab.journal import Journal, recover
+from toolkit.venue.local import LocalVenue
+
+APPROVE = {
+    "type": "approveAgent",
+    "agentAddress": "0x" + "11" * 20,
+    "agentName": "bot",
+    "validitySeconds": 0,
+    "dexChain": "Testnet",
+}
+
+
+def withdrawal(amount: str) -> dict[str, Any]:
+    return {"type": "withdraw", "destination": OTHER.address, "amount": amount}
+
+
+def made(path: Path, **options: Any) -> LocalVenue:
+    settings: dict[str, Any] = {"clock": "manual", "accounts": 2, "market": False, "sync": "os"}
+    return LocalVenue(journal=path, **{**settings, **options})
+
+
+def crash(venue: LocalVenue) -> str:
+    """Drop a venue as a kill would: no dump, no clean end. Return the hash of its state."""
+    assert venue.journal is not None
+    digest = venue.state_hash()
+    venue.journal.close()
+    venue.journal = None
+    return digest
+
+
+def busy(path: Path, commands: int = 12, **options: Any) -> str:
+    """Make a journal with some commands in it, crash, and return the last state's hash."""
+    venue = made(path, **options)
+    signer = Signer(MASTER)
+    assert signer.do(venue, APPROVE)["code"] == 0
+    for number in range(commands):
+        assert signer.do(venue, withdrawal(f"{number + 2}.5"))["code"] == 0
+        venue.advance(700 * number)
+    venue.control.set_oracle(product=1, price="61000.0")
+    return crash(venue)
+
+
+@pytest.mark.parametrize("sync", ["full", "os"])
+def test_after_a_crash_the_venue_stands_where_it_stood(tmp_path: Path, sync: str) -> None:
+    path = tmp_path / "venue.journal"
+    before = busy(path, commands=4, sync=sync, market=True)
+    with made(path, sync=sync) as venue:
+        assert venue.state_hash() == before
+        assert venue.now_ms() == venue.core.state.time
+        assert repr(venue.journal) == "<Journal venue.journal: 12 entries>"
+
+
+def test_a_journal_wins_over_what_the_venue_is_told_about_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    before = busy(path, 1, seed=3)
+    with made(path, seed=99, accounts=9, start="2030-01-01", settle_delay="1s") as venue:
+        assert venue.core.state.seed == 3
+        assert venue.state_hash() == before
+
+
+def test_it_goes_on_identically_whether_it_crashed_or_not(tmp_path: Path) -> None:
+    straight, broken = made(tmp_path / "a"), made(tmp_path / "b")
+    one, two = Signer(MASTER), Signer(MASTER)
+    for number in range(6):
+        for signer, venue in ((one, straight), (two, broken)):
+            assert signer.do(venue, withdrawal(f"{number + 3}"))["code"] == 0
+            venue.advance("5s")
+        crash(broken)
+        broken = made(tmp_path / "b")
+    assert straight.state_hash() == broken.state_hash()
+    straight.close()
+    broken.close()
+
+
+def test_a_nonce_that_was_used_before_the_crash_stays_used(tmp_path: Path) -> None:
+    venue, signer = made(tmp_path / "j"), Signer(MASTER)
+    body = json.dumps(signer.request(withdrawal("10"))).encode()
+    assert json.loads(venue.handle("POST", "/api/v1/exchange", "", body).body)["code"] == 0
+    crash(venue)
+    with made(tmp_path / "j") as again:
+        assert json.loads(again.handle("POST", "/api/v1/exchange", "", body).body)["code"] == 40207
+
+
+def test_reverting_and_loading_are_entries_too(tmp_path: Path) -> None:
+    venue, signer = made(tmp_path / "j"), Signer(MASTER)
+    number = venue.snapshot()
+    signer.do(venue, withdrawal("10"))
+    venue.advance("1h")
+    venue.dump(tmp_path / "later")
+    venue.revert(number)
+    signer.do(venue, withdrawal("20"))
+    reverted = crash(venue)
+    again = made(tmp_path / "j")
+    assert again.state_hash() == reverted
+    again.load(tmp_path / "later")
+    loaded = crash(again)
+    with made(tmp_path / "j") as third:
+        assert third.state_hash() == loaded
+
+
+def test_a_clean_end_leaves_a_dump_and_a_dump_is_never_needed(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    venue, signer = made(path), Signer(MASTER)
+    signer.do(venue, withdrawal("10"))
+    venue.close()
+    before = venue.state_hash()
+    with sqlite3.connect(path) as base:
+        [(number,)] = base.execute("SELECT n FROM dumps")
+        base.execute("UPDATE dumps SET body = x'00'")
+    base.close()
+    assert number == 3
+    with made(path) as again:
+        assert again.state_hash() == before
+
+
+def test_dumps_are_kept_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "DUMP_COMMANDS", 5)
+    before = busy(tmp_path / "j", 4)
+    with sqlite3.connect(tmp_path / "j") as base:
+        [(kept,)] = base.execute("SELECT count(*) FROM dumps")
+    base.close()
+    assert kept == 1
+    with made(tmp_path / "j") as again:
+        assert again.state_hash() == before
+
+
+def test_what_cannot_be_written_is_not_done_and_not_answered_as_done(tmp_path: Path) -> None:
+    venue, signer = made(tmp_path / "j"), Signer(MASTER)
+    assert venue.journal is not None
+    venue.journal._db.execute("PRAGMA query_only = 1")  # as a full disk would
+    before = venue.state_hash()
+    answer = signer.post(venue, withdrawal("10"))
+    assert answer.status == 503
+    assert "can't be written" in answer.body.decode()
+    assert "nothing was done" in answer.body.decode()
+    assert venue.state_hash() == before
+    venue.journal._db.execute("PRAGMA query_only = 0")
+    assert signer.do(venue, withdrawal("10"))["code"] == 0
+    venue.close()
+
+
+def test_a_second_venue_on_the_same_file_is_refused_and_harms_nothing(tmp_path: Path) -> None:
+    with made(tmp_path / "j") as venue:
+        for options in ({}, {"recover": True}):
+            with pytest.raises(VenueError, match="another venue uses") as caught:
+                made(tmp_path / "j", **options)
+            assert not isinstance(caught.value, JournalDamaged)
+        with pytest.raises(VenueError, match="another venue uses"):
+            recover(tmp_path / "j")
+        assert Signer(MASTER).do(venue, withdrawal("10"))["code"] == 0
+
+
+def test_wrong_settings_and_places_are_explained(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="sync 'never' is not known; use full or os"):
+        made(tmp_path / "j", sync="never")
+    with pytest.raises(VenueError, match="there is no journal"):
+        made(tmp_path)
+    with pytest.raises(VenueError, match="can't be written as a journal"):
+        made(tmp_path / "nowhere" / "j")
+    with pytest.raises(VenueError, match="there is no journal"):
+        Journal.open(tmp_path / "none")
+    with pytest.raises(VenueError, match="there is no journal"):
+        recover(tmp_path / "none")
+    with pytest.raises(InputError, match="takes numbers, texts, lists"), made(tmp_path / "k") as venue:
+        venue.apply_control("set_oracle", product=1, price=object())
+
+
+# damage
+
+
+def alter(path: Path, statement: str) -> None:
+    base = sqlite3.connect(path)
+    with base:
+        base.execute(statement)
+    base.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "words", "whole"),
+    [
+        ("UPDATE entries SET body = zeroblob(20) WHERE n = 5", "entry 5 was altered", 4),
+        ("UPDATE entries SET kind = 'state' WHERE n = 7", "entry 7 was altered", 6),
+        ("UPDATE entries SET chain = zeroblob(32) WHERE n = 6", "entry 6 was altered", 5),
+        ("DELETE FROM entries WHERE n = 4", "entry 4 is missing", 3),
+        ("DELETE FROM entries WHERE n > 9", "its end is missing", 9),
+        ("UPDATE head SET n = 3", "it should end at entry 3", 12),
+        ("DELETE FROM head", "it has no head", 12),
+        ("UPDATE entries SET n = n + 1 WHERE n > 11", "entry 12 is missing", 11),
+    ],
+)
+def test_an_altered_journal_is_named_and_what_is_whole_is_recovered(
+    tmp_path: Path, statement: str, words: str, whole: int
+) -> None:
+    path = tmp_path / "j"
+    before = busy(path, 4)
+    with made(path) as venue:
+        assert venue.state_hash() == before
+    alter(path, statement)
+    with pytest.raises(JournalDamaged, match=words) as caught:
+        made(path)
+    assert caught.value.whole == whole
+    assert f"{whole} entries from its beginning are whole" in str(caught.value)
+    with made(path, recover=True) as venue:
+        assert venue.journal is not None
+        assert venue.journal.count == whole
+    assert (tmp_path / "j.damaged").exists()
+    with made(path) as venue:
+        assert venue.journal is not None
+        assert venue.journal.count == whole
+
+
+def test_nothing_is_recovered_from_what_is_no_journal(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    for content in (b"", b"not a database", bytes(5000)):
+        path.write_bytes(content)
+        with pytest.raises(JournalDamaged, match="nothing of it can be recovered"):
+            made(path)
+        with pytest.raises(JournalDamaged):
+            made(path, recover=True)
+        assert path.read_bytes() == content
+
+
+def outcome(path: Path, states: list[str]) -> str:
+    """Open what may be damaged: it is refused, or it stands at the right last state; recovered, at one on the way."""
+    try:
+        venue = made(path)
+    except JournalDamaged as damage:
+        told = damage.whole
+    else:
+        with venue:
+            assert venue.state_hash() == states[-1]
+        return "whole"
+    try:
+        whole = recover(path)
+    except JournalDamaged:
+        return "lost"
+    assert whole == told
+    with made(path) as venue:
+        assert venue.state_hash() == states[whole]
+    return "recovered"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[str]]:
+    """The bytes of a journal, and the hash of the state after each of its entries."""
+    path = tmp_path_factory.mktemp("journal") / "j"
+    busy(path, 20)
+    journal = Journal.open(path)
+    core = journals.Core(journal.genesis)
+    states = [core.state_hash()]
+    for (body,) in journal._db.execute("SELECT body FROM entries WHERE n > 0 ORDER BY n"):
+        journals.apply(core, journals._commands.decode(body))
+        states.append(core.state_hash())
+    journal.close()
+    return path.read_bytes(), states
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_torn_truncated_and_flipped_files_never_open_as_something_else(
+    tmp_path: Path, original: tuple[bytes, list[str]], seed: int
+) -> None:
+    data, states = original
+    chance, path = random.Random(seed), tmp_path / "j"
+    if seed % 2:
+        path.write_bytes(data[: chance.randrange(len(data))])
+        assert outcome(path, states) != "whole"
+    else:
+        flipped = bytearray(data)
+        flipped[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(flipped)
+        outcome(path, states)
+
+
+def test_damage_that_is_no_text_is_named_as_damage(tmp_path: Path, original: tuple[bytes, list[str]]) -> None:
+    data, path = bytearray(original[0]), tmp_path / "j"
+    data[data.index(b"INTEGER NOT NULL, chain")] = 0xC5
+    path.write_bytes(data)
+    for recovering in (False, True):
+        with pytest.raises(JournalDamaged, match="nothing of it can be recovered"):
+            made(path, recover=recovering)
+
+
+def test_the_chain_covers_kind_order_and_content(original: tuple[bytes, list[str]], tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    path.write_bytes(original[0])
+    base = sqlite3.connect(path)
+    chain = journals.VERSION.encode()
+    for kind, body, told in base.execute("SELECT kind, body, chain FROM entries ORDER BY n"):
+        chain = hashlib.sha256(chain + kind.encode() + b":" + body).digest()
+        assert chain == told
+    base.close()

@@ -1,0 +1,425 @@
+"""The liquidation ladder, step by step: who is closed, where, at what price, and who pays."""
+
+from __future__ import annotations
+
+import itertools
+from decimal import Decimal
+
+import pytest
+
+from tests.venue.play import BTC, ETH, MICRO, Play
+from toolkit.venue.engine.core import Control, Core
+from toolkit.venue.liquidation import liquidation
+from toolkit.venue.model.genesis import default_margin_tables
+from toolkit.venue.model.state import ADL, LIQUIDATING, LIQUIDATION, NORMAL, LiquidationStep
+from toolkit.venue.risk import account_margin, ledger
+from toolkit.venue.risk.ledger import BANKRUPTCY, INSURANCE, LIQUIDATION_FEE, LP_VAULT
+
+D = Decimal
+
+
+def steps(play: Play, name: str) -> list[LiquidationStep]:
+    return play.core.state.history.liquidations.of(play.address(name))
+
+
+def brief(play: Play, name: str) -> list[tuple[str, int, int]]:
+    return [(step.where, step.quantity, step.price) for step in steps(play, name)]
+
+
+@pytest.fixture
+def play() -> Play:
+    """Ann is long 1 BTC at 60,000 with 3,000 USDC (20x), liquidated below 57,721.52; bob has the other side."""
+    play = Play()
+    play.oracle(60_000)
+    play.fund(3_036, "ann")
+    play.fund(1_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "1", 60_000)
+    return play
+
+
+def test_a_position_that_the_book_can_take_is_closed_there_at_once(play: Play) -> None:
+    play.placed("zoe", "BUY", "2", 57_500)
+    play.oracle("57721.6")
+    assert steps(play, "ann") == []
+    play.oracle("57721.5")
+    assert brief(play, "ann") == [("BOOK", 1000, 575_000)]
+    assert play.balance("ann") == 500 * MICRO, "what is left of the margin stays with the user"
+    assert play.account("ann").status == NORMAL
+    fill = play.fills("ann")[-1]
+    assert (fill.type, fill.pnl, fill.close_fee, fill.reason) == (LIQUIDATION, -2_500 * MICRO, 0, "")
+    assert play.fills("zoe")[-1].type != LIQUIDATION
+    [event] = [
+        e for e in play.core.state.history.order_events.of(play.address("ann")) if e.type == LIQUIDATION and e.exec_id
+    ]
+    assert event == fill
+
+
+def test_nothing_is_sold_below_the_bankruptcy_price(play: Play) -> None:
+    play.placed("zoe", "BUY", "0.4", 57_100)
+    play.placed("zoe", "BUY", "5", "56999.9")
+    play.oracle("57500")
+    # 3,000 of margin are gone at 57,000: the book takes 0.4, the LP vault the rest at mark
+    assert brief(play, "ann") == [("BOOK", 400, 571_000), ("LP_VAULT", 600, 575_000)]
+    vault = play.core.state.accounts[LP_VAULT]
+    assert vault.positions[BTC].long.size == 600
+    fee = D("0.6") * 57_500 * D("0.0125") * D("0.005")
+    assert play.kinds("ann")[-2:] == [(LIQUIDATION_FEE, -int(fee * MICRO)), ("REALIZED_PNL", -1_500 * MICRO)]
+    assert play.balance("ann") == (3_000 - 1_160 - 1_500) * MICRO - int(fee * MICRO)
+
+
+def test_orders_in_the_positions_direction_go_first_and_others_stay(play: Play) -> None:
+    play.placed("zoe", "BUY", "2", 57_500)
+    play.placed("ann", "SELL", "0.5", 70_000)
+    play.fund(100, "ann")
+    play.placed("ann", "BUY", "0.001", 50_000)
+    play.oracle(55_200)  # the mark is the mean of this and of the book's median, the last price of 60,000
+    assert steps(play, "ann")[0].mark == 576_000
+    reasons = {
+        order.reason for order in play.core.state.history.orders.of(play.address("ann")) if order.price == 500_000
+    }
+    assert reasons == {"the position is being liquidated"}
+    assert play.account("ann").status == NORMAL
+
+
+def test_large_positions_go_in_slices_of_a_fifth_until_the_ratio_falls() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(30_360, "ann")
+    play.fund(5_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "10", 60_000)
+    play.placed("zoe", "BUY", "20", 57_600)
+    play.oracle(57_700)
+    assert brief(play, "ann") == [("BOOK", 2_000, 576_000)], "6,800 for a maintenance margin of 5,770 is enough"
+    assert play.account("ann").status == NORMAL
+
+
+def test_an_account_under_liquidation_may_only_reduce() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(30_360, "ann")
+    play.fund(5_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "10", 60_000)
+    play.placed("zoe", "BUY", "20", 57_010)
+    play.oracle(57_100)
+    assert play.account("ann").status == LIQUIDATING
+    refused = play.order("ann", "BUY", "0.01", 57_000)
+    assert refused.message == "the position is being liquidated; only orders that reduce are taken"
+    assert "while positions are being liquidated" in play.leverage("ann", 10).message
+    assert play.order("ann", "SELL", "1", 57_010).code == 0
+    play.advance(29_999)
+    assert len(steps(play, "ann")) == 1
+    play.advance(1)
+    assert len(steps(play, "ann")) == 2
+
+
+def test_slices_go_on_while_the_ratio_stays_high_and_the_last_100_000_go_at_once() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(30_360, "ann")
+    play.fund(5_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "10", 60_000)
+    play.placed("zoe", "BUY", "20", "57010")
+    play.oracle(57_100)
+    assert brief(play, "ann") == [("BOOK", 2_000, 570_100)]
+    play.advance(30_000)
+    assert brief(play, "ann")[1:] == [("BOOK", 1_600, 570_100)]
+    play.advance(240_000)
+    sizes = [step.quantity for step in steps(play, "ann")]
+    assert sizes == [2_000, 1_600, 1_280, 1_024, 820, 656, 524, 420, 1_676]
+    assert play.account("ann").status == NORMAL
+    assert play.balance("ann") == 100 * MICRO
+    times = [step.time for step in steps(play, "ann")]
+    assert {later - earlier for earlier, later in itertools.pairwise(times)} == {30_000}
+
+
+def test_a_recovery_between_slices_ends_the_liquidation() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(30_360, "ann")
+    play.fund(5_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "10", 60_000)
+    play.placed("zoe", "BUY", "20", "57010")
+    play.oracle(57_100)
+    assert play.account("ann").status == LIQUIDATING
+    play.oracle(59_000)
+    assert play.account("ann").status == NORMAL
+    assert play.core.state.liquidations == {}
+    play.advance(60_000)
+    assert len(steps(play, "ann")) == 1
+
+
+def test_a_jump_past_bankruptcy_is_paid_by_the_lp_vault(play: Play) -> None:
+    before = play.core.state.accounts[LP_VAULT].balance
+    play.oracle(50_000)
+    [step] = steps(play, "ann")
+    assert (step.where, step.quantity, step.price, step.paid) == ("LP_VAULT", 1000, 500_000, 7_000 * MICRO)
+    assert play.balance("ann") == 0
+    assert play.core.state.accounts[LP_VAULT].balance == before - 7_000 * MICRO
+    assert (BANKRUPTCY, 7_000 * MICRO) in play.kinds("ann")
+
+
+def test_without_an_lp_vault_the_winners_are_deleveraged_at_the_bankruptcy_price() -> None:
+    play = Play(lp_capital=0)
+    play.oracle(60_000)
+    play.fund(3_036, "ann")
+    play.fund(1_000_000, "bob")
+    play.trade("ann", "bob", "1", 60_000)
+    balance = play.balance("bob")
+    play.oracle(50_000)
+    assert brief(play, "ann") == [("ADL", 1000, 570_000)]
+    assert play.balance("ann") == 0
+    assert play.balance("bob") == balance + 3_000 * MICRO, "he gets what she had, not the 10,000 at mark"
+    assert play.fills("ann")[-1].type == play.fills("bob")[-1].type == ADL
+    assert play.core.state.markets[BTC].open_interest == 0
+    assert play.core.state.accounts[ledger.CLEARING].balance == 0
+
+
+def test_six_accounts_are_deleveraged_in_the_published_order() -> None:
+    # scores grow with leverage: 2 is first with all of its 10, then 5 with 10 of its 20
+    play = Play(lp_capital=0)
+    play.oracle(3_000, ETH)
+    play.fund(1_000_000, "short", "other")
+    sizes = {"a1": 10, "a2": 10, "a3": 20, "a4": 30, "a5": 20, "a6": 10}
+    stakes = {"a1": 6_000, "a2": 2_000, "a3": 40_000, "a4": 15_000, "a5": 8_000, "a6": 9_000}
+    for name, size in sizes.items():
+        play.fund(stakes[name] + size, name)
+        play.trade(name, "other", size, 3_000, ETH)
+    play.fund(4_000, "weak")
+    play.trade("other", "weak", "20", 3_000, ETH)
+    play.oracle(3_180, ETH)
+    assert [(play.name(step.counterpart), step.quantity) for step in steps(play, "weak")] == [
+        ("a2", 10_000),
+        ("a5", 10_000),
+    ]
+    assert play.position("a5", ETH).long.size == 10_000
+    assert play.balance("weak") >= 0
+
+
+def test_a_deleveraged_counterpart_never_gives_more_than_it_has() -> None:
+    play = Play(lp_capital=0)
+    play.oracle(60_000)
+    play.fund(3_036, "ann")
+    play.fund(3_500, "bob")
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(3_000, ETH)
+    # bob loses his margin in ETH while ann goes far below nothing
+    play.fund(50_000, "zoe")
+    play.trade("bob", "zoe", "1", 3_000, ETH)
+    play.oracle(20_000)
+    [step] = steps(play, "ann")
+    assert step.where == "ADL"
+    assert play.balance("bob") >= 0
+    assert play.account("bob").status == NORMAL
+
+
+def test_what_nobody_can_pay_is_owed_by_insurance() -> None:
+    play = Play(lp_capital=0)
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(3_036, "ann")
+    play.fund(30_500, "bob")
+    play.fund(1_000_000, "zoe")
+    play.trade("ann", "bob", "1", 60_000)
+    play.trade("bob", "zoe", "10", 3_000, ETH)
+    play.oracle(200, ETH)
+    assert play.balance("bob") >= 0
+    play.oracle(10_000)
+    assert play.balance("ann") == 0
+    insurance = play.core.state.accounts[INSURANCE].balance
+    paid = sum(amount for name in ("ann", "bob") for kind, amount in play.kinds(name) if kind == BANKRUPTCY)
+    assert insurance == -paid
+
+
+def test_isolated_positions_are_liquidated_by_themselves(play: Play) -> None:
+    play.fund(10_000, "iso")
+    play.isolated("iso")
+    play.trade("iso", "bob", "1", 60_000)
+    play.trade("iso", "bob", "1", 3_000, ETH)
+    play.placed("iso", "BUY", "0.01", 2_000, ETH)
+    balance, eth = play.balance("iso"), play.position("iso", ETH).long.size
+    play.oracle(56_000)
+    assert [(step.where, step.product) for step in steps(play, "iso")] == [("LP_VAULT", BTC)]
+    assert steps(play, "iso")[0].paid == 1_000 * MICRO
+    assert play.position("iso").assigned == 0
+    assert play.balance("iso") == balance, "the loss ended at the margin"
+    assert play.position("iso", ETH).long.size == eth
+    assert [order.product for order in play.account("iso").orders.values()] == [ETH]
+
+
+def test_a_cross_account_loses_its_largest_position_first(play: Play) -> None:
+    play.fund(400, "ann")
+    play.oracle(3_000, ETH)
+    play.trade("ann", "bob", "1", 3_000, ETH)
+    play.placed("zoe", "BUY", "5", 57_300)
+    play.oracle("57330")
+    assert [(step.product, step.where) for step in steps(play, "ann")] == [(BTC, "BOOK")]
+    assert play.position("ann", ETH).long.size == 1_000, "the rest is healthy without it"
+
+
+def test_the_legs_of_a_hedge_are_closed_against_each_other_first() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(4_100, "ann")
+    play.fund(1_000_000, "bob")
+    play.hedge("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    play.trade("bob", "ann", "0.3", 60_000)
+    play.oracle(55_400)
+    assert steps(play, "ann")[0].where == "NETTED"
+    assert steps(play, "ann")[0].quantity == 300
+    assert play.position("ann").short.size == 0
+
+
+def test_a_liquidation_waits_while_its_product_is_paused(play: Play) -> None:
+    play.placed("zoe", "BUY", "2", 57_500)
+    play.control("pause", product=BTC)
+    play.oracle("57600")
+    play.advance(60_000)
+    assert brief(play, "ann") == []
+    assert play.account("ann").status == LIQUIDATING
+    play.control("resume", product=BTC)
+    assert brief(play, "ann") == [("BOOK", 1000, 575_000)]
+    assert play.account("ann").status == NORMAL
+
+
+def test_what_is_not_paused_is_closed_meanwhile(play: Play) -> None:
+    play.oracle(2_500, ETH)
+    play.fund(70, "ann")
+    play.trade("ann", "bob", "0.4", 2_500, ETH)
+    play.control("pause", product=BTC)
+    play.oracle("57600")
+    assert [step.product for step in steps(play, "ann")] == [ETH]
+    play.control("calm")
+    assert [step.product for step in steps(play, "ann")] == [ETH, BTC]
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_liquidation_begins_where_equity_meets_maintenance_margin_exactly(side: int) -> None:
+    """Also when the mark comes there tick by tick, and in a copy made of a dump the tick before."""
+    tables = {code: [{"minimumValue": "0", "maintainMarginRatio": "0.0125", "maxLeverage": "40"}] for code in (1, 2)}
+    play = Play(genesis={"margin_tables": default_margin_tables() | tables})
+    play.oracle(60_000)
+    play.fund(1_000_000, "bob")
+    play.fund(10_000, "ann")
+    play.trade(*(("ann", "bob") if side > 0 else ("bob", "ann")), "1", 60_000)
+
+    def room() -> int:
+        figures = account_margin.cross_margin(play.core, play.account("ann"))
+        return figures.equity - figures.maintenance
+
+    tick = 98_750 if side > 0 else 101_250
+    play.fund(f"0.{tick - room() % tick:06d}", "ann")
+    edge = 600_000 - side * (room() // tick)
+    for mark in (edge + side * 5, edge + side):
+        play.oracle(D(mark) / 10)
+        assert play.account("ann").status == NORMAL
+        assert steps(play, "ann") == []
+    assert room() == tick
+    copy = Core.load(play.core.dump())
+    play.oracle(D(edge) / 10)
+    [step] = steps(play, "ann")
+    assert (step.quantity, step.mark) == (1_000, edge)
+    copy.apply(Control(play.now, "set_oracle", {"product": BTC, "price": str(D(edge) / 10)}))
+    assert copy.state_hash() == play.core.state_hash()
+
+
+def test_orders_that_a_liquidation_left_without_cover_are_cancelled() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(3_200, "ann")
+    play.fund(1_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "1", 60_000)
+    play.placed("ann", "SELL", "0.6", 61_000)
+    play.placed("ann", "SELL", "0.4", 61_500)
+    play.oracle("57500")
+    assert play.position("ann").long.size == 0
+    assert play.account("ann").orders == {}
+    last = play.core.state.history.orders.of(play.address("ann"))[-1]
+    assert last.reason == "margin: the position that it would have closed is gone"
+    play.oracle(63_000)
+    play.placed("zoe", "BUY", "1", 61_500)
+    assert play.position("ann").short.size == 0
+    assert BANKRUPTCY not in dict(play.kinds("ann"))
+
+
+def test_a_liquidation_of_cross_positions_cancels_the_orders_that_hold_margin_for_isolated_ones() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.oracle(2_500, ETH)
+    play.fund(4_000, "ann")
+    play.fund(1_000_000, "bob")
+    play.isolated("ann", ETH)
+    play.trade("ann", "bob", "1", 60_000)
+    play.placed("ann", "BUY", "5", 2_400, ETH)
+    play.oracle("56500")
+    assert steps(play, "ann")
+    assert play.account("ann").orders == {}
+
+
+def test_the_fee_of_a_take_over_is_rounded_up_for_who_pays_and_down_for_the_vault() -> None:
+    play = Play()
+    play.oracle("60000.1")
+    play.fund("91.5", "ann")
+    play.fund(1_000_000, "bob")
+    play.leverage("ann", 40)
+    play.trade("ann", "bob", "0.037", "60000.1")
+    play.oracle("58128.3")
+    [step] = steps(play, "ann")
+    table = play.core.risk_index.table(play.core, BTC)
+    exact = D(table.maintenance(step.quantity * step.price * table.unit)) * 5 / 1000
+    assert exact != int(exact)
+    charged = -dict(play.kinds("ann"))[LIQUIDATION_FEE]
+    received = {entry.kind: entry.amount for entry in ledger.entries(play.core, LP_VAULT)}[LIQUIDATION_FEE]
+    assert (charged, received) == (int(exact) + 1, int(exact))
+    assert ledger.entries(play.core, ledger.ROUNDING)[-1].amount == 1
+
+
+def test_the_lp_vault_takes_no_more_than_its_limit() -> None:
+    play = Play(lp_capital=2_000 * MICRO)
+    play.oracle(60_000)
+    play.fund(3_036, "ann")
+    play.fund(1_000_000, "bob")
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(57_700)
+    # five times 2,000 USDC are 0.173 BTC at mark, a fee of little comes on top afterwards
+    assert [(step.where, step.quantity) for step in steps(play, "ann")] == [("LP_VAULT", 173), ("ADL", 827)]
+    vault = play.core.state.accounts[LP_VAULT]
+    assert account_margin.held(vault.positions[BTC], 57_700 * 1_000) <= 10_000 * MICRO
+
+
+def test_a_short_is_liquidated_above_its_entry() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(3_036, "ann")
+    play.fund(1_000_000, "bob", "zoe")
+    play.placed("bob", "BUY", "1", 60_000)
+    play.placed("ann", "SELL", "1", 60_000)
+    play.placed("zoe", "SELL", "1", "62400")
+    play.oracle("62222.2")
+    assert steps(play, "ann") == []
+    play.oracle("62222.3")
+    assert brief(play, "ann") == [("BOOK", 1000, 624_000)]
+    assert play.balance("ann") == 600 * MICRO
+
+
+def test_a_loss_that_closing_left_behind_is_covered_and_named() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(3_036, "ann")
+    play.fund(1_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "1", 60_000)
+    play.placed("zoe", "BUY", "1", 56_000)
+    play.placed("ann", "SELL", "1", 56_000)
+    assert play.balance("ann") == 0
+    [(kind, amount)] = play.kinds("ann")[-1:]
+    assert (kind, amount) == (BANKRUPTCY, 1_000 * MICRO + 33_600_000)
+    assert ledger.entries(play.core, play.address("ann"))[-1].counterparty == LP_VAULT
+
+
+def test_bankruptcy_prices_are_rounded_away_from_the_trader(play: Play) -> None:
+    ann = play.account("ann")
+    ledger.deposit(play.core, ann, 50_000)
+    position = ann.positions[BTC]
+    assert liquidation.bankruptcy_price(play.core, ann, position, 1, 0) == 570_000
+    ledger.deposit(play.core, ann, 50_000)
+    assert liquidation.bankruptcy_price(play.core, ann, position, 1, 0) == 569_999

@@ -1,0 +1,94 @@
+"""The book by itself: levels in order whatever comes, and the queue of waiting triggers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.venue.model import book as book_module
+from toolkit.venue.model.book import Book, Ladder
+from toolkit.venue.model.state import LAST_PRICE, MARK_PRICE, VenueOrder
+from toolkit.venue.model.triggers import Triggers
+
+
+def order(number: int, side: int, price: int, leaves: int) -> VenueOrder:
+    return VenueOrder(number, "0x1", 1, side, False, 1, 1, 0, price, leaves, leaves)
+
+
+moves = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 9), st.booleans()), max_size=120)
+
+
+@settings(max_examples=200)
+@given(st.sampled_from([1, -1]), moves)
+def test_a_ladder_is_a_sorted_dictionary_of_queues(side: int, script: list[tuple[int, int, bool]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(book_module, "CHUNK", 2)
+        ladder, model = Ladder(side), dict[int, list[VenueOrder]]()
+        for number, (price, leaves, remove) in enumerate(script, 1):
+            queue = model.get(price)
+            if remove and queue:
+                gone = queue.pop(number % len(queue))
+                ladder.remove(gone)
+                if not queue:
+                    del model[price]
+            else:
+                made = order(number, side, price, leaves)
+                model.setdefault(price, []).append(made)
+                level = ladder.add(made)
+                assert level.total == sum(each.leaves for each in model[price])
+            prices = sorted(model, reverse=side > 0)
+            assert [level.price for level in ladder] == prices
+            assert ladder.best == (prices[0] if prices else 0)
+            assert len(ladder) == len(prices)
+            for level in ladder:
+                assert [each.id for each in level.orders.values()] == [each.id for each in model[level.price]]
+                assert level.total == sum(each.leaves for each in model[level.price])
+            assert all(chunk for chunk in ladder._chunks)
+            assert [chunk[0] for chunk in ladder._chunks] == ladder._lows
+            limit = 30
+            within = [price for price in prices if price * side >= limit * side]
+            assert [level.price for level in ladder.within(limit)] == within
+
+
+def test_depth_and_mid() -> None:
+    book = Book(1)
+    assert (book.depth(1, 5), book.mid2) == ([], 0)
+    for number, (side, price) in enumerate([(1, 99), (1, 98), (1, 99), (-1, 102), (-1, 103)], 1):
+        book.side(side).add(order(number, side, price, number))
+    assert book.depth(1, 5) == [(99, 4), (98, 2)]
+    assert book.depth(1, 1) == [(99, 4)]
+    assert book.depth(-1, 5) == [(102, 4), (103, 5)]
+    assert book.mid2 == 201
+
+
+waiting = st.lists(
+    st.tuples(st.integers(1, 40), st.booleans(), st.sampled_from([LAST_PRICE, MARK_PRICE])), min_size=1, max_size=30
+)
+
+
+@given(waiting, st.lists(st.tuples(st.sampled_from([LAST_PRICE, MARK_PRICE]), st.integers(1, 40)), max_size=20))
+def test_triggers_come_out_when_their_price_is_met_and_once(
+    specs: list[tuple[int, bool, int]], prices: list[tuple[int, int]]
+) -> None:
+    triggers, model = Triggers(), dict[int, VenueOrder]()
+    for number, (trigger, up, by) in enumerate(specs, 1):
+        made = order(number, 1, 0, 1)
+        made.trigger, made.trigger_up, made.trigger_by = trigger, up, by
+        model[number] = made
+        triggers.add(made)
+    copy = Triggers()
+    copy.rebuild(list(model.values()))
+    for by, price in prices:
+        met = {
+            number
+            for number, made in model.items()
+            if made.trigger_by == by and (price >= made.trigger if made.trigger_up else price <= made.trigger)
+        }
+        for queue in (triggers, copy):
+            found = queue.due(by, price)
+            assert {entry[0] for entry in found} == met
+            assert all(model[number].trigger == trigger for number, _, trigger in found)
+        for number in met:
+            del model[number]
+        assert triggers.entries == copy.entries == len(model)

@@ -1,0 +1,63 @@
+"""The books on one sheet: they close, and say who paid for whom."""
+
+from __future__ import annotations
+
+import itertools
+
+from tests.venue.invariants import Watch
+from tests.venue.play import BTC, MICRO, Play
+from tests.venue.storms import Storm, storm_core
+from toolkit.venue.risk import ledger
+from toolkit.venue.risk.audit import audit
+from toolkit.venue.risk.ledger import INSURANCE, LP_VAULT
+
+
+def ruined(**config: int) -> Play:
+    play = Play(**config)
+    play.oracle(60_000)
+    play.fund(3_036, "ann")
+    play.fund(40_000, "bob")
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(50_000)
+    return play
+
+
+def test_the_lp_vault_is_named_for_what_it_paid() -> None:
+    books = audit(ruined().core)
+    assert books.closed
+    [burden] = books.burdens
+    assert (burden.by, burden.payer, burden.amount, burden.product) == ("LP vault", LP_VAULT, 7_000 * MICRO, BTC)
+    assert books.paid_by == {"LP vault": 7_000 * MICRO}
+    assert f"7000 USDC of the loss of {Play.address('ann')} was paid by LP vault" in str(books)
+    assert "difference" in str(books)
+
+
+def test_deleveraged_counterparts_are_named_with_what_it_cost_them() -> None:
+    play = ruined(lp_capital=0)
+    [burden] = audit(play.core).burdens
+    assert (burden.by, burden.payer, burden.amount) == ("ADL", play.address("bob"), 7_000 * MICRO)
+
+
+def test_nothing_is_said_where_nobody_went_under() -> None:
+    play = Play()
+    play.fund(10, "ann")
+    text = str(audit(play.core))
+    assert text.endswith("nobody lost more than they had")
+    assert f"{'users':<28}{'10.000000':>28}" in text
+
+
+def test_a_storm_that_ruins_many_ends_with_closed_books_and_names_all_payers() -> None:
+    payers: set[str] = set()
+    for seed in range(4):
+        core = storm_core(seed, lp_capital=20_000 * MICRO * (seed % 2))
+        storm, watch = Storm(core, seed), Watch(core)
+        for command in itertools.chain(storm.commands(400), storm.crash()):
+            watch.apply(command)
+        books = audit(core)
+        assert books.closed, str(books)
+        payers |= set(books.paid_by)
+        given = [entry for entry in ledger.entries(core, LP_VAULT) if entry.kind == ledger.BANKRUPTCY]
+        lost = -sum(entry.amount for entry in given)
+        assert books.paid_by.get("LP vault", 0) == lost
+        assert books.paid_by.get("insurance", 0) == -core.state.accounts[INSURANCE].balance
+    assert payers >= {"LP vault", "ADL"}

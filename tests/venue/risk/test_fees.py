@@ -1,0 +1,133 @@
+"""Trading fees: who pays what, by volume, with builders and rebates; rounding never makes or loses a micro-USDC."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.venue.invariants import check_cash
+from tests.venue.play import BTC, MICRO, Play
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.config import DAY
+from toolkit.venue.model.state import MAKER, TAKER, VenueAccount, VenueOrder
+from toolkit.venue.risk import fees, ledger
+
+HOUR = 3_600_000
+
+
+@pytest.fixture
+def play() -> Play:
+    play = Play()
+    play.fund(100_000, "ann", "bob")
+    return play
+
+
+def test_maker_and_taker_pay_their_rates(play: Play) -> None:
+    play.trade("ann", "bob", "0.5", 60_000)
+    assert play.balance("ann") == 100_000 * MICRO - 18 * MICRO  # taker, 0.06 % of 30,000
+    assert play.balance("bob") == 100_000 * MICRO - 3 * MICRO  # maker, 0.01 %
+    assert play.core.state.accounts[ledger.FEES].balance == 21 * MICRO
+    taker, maker = play.fills("ann")[-1], play.fills("bob")[-1]
+    assert (taker.role, taker.open_fee, taker.close_fee) == (TAKER, 18 * MICRO, 0)
+    assert (maker.role, maker.open_fee) == (MAKER, 3 * MICRO)
+
+
+def test_the_fee_of_the_largest_order_at_the_highest_price_leaves_a_state_that_can_be_kept(play: Play) -> None:
+    play.fund(10**10, "ann", "bob")
+    play.trade("ann", "bob", "1000", 90_000)
+    play.oracle(999_999)
+    play.trade("bob", "ann", "1000", 999_999)
+    assert play.fills("bob")[-1].close_fee == 999_999_000 * MICRO * 6 // 10_000
+    assert Core.load(play.core.dump()).state_hash() == play.core.state_hash()
+
+
+def test_a_flip_pays_for_its_closing_and_its_opening_part(play: Play) -> None:
+    play.trade("ann", "bob", "0.1", 60_000)
+    play.trade("bob", "ann", "0.3", 60_000)
+    fill = play.fills("ann")[-1]
+    assert (fill.close_fee, fill.open_fee) == (600_000, 1_200_000)
+
+
+def test_payers_are_rounded_up_and_the_venue_down(play: Play) -> None:
+    # XRP at 0.5003: value 0.5003 USDC a step; 21 steps: 10.5063, 0.06 % = 0.00630378
+    play.oracle("0.5003", 4)
+    play.placed("bob", "SELL", "21", "0.5003", 4)
+    play.placed("ann", "BUY", "21", "0.5003", 4)
+    assert play.balance("ann") == 100_000 * MICRO - 6_304
+    assert play.balance("bob") == 100_000 * MICRO - 1_051
+    accounts = play.core.state.accounts
+    assert accounts[ledger.FEES].balance == 6_303 + 1_050
+    assert accounts[ledger.ROUNDING].balance == 2
+
+
+@pytest.mark.parametrize(
+    ("volume", "maker", "taker"),
+    [
+        (0, 10_000, 60_000),
+        (4_999_999, 10_000, 60_000),
+        (5_000_000, 8_000, 55_000),
+        (10_000_000, 6_000, 50_000),
+        (25_000_000, 4_000, 45_000),
+        (500_000_000, 2_000, 37_500),
+        (1_250_000_000, 1_000, 35_000),
+    ],
+)
+def test_rates_follow_the_volume_of_thirty_days(play: Play, volume: int, maker: int, taker: int) -> None:
+    ann, today = play.account("ann"), play.now // DAY
+    ann.volumes = {today - 30: volume * MICRO // 2, today - 1: volume * MICRO - volume * MICRO // 2}
+    assert fees.rates(play.core, ann, play.core.products[BTC]) == (maker, taker)
+
+
+def test_today_and_days_beyond_the_window_do_not_count_yet_or_any_more() -> None:
+    play = Play(volume_days=2, price_interval=HOUR)
+    ann, today = play.account("ann"), play.now // DAY
+    ann.volumes = {today: 10**18, today - 3: 10**18}
+    assert fees.volume(play.core, ann) == 0
+    play.advance(DAY)
+    assert fees.volume(play.core, ann) == 10**18
+    assert fees.rates(play.core, ann, play.core.products[BTC]) == (1_000, 35_000)
+    play.advance(2 * DAY)
+    assert fees.volume(play.core, ann) == 0
+    fees.note_volume(play.core, ann, 5)
+    assert list(ann.volumes) == [play.now // DAY]
+
+
+def test_an_accounts_own_rates_win_and_may_be_negative(play: Play) -> None:
+    play.account("bob").maker_rate = -5_000
+    play.trade("ann", "bob", "0.5", 60_000)
+    assert play.balance("bob") == 100_000 * MICRO + 1_500_000
+    assert play.core.state.accounts[ledger.FEES].balance == 18 * MICRO - 1_500_000
+
+
+def test_simulated_participants_pay_nothing(play: Play) -> None:
+    play.account("bob").kind = "market"
+    order = VenueOrder(1, play.address("bob"), BTC, 1, False, 1, 1, 0, 600_000, 5, 0)
+    assert fees.charge(play.core, play.account("bob"), play.core.products[BTC], order, MAKER, 10**9, 0) == (0, 0, 0)
+
+
+def test_builder_fees_come_on_top_and_reach_the_builder(play: Play) -> None:
+    order = VenueOrder(1, play.address("ann"), BTC, 1, False, 1, 1, 0, 600_000, 5, 0)
+    order.builder, order.builder_rate = play.address("bill"), 33_333
+    charged = fees.charge(play.core, play.account("ann"), play.core.products[BTC], order, TAKER, 10_000_001, 0)
+    assert charged == (6_001, 0, 3_334)  # 0.06 % and 0.033333 % of 10.000001, rounded up
+    assert play.balance("bill") == 3_333
+    assert play.kinds("ann")[-1] == (ledger.BUILDER_FEE, -3_334)
+    check_cash(play.core)
+
+
+@pytest.fixture
+def rebates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    seen: list[int] = []
+
+    def share(core: Core, payer: VenueAccount, fee: int, product: int) -> None:
+        seen.append(fee)
+        ledger.move(core, core.state.accounts[ledger.FEES], core.account("0xee"), fee // 10, ledger.REFERRAL_REBATE)
+
+    monkeypatch.setattr(fees, "REBATES", [share])
+    return seen
+
+
+def test_rebates_are_paid_out_of_the_fees(play: Play, rebates: list[int]) -> None:
+    play.trade("ann", "bob", "0.5", 60_000)
+    assert rebates == [3 * MICRO, 18 * MICRO]
+    assert play.core.account("0xee").balance == 2_100_000
+    assert play.core.state.accounts[ledger.FEES].balance == 21 * MICRO - 2_100_000

@@ -1,0 +1,127 @@
+"""Funding: samples, rates and settlements, against the formulas and to the last micro-USDC."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.venue.play import BTC, MICRO, XRP, Play
+from toolkit import margin
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.book import Book
+from toolkit.venue.model.state import RATE, VenueOrder
+from toolkit.venue.risk import funding, ledger
+
+HOUR = 3_600_000
+CORE = Core()
+
+
+@given(st.integers(-funding.FINE // 10, funding.FINE // 10))
+def test_the_rate_is_that_of_the_formula_rounded_to_eight_decimals(mean: int) -> None:
+    exact = margin.funding_rate(Decimal(mean) / funding.FINE, 4)
+    assert abs(Decimal(funding.rate_of(CORE, BTC, mean)) / RATE - exact) <= Decimal("0.5e-8")
+
+
+@given(
+    st.lists(st.tuples(st.integers(590_000, 610_000), st.integers(1, 200)), max_size=8, unique_by=lambda row: row[0]),
+    st.integers(1, 20_000),
+)
+def test_impact_prices_are_those_of_the_formula(levels: list[tuple[int, int]], notional: int) -> None:
+    book = Book(BTC)
+    for number, (price, quantity) in enumerate(levels):
+        book.asks.add(VenueOrder(number, "0x", BTC, -1, False, 1, 1, 0, price, quantity, quantity))
+    unit = CORE.products[BTC].unit
+    found = funding.impact_price(book.asks, notional * MICRO, unit)
+    money = Decimal(unit) / MICRO
+    exact = margin.impact_price([(price, quantity * money) for price, quantity in sorted(levels)], notional)
+    assert (found == 0) == (exact is None)
+    if exact is not None:
+        assert abs(Decimal(found) / 1_000_000 - exact) < Decimal("0.00001")
+
+
+def settled(play: Play) -> None:
+    """Let time pass to the next settlement."""
+    play.advance(funding.next_settlement(play.core, BTC) - play.now)
+
+
+@pytest.fixture
+def play() -> Play:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(100_000, "ann", "bob")
+    play.trade("ann", "bob", "1", 60_000)
+    return play
+
+
+def test_without_a_premium_longs_pay_the_interest(play: Play) -> None:
+    before = play.balance("ann"), play.balance("bob")
+    settled(play)
+    # 0.01 % in 8 hours is 0.005 % in 4: 3 USDC on 60,000
+    assert (play.balance("ann") - before[0], play.balance("bob") - before[1]) == (-3 * MICRO, 3 * MICRO)
+    [rate] = play.core.state.history.funding_rates[BTC]
+    assert (rate.rate, rate.mark, rate.premium, rate.time % (4 * HOUR)) == (5_000, 600_000, 0, 0)
+    [payment] = play.core.state.history.funding_payments.of(play.address("ann"))
+    assert (payment.side, payment.size, payment.rate, payment.amount) == (1, 1000, 5_000, -3 * MICRO)
+    assert play.position("ann").funding == play.position("ann").long.funding == -3 * MICRO
+    assert play.core.state.markets[BTC].funding_rate == 5_000
+    assert play.core.state.markets[BTC].samples == 0
+
+
+def test_settlements_come_at_utc_multiples_of_the_interval(play: Play) -> None:
+    play.advance(13 * HOUR)
+    times = [rate.time for rate in play.core.state.history.funding_rates[BTC]]
+    assert [time % (4 * HOUR) for time in times] == [0, 0, 0]
+    assert len(set(times)) == 3
+
+
+def test_a_bid_far_above_the_oracle_makes_longs_pay_more(play: Play) -> None:
+    play.fund(200_000, "zoe")
+    play.placed("zoe", "BUY", "1", 60_060)
+    play.advance(30_000)
+    market = play.core.state.markets[BTC]
+    assert funding.premium(play.core, market) == funding.FINE // 1000
+    assert funding.current_rate(play.core, BTC) > 5_000
+    settled(play)
+    [rate] = play.core.state.history.funding_rates[BTC]
+    assert rate.rate == pytest.approx(25_000, abs=60)  # (0.1 % − 0.05 %) / 2
+
+
+def test_uneven_amounts_round_against_payer_and_receiver_and_close() -> None:
+    play = Play()
+    play.oracle("0.5003", XRP)
+    play.fund(10_000, "ann", "bob", "zoe")
+    play.placed("ann", "SELL", "101", "0.5003", XRP)
+    play.placed("bob", "BUY", "60", "0.5003", XRP)
+    play.placed("zoe", "BUY", "41", "0.5003", XRP)
+    before = {name: play.balance(name) for name in ("ann", "bob", "zoe")}
+    rounding = play.core.state.accounts[ledger.ROUNDING].balance
+    settled(play)
+    paid = {name: play.balance(name) - before[name] for name in before}
+    # 0.00005 · 0.5003 = 0.000025015 a step
+    assert paid == {"ann": 2_526, "bob": -1_501, "zoe": -1_026}
+    assert play.core.state.accounts[ledger.ROUNDING].balance - rounding == 1
+
+
+def test_an_isolated_position_pays_from_its_own_margin() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(10_000, "ann", "bob")
+    play.isolated("ann")
+    play.trade("ann", "bob", "0.1", 60_000)
+    assigned, balance = play.position("ann").assigned, play.balance("ann")
+    settled(play)
+    assert play.position("ann").assigned == assigned - 300_000
+    assert play.balance("ann") == balance
+
+
+def test_nobody_is_asked_when_the_rate_is_nothing() -> None:
+    play = Play(interest=0)
+    play.oracle(60_000)
+    play.fund(10_000, "ann", "bob")
+    play.trade("ann", "bob", "0.1", 60_000)
+    settled(play)
+    assert play.core.state.history.funding_rates[BTC][0].rate == 0
+    assert play.core.state.history.funding_payments.records == []

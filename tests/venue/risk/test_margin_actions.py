@@ -1,0 +1,163 @@
+"""setLeverage, setMarginMode, assignPosMargin, position mode: what fits, and what is refused with its numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.venue.play import BTC, MICRO, XRP, Play
+from toolkit.venue.engine.core import Control, Outcome
+from toolkit.venue.model.genesis import default_products
+from toolkit.venue.model.state import CROSS, ISOLATED
+from toolkit.venue.risk import account_margin
+
+
+@pytest.fixture
+def play() -> Play:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(10_000, "ann")
+    play.fund(1_000_000, "bob")
+    return play
+
+
+def assign(play: Play, amount: str) -> Outcome:
+    return play.act("ann", type="assignPosMargin", symbolCode=BTC, assignedPosMargin=amount)
+
+
+def mode(play: Play, name: str) -> Outcome:
+    return play.act("ann", type="setMarginMode", symbolCode=BTC, marginMode=name)
+
+
+# leverage
+
+
+def test_leverage_is_held_against_the_product_and_the_tier(play: Play) -> None:
+    assert play.leverage("ann", "40").code == 0
+    refused = play.leverage("ann", "40.01")
+    assert refused.message.startswith("leverage 40.01x is above 40x, the most BTCUSDC allows")
+    assert play.position("ann").leverage == 4000
+    play.fund(10_000_000, "ann")
+    play.leverage("ann", 10)
+    play.placed("ann", "BUY", "400", 60_000)
+    assert "above 20x" in play.leverage("ann", "25").message
+    assert play.leverage("ann", "20").code == 0
+
+
+def test_less_leverage_must_be_covered_by_equity(play: Play) -> None:
+    play.trade("ann", "bob", "2", 60_000)
+    refused = play.leverage("ann", 12)
+    assert refused.code == 40230
+    assert refused.message == "leverage 12x on BTCUSDC would leave the account 72 USDC short of its initial margin"
+    assert play.position("ann").leverage == 2000
+    assert play.leverage("ann", "12.5").code == 0
+
+
+def test_less_leverage_on_an_isolated_position_takes_margin_from_the_balance(play: Play) -> None:
+    mode(play, "ISOLATED")
+    play.trade("ann", "bob", "1", 60_000)
+    before = play.balance("ann")
+    assert play.leverage("ann", 10).code == 0
+    assert play.position("ann").assigned == 6_000 * MICRO
+    assert play.balance("ann") == before - 3_000 * MICRO
+    assert "short of its initial margin" in play.leverage("ann", 5).message
+    assert play.leverage("ann", 20).code == 0
+    assert play.position("ann").assigned == 6_000 * MICRO, "more leverage gives nothing back by itself"
+
+
+# margin mode
+
+
+def test_margin_mode_changes_with_a_position_open_and_back(play: Play) -> None:
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(59_500)
+    equity = account_margin.wallet(play.core, play.account("ann")).equity
+    assert mode(play, "ISOLATED").code == 0
+    position = play.position("ann")
+    assert (position.mode, position.assigned) == (ISOLATED, (2_975 + 500) * MICRO)
+    assert (
+        account_margin.isolated_margin(play.core, position).equity
+        == account_margin.isolated_margin(play.core, position).initial
+    )
+    assert mode(play, "ISOLATED").code == 0, "asking twice changes nothing"
+    assert mode(play, "CROSS").code == 0
+    assert (position.mode, position.assigned) == (CROSS, 0)
+    assert account_margin.wallet(play.core, play.account("ann")).equity == equity
+
+
+def test_a_position_in_profit_takes_its_initial_margin_along(play: Play) -> None:
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(65_000)
+    mode(play, "ISOLATED")
+    assert play.position("ann").assigned == 3_250 * MICRO
+    assert account_margin.available(play.core, play.account("ann")) == play.balance("ann") == (9_964 - 3_250) * MICRO
+
+
+def test_a_mode_that_leaves_too_little_is_refused(play: Play) -> None:
+    play.trade("ann", "bob", "3", 60_000)
+    play.oracle(59_000)
+    refused = mode(play, "ISOLATED")
+    assert refused.code == 40230
+    assert "ISOLATED margin for BTCUSDC would leave the account" in refused.message
+    assert play.position("ann").mode == CROSS
+    assert play.position("ann").assigned == 0
+
+
+def test_products_of_isolated_margin_only_stay_so() -> None:
+    rows = default_products()
+    rows[3]["onlyIsolated"] = True
+    play = Play(genesis={"products": rows})
+    play.fund(100, "ann")
+    refused = play.act("ann", type="setMarginMode", symbolCode=XRP, marginMode="CROSS")
+    assert refused.message == "XRPUSDC takes isolated margin only"
+    assert play.position("ann", XRP).mode == ISOLATED
+
+
+# assigned margin
+
+
+def test_margin_is_added_and_taken_within_what_is_free(play: Play) -> None:
+    mode(play, "ISOLATED")
+    play.trade("ann", "bob", "1", 60_000)
+    assert assign(play, "6964.000001").message == (
+        "at most 6964 USDC can be added to the BTCUSDC position, not 6964.000001"
+    )
+    assert assign(play, "6964").code == 0
+    assert (play.balance("ann"), play.position("ann").assigned) == (0, 9_964 * MICRO)
+    play.oracle(59_900)
+    assert assign(play, "-6869.000001").message == (
+        "at most 6869 USDC can be taken from the BTCUSDC position, not 6869.000001"
+    )
+    assert assign(play, "-6869").code == 0  # 2,995 at mark and the loss of 100 stay
+    own = account_margin.isolated_margin(play.core, play.position("ann"))
+    assert own.equity == own.initial
+
+
+def test_unrealised_profit_can_not_be_taken_from_a_position(play: Play) -> None:
+    mode(play, "ISOLATED")
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(66_000)
+    assert "at most 0 USDC" in assign(play, "-1").message
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_margin_is_only_assigned_to_open_isolated_positions(play: Play, opened: bool) -> None:
+    if opened:
+        play.trade("ann", "bob", "1", 60_000)
+        assert "is on cross margin" in assign(play, "5").message
+    else:
+        mode(play, "ISOLATED")
+        assert "is not open" in assign(play, "5").message
+
+
+# position mode
+
+
+def test_the_position_mode_changes_only_when_nothing_is_open(play: Play) -> None:
+    play.hedge("ann")
+    play.placed("ann", "BUY", "0.01", 50_000)
+    outcome = play.core.apply(
+        Control(play.now, "set_position_mode", {"address": play.address("ann"), "mode": "ONE_WAY"})
+    )
+    assert outcome.message == "the position mode can't change while there are 0 open positions and 1 open orders"
+    outcome = play.core.apply(Control(play.now, "set_position_mode", {"address": play.address("ann"), "mode": "both"}))
+    assert "there are ONE_WAY and HEDGE" in outcome.message

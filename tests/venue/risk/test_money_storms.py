@@ -1,0 +1,122 @@
+"""Long random runs: the books close after every command, whatever prices do; the same seed gives the same state."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.venue.invariants import Watch, check_ledger
+from tests.venue.play import BTC, ETH, MICRO, Play
+from tests.venue.storms import Storm, storm_core
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.state import LIQUIDATION, SL_FROM_POSITION
+from toolkit.venue.risk import funding
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def weather(seed: int, count: int, *, market: bool = False) -> Core:
+    """Run a watched storm; odd seeds have a poor LP vault."""
+    core = storm_core(seed, market=market, **({"lp_capital": 2_000 * MICRO} if seed % 2 else {}))
+    watch, storm = Watch(core), Storm(core, seed)
+    for command in storm.commands(count):
+        watch.apply(command)
+    for command in storm.crash():
+        watch.apply(command)
+    check_ledger(core)
+    return core
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_books_close_after_every_command_of_a_storm(seed: int) -> None:
+    history = weather(seed, 400).state.history
+    assert history.funding_payments.records
+    assert history.closed_positions.records
+
+
+def test_the_books_close_in_the_simulated_market_too() -> None:
+    core = weather(100, 150, market=True)
+    assert core.state.history.trades[BTC]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1_000, 1_040))
+def test_the_books_close_in_long_storms(seed: int) -> None:
+    weather(seed, 2_500, market=seed % 10 == 0)
+
+
+def test_storms_reach_every_step_of_the_ladder() -> None:
+    seen: set[str] = set()
+    for seed in range(2_000, 2_008):
+        seen |= {step.where for step in weather(seed, 250).state.history.liquidations.records}
+    assert seen >= {"BOOK", "LP_VAULT", "ADL"}
+
+
+def test_funding_liquidation_and_triggers_of_one_instant_leave_closed_books() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.oracle(3_000, ETH)
+    play.fund(3_100, "weak")
+    play.fund(20_000, "careful")
+    play.fund(1_000_000, "bob", "zoe")
+    for name in ("weak", "careful"):
+        play.trade(name, "bob", "1", 60_000)
+    stop = {"reduceOnlyOption": "SL_FROM_POSITION", "triggerPx": "58000", "tpslTriggerType": "MARK_PRICE"}
+    play.placed("careful", "SELL", "0", code=BTC, **stop)
+    play.control("release_oracle", product=BTC)
+    settlement = funding.next_settlement(play.core, BTC)
+    play.core.risk_index.source = lambda core, code, time: (
+        (565_000 if time >= settlement else 600_000, 0) if code == 1 else (0, 0)
+    )
+    play.advance(settlement - 1_000 - play.now)
+    play.placed("zoe", "BUY", "3", 58_300)
+    history = play.core.state.history
+    assert not history.liquidations.records
+    play.advance(1_000)
+    assert {payment.time for payment in history.funding_payments.records} == {settlement}
+    assert history.liquidations.records[0].time == settlement
+    fills = {name: play.fills(name)[-1] for name in ("weak", "careful")}
+    assert fills["weak"].type == LIQUIDATION
+    assert fills["careful"].reduce == SL_FROM_POSITION
+    assert {fill.time for fill in fills.values()} == {settlement}
+    assert play.position("weak").long.size == play.position("careful").long.size == 0
+    play.close_books()
+
+
+def test_a_storm_has_the_same_state_under_any_hash_seed() -> None:
+    code = "from tests.venue.risk.test_money_storms import weather; print(weather(5, 250, market=True).state_hash())"
+    found = set()
+    for seed in ("0", "1", "4242"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=True,
+        )
+        found.add(done.stdout.strip())
+    assert len(found) == 1
+    assert len(found.pop()) == 64
+
+
+def test_a_dump_in_the_middle_of_a_storm_goes_on_to_the_same_state() -> None:
+    core = storm_core(9, market=True)
+    commands = []
+    for command in Storm(core, 9).commands(300):
+        core.apply(command)
+        core.events.clear()
+        commands.append(command)
+    other = storm_core(9, market=True)
+    for number, command in enumerate(commands):
+        if number % 70 == 69:
+            other = Core.load(other.dump())
+        other.apply(command)
+        other.events.clear()
+    assert other.state_hash() == core.state_hash()

@@ -1,0 +1,129 @@
+"""Oracle, mark and last price: the integer rules of the venue against the formulas, and what a tick does."""
+
+from __future__ import annotations
+
+from decimal import ROUND_FLOOR, Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.venue.play import BTC, Play
+from toolkit import margin
+from toolkit.venue.engine.core import Control, Core
+from toolkit.venue.model.state import MarketState
+from toolkit.venue.risk import prices
+
+ticks = st.integers(1, 10**7)
+maybe = st.none() | ticks
+
+
+@given(
+    ticks, ticks, st.integers(0, 50), maybe, st.lists(st.integers(-500, 500), max_size=5), st.lists(ticks, max_size=5)
+)
+def test_the_mark_is_that_of_the_formula_in_whole_ticks(
+    oracle: int, bid: int, spread: int, external: int | None, basis: list[int], book: list[int]
+) -> None:
+    ask, last = bid + 1 + spread, oracle
+    market = MarketState(
+        BTC, oracle=oracle, last=last, external=external or 0, basis=[*basis, None], book=[None, *book]
+    )
+    average = None if not basis else (Decimal(sum(basis)) / len(basis)).to_integral_value(ROUND_FLOOR) / 2
+    joined = None if not book else (Decimal(2 * sum(book)) / len(book)).to_integral_value(ROUND_FLOOR) / 2
+    exact = margin.mark_price(oracle, average, bid, ask, last, external, joined)
+    found = prices.mark_price(market, bid, ask)
+    assert found >= 1
+    assert abs(found - max(exact, Decimal(1))) <= Decimal("0.75")
+
+
+@given(maybe, maybe, maybe, maybe)
+def test_there_is_a_mark_whenever_there_is_any_price(
+    oracle: int | None, bid: int | None, ask: int | None, external: int | None
+) -> None:
+    market = MarketState(BTC, oracle=oracle or 0, external=external or 0)
+    found = prices.mark_price(market, bid or 0, ask or 0)
+    assert (found == 0) == (not oracle and not external and not (bid and ask))
+
+
+def test_the_last_price_goes_with_the_oracle_until_something_is_traded() -> None:
+    play = Play()
+    play.oracle(100_000)
+    market = play.core.state.markets[BTC]
+    assert (market.last, market.mark) == (1_000_000, 1_000_000)
+    play.fund(100_000, "ann", "bob")
+    play.trade("ann", "bob", "0.001", 100_100)
+    play.oracle(90_000)
+    assert (market.last, market.oracle) == (1_001_000, 900_000)
+
+
+def test_ticks_come_every_three_seconds_from_the_source() -> None:
+    play = Play()
+    seen: list[int] = []
+
+    def source(core: Core, code: int, time: int) -> tuple[int, int]:
+        seen.append(time)
+        return (610_000 + len(seen), 0) if code == BTC else (0, 0)
+
+    play.core.risk_index.source = source
+    start, market = play.now, play.core.state.markets[BTC]
+    play.advance(9_500)
+    assert sorted(set(seen)) == [start + 3_000, start + 6_000, start + 9_000]
+    assert market.oracle == market.mark == 610_009
+    assert play.core.state.markets[2].oracle > 0, "a source without a price leaves the old one"
+
+
+def test_a_price_held_by_hand_stays_until_it_is_released() -> None:
+    play = Play()
+    play.core.risk_index.source = lambda core, code, time: (650_000, 0)
+    play.oracle("70000.5")
+    market = play.core.state.markets[BTC]
+    assert (market.oracle, market.mark) == (700_005, 700_005)
+    play.advance(6_000)
+    assert market.oracle == 700_005
+    play.control("release_oracle", product=BTC)
+    play.advance(3_000)
+    assert (market.oracle, market.mark) == (650_000, 650_000)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ({"product": 9, "price": "1"}, "symbolCode 9 is not a product"),
+        ({"product": 1, "price": "0"}, "must be above 0"),
+        ({"product": 1, "price": "1.23"}, "tickSize 0.1"),
+    ],
+)
+def test_impossible_oracle_prices_are_refused_in_words(args: dict[str, object], words: str) -> None:
+    play = Play()
+    outcome = play.core.apply(Control(play.now, "set_oracle", args))
+    assert outcome.code == 40230
+    assert words in outcome.message
+
+
+def test_the_books_median_and_its_basis_move_the_mark() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(50_000, "ann", "bob")
+    play.placed("ann", "BUY", "0.1", 60_100)
+    play.placed("bob", "SELL", "0.1", 60_120)
+    market = play.core.state.markets[BTC]
+    play.advance(3_000)
+    # P1 = oracle + (mid − oracle); P2 and its average lie between bid and ask
+    assert 601_000 <= market.mark <= 601_200
+
+
+def test_an_empty_book_leaves_the_mark_to_the_oracle() -> None:
+    play = Play()
+    play.fund(50_000, "ann", "bob")
+    play.placed("ann", "BUY", "0.1", 60_000)
+    play.placed("bob", "SELL", "0.1", 62_000)
+    play.advance(30_000)
+    for name in ("ann", "bob"):
+        play.act(name, type="cancelAll", symbolCode=BTC)
+    play.advance(150_000)
+    play.oracle(40_000)
+    play.advance(3_000)
+    market = play.core.state.markets[BTC]
+    assert market.mark == 400_000
+    assert len(market.basis) == play.core.state.config.basis_samples
+    assert len(market.book) == play.core.state.config.book_samples

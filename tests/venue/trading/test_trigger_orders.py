@@ -1,0 +1,500 @@
+"""Conditional orders: triggers by last, mark and index; TP/SL from position; brackets; builder stops."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.venue.floor import ADA, BOB, CYD, Floor, item
+from toolkit.venue.engine.core import ActionContext, Core, Refused, Submit
+from toolkit.venue.model.triggers import FEW
+from toolkit.venue.trading.orders import place, place_bracket
+
+
+@pytest.fixture
+def floor() -> Floor:
+    """ADA is long 0.005 and BOB short 0.005, entered at 60,000; CYD bids and asks deep and far away."""
+    floor = Floor()
+    floor.order(BOB, "SELL 0.005 at 60000.0")
+    floor.order(ADA, "BUY 0.005 at 60000.0")
+    floor.order(CYD, "BUY 1 at 55000.0")
+    floor.order(CYD, "SELL 1 at 65000.0")
+    return floor
+
+
+# what a trigger is
+
+
+@pytest.mark.parametrize(
+    ("who", "text", "quiet", "loud"),
+    [
+        (ADA, "SELL 0 TP when 61000", "60999.9", "61000.0"),
+        (ADA, "SELL 0 SL when 59000", "59000.1", "59000.0"),
+        (BOB, "BUY 0 TP when 59000", "59000.1", "59000.0"),
+        (BOB, "BUY 0 SL when 61000", "60999.9", "61000.0"),
+    ],
+)
+@pytest.mark.parametrize("by", ["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"])
+def test_take_profit_and_stop_loss_trigger_on_their_side(
+    floor: Floor, who: str, text: str, quiet: str, loud: str, by: str
+) -> None:
+    order = floor.order(who, f"{text} by {by} slip 0.05")
+    floor.order(CYD, "BUY 0.010 at 58500.0")
+    floor.order(CYD, "SELL 0.010 at 61500.0")
+    move = floor.trade if by == "LAST_PRICE" else floor.mark
+    move(quiet)
+    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
+    move(loud)
+    assert floor.status(order.id) == "FILLED"
+    assert floor.legs(who) == (0, 0)
+    assert floor.statuses(order.id)[:2] == ["ORDER_STATUS_UNTRIGGERED", "NEW"]
+
+
+def test_a_trigger_by_one_price_does_not_look_at_the_others(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 SL when 59000 by LAST_PRICE")
+    floor.mark("58000.0")
+    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
+
+
+def test_index_and_mark_are_told_apart(floor: Floor) -> None:
+    by_mark = floor.order(ADA, "SELL 0.001 SL when 59000 by MARK_PRICE")
+    by_index = floor.order(ADA, "SELL 0.001 SL when 59000 by INDEX_PRICE")
+    floor.core.state.markets[1].oracle = 589_990
+    floor.core._follow()
+    assert floor.status(by_mark.id) == "ORDER_STATUS_UNTRIGGERED"
+    assert floor.find(by_index.id).triggered
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELL 0 TP when 60000", "a take profit that sells triggers at LAST_PRICE ≥ 60000, which is 60000.0"),
+        ("SELL 0 SL when 60000", "a stop that sells triggers at LAST_PRICE ≤ 60000, which is 60000.0"),
+    ],
+)
+def test_a_trigger_that_is_met_already_is_rejected(floor: Floor, text: str, words: str) -> None:
+    assert words in floor.refused(ADA, text)
+
+
+@pytest.mark.parametrize(
+    ("who", "text", "words"),
+    [
+        (CYD, "SELL 0 TP when 61000", "there is no long position in BTCUSDC to reduce"),
+        (ADA, "BUY 0 TP when 59000", "there is no short position in BTCUSDC to reduce"),
+        (ADA, "SELL 0 TP", "TP/SL from position needs a triggerPx"),
+        (
+            ADA,
+            "SELL 0.001 when 61000",
+            "triggerPx and tpslTriggerType need reduceOnly TP_FROM_POSITION or SL_FROM_POSI",
+        ),
+        (ADA, "SELL 0 at 61000", "quantity 0 is not above 0; nearest 0.001"),
+        (ADA, "SELL 0.001 STOP_MARKET when 59000", "ordType STOP_MARKET is for builder orders"),
+        (ADA, "SELL 0 SL when 59000.05", "trigger price 59000.05 is not a multiple of tickSize 0.1"),
+        (
+            ADA,
+            "SELL 0 SL when 59000 by OTHER",
+            "tpslTriggerType 'OTHER' is not one of LAST_PRICE, MARK_PRICE, INDEX_PRICE",
+        ),
+    ],
+)
+def test_what_a_conditional_order_needs(floor: Floor, who: str, text: str, words: str) -> None:
+    assert words in floor.refused(who, text)
+
+
+# what happens then
+
+
+def test_quantity_zero_closes_the_position_of_that_moment(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 SL when 59000 slip 0.05")
+    floor.order(BOB, "SELL 0.003 at 60100.0")
+    floor.order(ADA, "BUY 0.003 at 60100.0")
+    floor.order(CYD, "BUY 0.020 at 58500.0")
+    floor.trade("59000.0")
+    assert (order.quantity, order.filled) == (8, 8)
+
+
+def test_a_partial_one_closes_its_part_and_never_more_than_the_position(floor: Floor) -> None:
+    part = floor.order(ADA, "SELL 0.002 SL when 59500 slip 0.05")
+    much = floor.order(ADA, "SELL 0.005 SL when 59000 slip 0.05")
+    floor.order(CYD, "BUY 0.020 at 59400.0")
+    floor.mark("59000.0")
+    floor.trade("59500.0")
+    assert floor.legs(ADA) == (3, 0)
+    floor.order(CYD, "BUY 0.020 at 58800.0")
+    floor.core.state.markets[1].last = 590_000
+    floor.core._follow()
+    assert (part.filled, much.filled, floor.status(much.id)) == (2, 3, "CANCELED")
+    assert much.reason == "cut to the position of 0.003"
+
+
+def test_a_limit_one_rests_after_its_trigger_as_reduce_only(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 at 61500.0 TP when 61000")
+    assert floor.position(ADA).sell_reducing == 0
+    floor.trade("61000.0")
+    assert floor.status(order.id) == "NEW"
+    assert floor.position(ADA).sell_reducing == 5
+    assert floor.core.books[1].asks.best == 615_000
+
+
+def test_a_waiting_trigger_goes_with_its_position(floor: Floor) -> None:
+    waiting = floor.order(ADA, "SELL 0 SL when 59000")
+    floor.order(CYD, "BUY 0.005 at 59900.0")
+    floor.order(ADA, "SELL 0.005")
+    assert floor.status(waiting.id) == "CANCELED"
+    assert floor.find(waiting.id).reason == "the position it would reduce is gone"
+
+
+def test_a_flip_takes_the_triggers_of_the_old_side_with_it(floor: Floor) -> None:
+    waiting = floor.order(ADA, "SELL 0 SL when 59000")
+    floor.order(CYD, "BUY 0.009 at 59900.0")
+    floor.order(ADA, "SELL 0.009")
+    assert floor.legs(ADA) == (0, 4)
+    assert floor.status(waiting.id) == "CANCELED"
+
+
+def test_a_market_one_that_finds_nothing_is_cancelled_with_a_reason(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 SL when 59000 slip 0.005")
+    floor.trade("59000.0")
+    assert floor.status(order.id) == "CANCELED"
+    assert "bound of 58705.0" in order.reason
+    assert floor.legs(ADA) == (5, 0)
+
+
+def test_triggers_of_the_same_instant_go_by_age_and_may_set_off_others(floor: Floor) -> None:
+    second = floor.order(ADA, "SELL 0.003 SL when 59000 slip 0.05")
+    third = floor.order(ADA, "SELL 0.002 SL when 58000 slip 0.05")
+    floor.order(CYD, "BUY 0.003 at 57950.0")
+    floor.order(CYD, "BUY 0.010 at 57900.0")
+    floor.trade("59000.0")
+    assert (second.filled, third.filled) == (3, 2), "the first one's fill at 57,950 set off the second"
+    prices = [trade.price for trade in floor.core.state.history.trades[1]][-2:]
+    assert prices == [579_500, 579_000]
+
+
+def test_post_only_that_would_match_when_triggered_is_cancelled(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 at 59500.0 TP when 61000 POST_ONLY")
+    floor.order(CYD, "BUY 0.001 at 59900.0")
+    floor.trade("61000.0")
+    assert (floor.status(order.id), order.reason) == ("CANCELED", "POST_ONLY would match when triggered")
+
+
+def test_replacing_a_waiting_one_moves_its_trigger(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 SL when 59000")
+    assert floor.replace(ADA, order.id, "SELL 0.002 SL when 58000 slip 0.05").code == 0
+    floor.order(CYD, "BUY 0.010 at 57500.0")
+    floor.trade("59000.0")
+    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
+    floor.trade("58000.0")
+    assert (floor.status(order.id), order.filled) == ("FILLED", 2)
+
+
+@pytest.mark.parametrize("trigger", ["when 61000", "", "when 70000 by MARK_PRICE"])
+def test_one_that_has_triggered_is_replaced_whatever_is_said_of_its_trigger(floor: Floor, trigger: str) -> None:
+    order = floor.order(ADA, "SELL 0 at 61500.0 TP when 61000")
+    floor.trade("61000.0")
+    assert floor.replace(ADA, order.id, f"SELL 0.004 at 61400.0 TP {trigger}").code == 0
+    assert (order.price, order.leaves, order.trigger, order.trigger_by) == (614_000, 4, 610_000, 1)
+
+
+def test_one_that_has_triggered_can_not_be_replaced_by_a_post_only_that_takes(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 at 61500.0 TP when 61000")
+    floor.trade("61000.0")
+    floor.order(CYD, "BUY 0.001 at 60900.0")
+    answer = floor.replace(ADA, order.id, "SELL 0.005 at 60900.0 TP when 70000 POST_ONLY")
+    assert "POST_ONLY at 60900.0 would match the best bid 60900.0" in answer.message
+    assert (order.filled, order.price) == (0, 615_000)
+
+
+def test_a_waiting_one_can_be_cancelled_and_does_not_trigger_later(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 SL when 59000 id 9")
+    floor.cancel(ADA, {"clOrdId": "9"})
+    floor.trade("59000.0")
+    assert floor.statuses(order.id) == ["ORDER_STATUS_UNTRIGGERED", "CANCELED"]
+
+
+def test_triggers_that_were_cancelled_or_moved_do_not_pile_up(floor: Floor) -> None:
+    waiting = floor.order(ADA, "SELL 0 SL when 59000 slip 0.05")
+    other = floor.order(BOB, "BUY 0 TP when 58000 slip 0.05")
+    core, triggers = floor.core, floor.core.triggers[1]
+    for round in range(3 * FEW):
+        command = {"type": "replaceOrder", **item(f"SELL 0 SL when {58_000 + round % 2}", "reduceOnly")}
+        core.apply(Submit(core.state.time, command | {"ordId": waiting.id}, ADA, 10_000 + round))
+        assert triggers.entries <= FEW + 10
+    floor.order(CYD, "BUY 0.010 at 57900.0")
+    floor.trade("58001.0")
+    assert (waiting.filled, other.filled) == (5, 0)
+    floor.watch.check()
+
+
+def test_triggers_live_on_in_a_loaded_core(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 SL when 59000 slip 0.05")
+    floor.order(CYD, "BUY 0.010 at 58500.0")
+    floor.core = Core.load(floor.core.dump())
+    floor.watch.core = floor.core
+    floor.trade("59000.0")
+    assert floor.status(order.id) == "FILLED"
+
+
+def test_hedge_mode_uses_the_closing_sides() -> None:
+    floor = Floor(ADA)
+    floor.order(BOB, "SELL 0.005 at 60000.0")
+    floor.order(ADA, "BUY 0.005 at 60000.0")
+    assert "use SELL_CLOSE_HEDGE" in floor.refused(ADA, "SELL 0 SL when 59000")
+    order = floor.order(ADA, "SELL_CLOSE_HEDGE 0 SL when 59000 slip 0.05")
+    floor.order(CYD, "BUY 0.010 at 58500.0")
+    floor.trade("59000.0")
+    assert (order.filled, floor.legs(ADA)) == (5, (0, 0))
+
+
+# brackets
+
+
+def bracket(floor: Floor, *texts: str) -> tuple[int, ...]:
+    answer = floor.bracket(CYD, *texts)
+    assert answer.code == 0, answer.message
+    return tuple(floor.ids(answer))
+
+
+MAIN = "BUY 0.010 at 59900.0"
+TAKE = "SELL 0.010 TP when 61000 slip 0.05"
+STOP = "SELL 0.010 SL when 59000 slip 0.05"
+
+
+def test_children_wait_until_the_main_order_fills(floor: Floor) -> None:
+    main, take, stop = bracket(floor, MAIN, TAKE, STOP)
+    assert [floor.status(each) for each in (main, take, stop)] == ["NEW", *["ORDER_STATUS_UNTRIGGERED"] * 2]
+    floor.mark("58000.0")
+    floor.core.state.markets[1].last = 580_000
+    floor.core._follow()
+    assert floor.status(stop) == "ORDER_STATUS_UNTRIGGERED", "without a position there is nothing to stop"
+    assert floor.find(stop).parent == main
+
+
+def test_a_part_that_filled_is_what_the_children_close_and_the_rest_of_the_main_order_goes(floor: Floor) -> None:
+    main, take, stop = bracket(floor, MAIN, TAKE, STOP)
+    floor.order(BOB, "SELL 0.004 at 59900.0")
+    assert floor.find(stop).armed
+    floor.order(ADA, "BUY 0.050 at 58900.0")
+    floor.core.state.markets[1].last = 590_000
+    floor.core._follow()
+    floor.watch.check()
+    assert (floor.find(stop).filled, floor.status(main), floor.status(take)) == (4, "CANCELED", "CANCELED")
+    assert floor.legs(CYD) == (0, 0)
+
+
+@pytest.mark.parametrize(("loud", "which"), [("61000.0", 1), ("59000.0", 2)])
+def test_one_cancels_the_other(floor: Floor, loud: str, which: int) -> None:
+    ids = bracket(floor, "BUY 0.010 at 60000.0", TAKE, STOP)
+    floor.order(BOB, "SELL 0.010 at 60000.0")
+    floor.order(ADA, "BUY 0.010 at 58500.0")
+    floor.order(BOB, "BUY 0.010 at 60900.0")
+    floor.core.state.markets[1].last = floor.product.ticks(loud)
+    floor.core._follow()
+    floor.watch.check()
+    assert floor.status(ids[which]) == "FILLED"
+    other = floor.find(ids[3 - which])
+    assert (floor.status(other.id), other.reason) == (
+        "CANCELED",
+        f"one cancels the other: order {ids[which]} was filled",
+    )
+    assert floor.legs(CYD) == (0, 0)
+
+
+def test_a_triggered_child_that_finds_nothing_leaves_the_other_in_place(floor: Floor) -> None:
+    _, take, stop = bracket(floor, "BUY 0.010 at 60000.0", "SELL 0.010 at 62000.0 TP when 61000", STOP)
+    floor.order(BOB, "SELL 0.010 at 60000.0")
+    floor.core.state.markets[1].last = 610_000
+    floor.core._follow()
+    assert [floor.status(each) for each in (take, stop)] == ["NEW", "ORDER_STATUS_UNTRIGGERED"]
+    floor.order(ADA, "BUY 0.020 at 58500.0")
+    floor.core.state.markets[1].last = 590_000
+    floor.core._follow()
+    floor.watch.check()
+    assert [floor.status(each) for each in (take, stop)] == ["CANCELED", "FILLED"]
+    assert floor.find(take).reason == f"one cancels the other: order {stop} was triggered"
+
+
+def test_children_go_with_a_main_order_that_is_cancelled_unfilled(floor: Floor) -> None:
+    main, take, stop = bracket(floor, MAIN, TAKE, STOP)
+    floor.cancel(CYD, {"ordId": main})
+    assert [floor.status(each) for each in (main, take, stop)] == ["CANCELED"] * 3
+    assert floor.find(take).reason == "its main order was cancelled unfilled"
+
+
+def test_children_stay_with_the_part_that_filled(floor: Floor) -> None:
+    main, take, stop = bracket(floor, MAIN, TAKE, STOP)
+    floor.order(BOB, "SELL 0.004 at 59900.0")
+    floor.cancel(CYD, {"ordId": main})
+    assert [floor.status(each) for each in (take, stop)] == ["ORDER_STATUS_UNTRIGGERED"] * 2
+
+
+def test_children_of_a_market_order_are_armed_by_its_fill(floor: Floor) -> None:
+    floor.order(BOB, "SELL 0.010 at 60100.0")
+    main, take, stop = bracket(floor, "BUY 0.010", TAKE, STOP)
+    assert floor.status(main) == "FILLED"
+    assert all(floor.find(each).armed for each in (take, stop))
+
+
+def test_children_of_a_market_order_that_finds_nothing_go_with_it(floor: Floor) -> None:
+    ids = bracket(floor, "BUY 0.010", TAKE, STOP)
+    assert [floor.status(each) for each in ids] == ["CANCELED"] * 3
+
+
+def test_children_wait_again_when_the_position_goes_while_the_main_order_is_open(floor: Floor) -> None:
+    _, take, stop = bracket(floor, MAIN, TAKE, STOP)
+    floor.order(BOB, "SELL 0.004 at 59900.0")
+    floor.order(ADA, "BUY 0.004 at 59950.0")
+    floor.order(CYD, "SELL 0.004")
+    assert floor.legs(CYD) == (0, 0)
+    assert not floor.find(stop).armed
+    assert floor.status(stop) == "ORDER_STATUS_UNTRIGGERED"
+    floor.order(BOB, "SELL 0.002 at 59900.0")
+    assert floor.find(stop).cover == 2
+    assert floor.find(take).armed
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (
+            (MAIN, TAKE, "SELL 0.010 SL when 59900.05"),
+            "orders[2]: trigger price 59900.05 is not a multiple of tickSize",
+        ),
+        ((MAIN, "BUY 0.010 TP when 59000"), "orders[1]: take profit and stop loss must be on the other side"),
+        ((MAIN, "SELL 0.011 TP when 61000"), "orders[1]: take profit and stop loss may not be larger than the main"),
+        ((MAIN, TAKE, TAKE), "a bracket has at most one take profit and one stop loss"),
+        ((MAIN, "SELL 0.010 at 61000 REDUCE_ONLY"), "need reduceOnly TP_FROM_POSITION or SL_FROM_POSITION"),
+        ((MAIN, "SELL 0.010 TP when 59900"), "triggers at the main order's price ≥ 59900, which is 59900.0"),
+        ((MAIN, "SELL 0.010 SL when 60000"), "triggers at the main order's price ≤ 60000, which is 59900.0"),
+        (("SELL 0 SL when 59000", TAKE), "the main order of a bracket may not be reduce-only or close a position"),
+        ((f"{MAIN} id 5", f"{TAKE} id 5"), "each order of a bracket needs a clOrdId of its own"),
+        (("BUY 900 at 59900.0", TAKE), "orders[0]: "),
+        ((MAIN, "SELL_CLOSE_HEDGE 0.010 TP when 61000"), "needs hedge mode"),
+    ],
+)
+def test_a_bracket_is_all_or_nothing(floor: Floor, texts: tuple[str, ...], words: str) -> None:
+    floor.account(CYD).balance = 10**10
+    before = dict(floor.account(CYD).orders)
+    answer = floor.bracket(CYD, *texts)
+    assert answer.code == 40230
+    assert words in answer.message
+    assert answer.message.endswith("; nothing of the bracket was placed")
+    assert floor.account(CYD).orders == before
+    rejected = [floor.find(floor.core.state.last_order - back) for back in range(len(texts))]
+    assert all(order.status == 6 for order in rejected)
+
+
+def test_a_single_tp_may_hang_on_an_open_order_by_parent_id(floor: Floor) -> None:
+    main = floor.order(CYD, "BUY 0.010 at 59900.0")
+    take = floor.order(CYD, f"SELL 0.010 TP when 61000 parent {main.id}")
+    assert not take.armed
+    assert "at most one take profit" in floor.refused(CYD, f"SELL 0.010 TP when 61500 parent {main.id}")
+    floor.order(BOB, "SELL 0.004 at 59900.0")
+    assert (take.armed, take.cover) == (True, 4)
+    floor.cancel(CYD, {"ordId": main.id})
+    assert floor.status(take.id) == "ORDER_STATUS_UNTRIGGERED"
+
+
+FAR = "BUY 0.010 at 50000.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SELL 0 TP when 55000", ""),
+        ("SELL 0 SL when 49000", ""),
+        ("SELL 0 TP when 50000", "is met already: a take profit that sells triggers at the main order's price ≥ 50000"),
+        ("SELL 0 SL when 55000", "is met already: a stop that sells triggers at the main order's price ≤ 55000"),
+    ],
+)
+def test_triggers_are_held_against_the_price_of_the_main_order_they_wait_for(
+    floor: Floor, text: str, words: str
+) -> None:
+    hung = floor.order(CYD, FAR)
+    answer = floor.place(CYD, f"{text} parent {hung.id}")
+    assert (answer.code, words in answer.message) == (40230 if words else 0, True)
+    ids = dict(
+        zip(("main", "TP", "SL"), bracket(floor, FAR, "SELL 0 TP when 56000", "SELL 0 SL when 48000"), strict=True)
+    )
+    answer = floor.replace(CYD, ids[text.split()[2]], text)
+    assert (answer.code, words in answer.message) == (40230 if words else 0, True)
+
+
+def test_an_armed_exit_is_held_against_the_present_price_when_it_is_replaced(floor: Floor) -> None:
+    _, take, _ = bracket(floor, MAIN, TAKE, STOP)
+    floor.order(BOB, "SELL 0.004 at 59900.0")
+    words = "is met already: a take profit that sells triggers at LAST_PRICE ≥ 59900, which is 59900.0"
+    assert words in floor.replace(CYD, take, "SELL 0.010 TP when 59900").message
+
+
+def test_a_replaced_exit_of_a_part_keeps_the_smallest_value(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0.002 SL when 6100")
+    answer = floor.replace(ADA, order.id, "SELL 0.001 SL when 6100")
+    assert answer.code == 40230, answer
+    assert "order value 6.1 (0.001 at 6100.0) is below minOrderValue 10" in answer.message
+    assert (order.quantity, order.trigger) == (2, 61_000)
+
+
+# builder types
+
+
+def context(floor: Floor, who: str) -> ActionContext:
+    return ActionContext(floor.account(who), who, 0, floor.core.state.time, "0x")
+
+
+@pytest.mark.parametrize(
+    ("text", "loud"),
+    [
+        ("BUY 0.002 at 61500.0 STOP_LIMIT when 61000", "61000.0"),
+        ("SELL 0.002 at 58500.0 STOP_LIMIT when 59000", "59000.0"),
+        ("BUY 0.002 GTC STOP_MARKET when 61000", "61000.0"),
+        ("BUY 0.002 at 59000.0 TAKE_PROFIT_LIMIT when 59000", "59000.0"),
+        ("SELL 0.002 TAKE_PROFIT_MARKET when 61000", "61000.0"),
+    ],
+)
+def test_builder_stops_open_positions_when_triggered(floor: Floor, text: str, loud: str) -> None:
+    words = text.split()
+    made = item(text)
+    made["ordType"] = next(word for word in words if "STOP" in word or "TAKE" in word)
+    floor.core.account("0x" + "bb" * 20)
+    order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20, builder_rate=100_000)
+    floor.watch.check()
+    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
+    floor.order(ADA, "SELL 0.003 at 61001.0")
+    floor.order(ADA, "BUY 0.003 at 59500.0")
+    floor.core.state.markets[1].last = floor.product.ticks(loud)
+    floor.core._follow()
+    floor.watch.check()
+    assert floor.find(order.id).triggered
+    if "TAKE_PROFIT_LIMIT" not in text:
+        assert order.filled == 2
+        assert order.builder_fee == order.value // 1_000
+
+
+def test_a_builder_stop_that_does_not_fit_when_triggered_is_cancelled_with_the_reason(floor: Floor) -> None:
+    made = item("BUY 20 GTC when 61000") | {"ordType": "STOP_MARKET"}
+    floor.account(CYD).balance = 10**9
+    order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED", "a waiting trigger holds no margin"
+    floor.core.state.markets[1].last = 610_000
+    floor.core._follow()
+    assert floor.status(order.id) == "CANCELED"
+    assert order.reason.startswith("triggered, but margin: ")
+
+
+def test_a_builder_bracket_may_hang_on_a_stop(floor: Floor) -> None:
+    main = item("BUY 0.002 at 61500.0 when 61000", "reduceOnly") | {"ordType": "STOP_LIMIT"}
+    take = item("SELL 0.002 TP when 62000", "reduceOnly")
+    answer = place_bracket(floor.core, context(floor, CYD), [main, take], builder="0x" + "bb" * 20)
+    main_id, take_id = Floor.ids(answer)
+    floor.order(ADA, "SELL 0.002 at 61001.0")
+    floor.core.state.markets[1].last = 610_000
+    floor.core._follow()
+    floor.watch.check()
+    assert floor.status(main_id) == "FILLED"
+    assert floor.find(take_id).armed
+
+
+def test_a_stop_type_contradicting_its_option_is_refused(floor: Floor) -> None:
+    made = item("SELL 0 SL when 61000") | {"ordType": "TAKE_PROFIT_MARKET"}
+    with pytest.raises(Refused, match="ordType TAKE_PROFIT_MARKET contradicts SL_FROM_POSITION"):
+        place(floor.core, context(floor, ADA), made, builder="0x" + "bb" * 20)

@@ -1,0 +1,408 @@
+"""What all panels promise: they follow, say when they can't be relied on, stop when closed, and hold no secret."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import ipywidgets
+import pytest
+
+import toolkit
+from toolkit.errors import InputError, LimitReached
+from toolkit.session import Session
+from toolkit.venue import development
+from toolkit.venue.local import LocalVenue
+from toolkit.widgets import theme
+from toolkit.widgets.base_panel.panel import Panel
+from toolkit.widgets.base_panel.refresher import PACE, Pace
+
+MAKERS: dict[str, Callable[[Session], Any]] = {
+    "ticket": lambda s: s.ticket("BTCUSDC", price="60000", quantity="0.01"),
+    "order_book": lambda s: s.widgets.order_book("BTCUSDC"),
+    "trades": lambda s: s.widgets.trades("BTCUSDC"),
+    "candles": lambda s: s.widgets.candles("BTCUSDC", "1m"),
+    "blotter": lambda s: s.blotter(),
+    "account": lambda s: s.widgets.account(),
+    "permissions": lambda s: s.widgets.permissions(),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def panel(request: pytest.FixtureRequest, session: Session, venue: LocalVenue) -> Any:
+    """Each panel in turn, on a venue where something has happened."""
+    venue.advance("10m")
+    session.buy("BTCUSDC", "0.05")
+    session.buy("BTCUSDC", "0.01", price="50000")
+    return MAKERS[request.param](session)
+
+
+def press(panel: Panel, do: str, **content: Any) -> None:
+    """Send what a button sends."""
+    data = {"method": "custom", "content": {"do": do, **content}, "buffer_paths": []}
+    panel._handle_msg({"content": {"data": data}, "buffers": []})
+
+
+# Following
+
+
+def test_a_panel_has_data_at_once_and_is_not_locked(panel: Panel) -> None:
+    assert panel.view
+    assert panel.lock == ""
+    assert panel.problem == ""
+    json.dumps(panel.view)
+
+
+def test_the_book_follows_the_venue(session: Session, venue: LocalVenue) -> None:
+    widget = session.widgets.order_book("BTCUSDC", 5)
+    venue.advance("1m")
+    widget.refresh()
+    book = session.stream.order_book("BTCUSDC", 5)
+    assert [level[4] for level in widget.view["bids"]] == [str(price) for price, _ in book.bids()]
+    assert widget.frame()["price"].tolist() == book.frame()["price"].tolist()
+
+
+def test_a_hundred_updates_make_few_refreshes() -> None:
+    done, enough = [], threading.Event()
+
+    class Counting:
+        def refresh(self) -> None:
+            done.append(1)
+            if len(done) >= 3:
+                enough.set()
+
+    pace, panel = Pace(interval=0.05, heartbeat=60), Counting()
+    pace.join(panel)
+    touches = 0
+    while not enough.is_set():
+        pace.touch(panel)
+        touches += 1
+    pace.leave(panel)
+    assert touches > 100
+    assert len(done) <= 4
+    assert not pace.running
+
+
+def test_silence_is_noticed_without_an_update() -> None:
+    seen = threading.Event()
+
+    class Waiting:
+        calls = 0
+
+        def refresh(self) -> None:
+            self.calls += 1
+            if self.calls >= 3:
+                seen.set()
+
+    pace, panel = Pace(interval=0.01, heartbeat=0.02), Waiting()
+    pace.join(panel)
+    assert seen.wait(5)
+    pace.leave(panel)
+
+
+def test_a_touch_of_nobody_is_nothing() -> None:
+    pace = Pace()
+    pace.touch(object())  # type: ignore[arg-type]
+    assert not pace.running
+
+
+# Not to be relied on
+
+
+def test_stale_data_locks_the_panel_and_says_why(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    widget = session.widgets.order_book("BTCUSDC")
+    monkeypatch.setattr(type(widget.live), "stale", property(lambda live: True))
+    widget.refresh()
+    assert widget.lock == "orderBook has been quiet for longer than usual"
+    monkeypatch.undo()
+    widget.refresh()
+    assert widget.lock == ""
+
+
+def test_a_closed_stream_locks_the_panel(session: Session) -> None:
+    widget = session.widgets.trades("BTCUSDC")
+    widget.live.close()
+    widget.refresh()
+    assert widget.lock == "trades is closed"
+
+
+def test_what_goes_wrong_is_shown_and_goes_when_it_is_over(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    widget = session.widgets.account()
+    monkeypatch.setattr(type(widget), "_describe", lambda self: 1 / 0)
+    widget.refresh()
+    assert widget.problem == "division by zero"
+    monkeypatch.undo()
+    widget.refresh()
+    assert widget.problem == ""
+
+
+def test_the_profit_of_the_account_does_not_count_isolated_margins(session: Session) -> None:
+    widget = session.widgets.account()
+    assert "Isolated" not in {row[0] for row in widget.view["rows"]}
+    session.set_margin_mode("ETHUSDC", "ISOLATED")
+    session.buy("ETHUSDC", "1")
+    widget.refresh()
+    rows = {name: Decimal(value.replace("\u2212", "-").replace(",", "")) for name, value, _ in widget.view["rows"][:5]}
+    [position] = session.stream.positions().rows()
+    assert rows["Isolated"] == round(position["assigned_margin"], 2) > 0
+    assert rows["Unrealised PnL"] == round(position["unrealized_pnl"], 2)
+    assert abs(rows["Equity"] - rows["Balance"] - rows["Isolated"] - rows["Unrealised PnL"]) <= Decimal("0.02")
+
+
+def test_an_error_in_a_command_is_shown(session: Session) -> None:
+    widget = session.blotter()
+    press(widget, "cancel", order="999", confirmed=True)
+    assert widget.problem == "there is no open order 999"
+    press(widget, "cancel", nonsense=1)
+    assert "unexpected keyword" in widget.problem
+
+
+def test_messages_that_are_none_are_left_alone(session: Session) -> None:
+    widget = session.blotter()
+    press(widget, "drop table")
+    widget._on_message(widget, ["not", "a", "dict"], [])
+    assert widget.problem == ""
+
+
+# The blotter's buttons
+
+
+def test_the_blotter_cancels_after_it_was_confirmed(session: Session, signed: list[bytes]) -> None:
+    session.buy("BTCUSDC", "0.01", price="50000")
+    widget = session.blotter()
+    order = widget.view["orders"][0]["id"]
+    signed.clear()
+    press(widget, "cancel", order=order)
+    assert signed == []
+    press(widget, "cancel", order=order, confirmed=True)
+    assert len(signed) == 1
+    assert widget.view["orders"] == []
+    assert session.orders(open=True).empty
+    assert widget.told == f"cancelled order {order}"
+
+
+def test_the_blotter_closes_the_position_that_was_shown(session: Session, signed: list[bytes]) -> None:
+    session.sell("ETHUSDC", "1.5")
+    widget = session.blotter()
+    shown = widget.view["positions"][0]
+    assert (shown["symbol"], shown["side"], shown["size"]) == ("ETHUSDC", "▼ short", "−1.5")
+    signed.clear()
+    press(widget, "close", symbol="ETHUSDC", size="−1.5")
+    press(widget, "close", symbol="ETHUSDC", size="−2.5", confirmed=True)
+    assert signed == []
+    assert "is −1.5 now, not −2.5" in widget.problem
+    press(widget, "close", symbol="ETHUSDC", size="−1.5", confirmed=True)
+    assert widget.view["positions"] == []
+    assert session.positions().empty
+
+
+def test_the_blotter_cancels_all_that_is_shown(session: Session) -> None:
+    session.buy("BTCUSDC", "0.01", price="50000")
+    session.buy("ETHUSDC", "1", price="2000")
+    widget = session.blotter("BTCUSDC")
+    press(widget, "cancelAll", confirmed=True)
+    assert session.orders(open=True)["symbol"].tolist() == ["ETHUSDC"]
+    session.blotter().cancel_all()
+    assert session.orders(open=True).empty
+
+
+def test_a_locked_blotter_signs_nothing(session: Session, signed: list[bytes]) -> None:
+    session.buy("BTCUSDC", "0.05")
+    widget = session.blotter()
+    widget.lock = "stale"
+    signed.clear()
+    with pytest.raises(LimitReached, match="locked"):
+        widget.close_position("BTCUSDC")
+    assert signed == []
+
+
+def test_closing_without_a_position_says_so(session: Session) -> None:
+    with pytest.raises(InputError, match="no position in BTCUSDC"):
+        session.blotter().close_position("BTCUSDC")
+
+
+def test_both_halves_of_a_hedge_are_shown_and_closed(session: Session, venue: LocalVenue) -> None:
+    venue.control.set_position_mode(address=session.account, mode="HEDGE")
+    session.buy("BTCUSDC", "0.05")
+    session.sell("BTCUSDC", "0.02")
+    widget = session.blotter()
+    assert widget.view["positions"][0]["size"] == "0.05 / −0.02"
+    assert len(widget.close_position("BTCUSDC")) == 2
+    assert session.positions().empty
+
+
+# Permissions
+
+
+def test_permissions_are_shown_and_revoked_after_a_second_press(session: Session) -> None:
+    widget = session.widgets.permissions()
+    row = widget.view["rows"][0]
+    assert row["own"]
+    press(widget, "revoke", who=row["full"])
+    assert len(session.permissions()) == 1
+    press(widget, "revoke", who=row["full"], confirmed=True)
+    assert session.permissions().empty
+    assert widget.view["rows"] == []
+    assert widget.told.startswith("revoked agent")
+    with pytest.raises(InputError, match="may not act"):
+        widget.revoke("nobody")
+
+
+def test_an_address_with_two_names_loses_both(session: Session) -> None:
+    other = development.account(16).address
+    for name in ("one", "two"):
+        session.exchange.approve_agent(other, name)
+    widget = session.widgets.permissions()
+    with pytest.raises(InputError, match="may not act"):
+        widget.revoke("")
+    press(widget, "revoke", who=other, confirmed=True)
+    assert session.permissions()["name"].tolist() == ["toolkit"]
+
+
+def test_a_builder_is_shown_with_its_cap_and_revoked(session: Session, venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue, account=1) as builder:
+        builder.exchange.register_builder("a builder")
+        agent = development.account(15).address
+        session.allow_builder(str(builder.account), agent, "0.0005")
+    widget = session.widgets.permissions()
+    row = next(one for one in widget.view["rows"] if one["kind"] == "builder")
+    assert row["cap"] == "0.05 %"
+    widget.revoke(row["full"])
+    assert [one["kind"] for one in widget.view["rows"]] == ["agent"]
+
+
+# The dashboard
+
+
+def test_the_dashboard_holds_all_parts_and_a_price_of_the_book_goes_into_the_ticket(session: Session) -> None:
+    dashboard = session.dashboard("BTCUSDC")
+    price = dashboard.order_book.view["bids"][0][4]
+    press(dashboard.order_book, "pick", price=price)
+    assert dashboard.ticket.price == price
+    dashboard.refresh()
+    data, _ = dashboard._repr_mimebundle_()
+    assert data["text/html"].count("snapshot") == 6
+    assert "application/vnd.jupyter.widget-view+json" in data
+    dashboard.close()
+    assert not Panel.open_panels
+
+
+# Ending
+
+
+def test_closing_ends_everything(panel: Panel) -> None:
+    lives = list(panel._lives)
+    panel.close()
+    panel.close()
+    assert [live.state for live in lives] == ["closed"] * len(lives)
+    assert panel not in Panel.open_panels
+    assert not PACE.running
+    panel.refresh()
+    assert repr(panel)
+
+
+def test_a_closed_session_stops_its_panels_and_leaves_them_on_the_page(session: Session) -> None:
+    widget, dashboard = session.widgets.order_book("BTCUSDC"), session.dashboard("BTCUSDC")
+    session.close()
+    assert widget.lock == "closed"
+    assert dashboard.ticket.lock == "closed"
+    assert widget.view["bids"]
+    assert widget.comm is not None
+    assert not PACE.running
+
+
+def test_a_widget_may_be_displayed_twice(panel: Panel) -> None:
+    first, second = panel._repr_mimebundle_()[0], panel._repr_mimebundle_()[0]
+    view = "application/vnd.jupyter.widget-view+json"
+    assert first[view]["model_id"] == second[view]["model_id"]
+    assert first == second
+
+
+def test_panels_on_a_running_clock_follow_by_themselves() -> None:
+    with toolkit.connect() as session:
+        widget = session.widgets.order_book("BTCUSDC")
+        changed = threading.Event()
+        widget.live.wait()
+        widget.observe(lambda change: changed.set(), "view")
+        for _ in range(100):
+            assert changed.wait(10)
+            if not widget.lock:  # the book is there first, the ticker a little later
+                break
+            changed.clear()
+        assert widget.lock == ""
+        widget.close()
+
+
+# Where nothing runs, and what must not be there
+
+
+def test_the_snapshot_is_plain_escaped_and_stable(panel: Panel) -> None:
+    data, _ = panel._repr_mimebundle_()
+    assert "<script" not in data["text/html"]
+    assert "snapshot; run the cell" in data["text/html"]
+    assert " at 0x" not in data["text/plain"]
+    assert data["text/plain"] == repr(panel)
+    assert str(panel)
+
+
+def test_values_are_escaped(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", quantity="<img src=x onerror=alert(1)>")
+    html = ticket._repr_mimebundle_()[0]["text/html"]
+    assert "<img" not in html
+    assert "&lt;img" in html
+
+
+def test_no_secret_is_in_any_state(panel: Panel, session: Session) -> None:
+    if panel.kind == "ticket":
+        panel.submit()  # type: ignore[attr-defined]
+        panel.confirm()  # type: ignore[attr-defined]
+    everything = json.dumps(
+        [widget.get_state() for widget in dict(ipywidgets.widgets.widget._instances).values()], default=str
+    )
+    everything += json.dumps([panel._repr_mimebundle_(), panel.view], default=str)
+    secrets = [development.account(number).key for number in range(20)]
+    assert not [
+        secret for secret in secrets if secret.hex() in everything.lower() or str(int.from_bytes(secret)) in everything
+    ]
+    assert "test test test" not in everything
+
+
+# Colours
+
+
+def test_colours_are_set_for_all_and_taken_back(session: Session) -> None:
+    widget = session.widgets.trades("BTCUSDC")
+    try:
+        assert theme(up="crimson", down="#2e8b57") == {"up": "crimson", "down": "#2e8b57"}
+        assert widget.colors == {"up": "crimson", "down": "#2e8b57"}
+        assert session.blotter().colors == widget.colors
+        assert "crimson" in widget._repr_mimebundle_()[0]["text/html"]
+        with pytest.raises(InputError, match="not a CSS colour"):
+            theme(up="red;background:url(x)")
+    finally:
+        theme()
+    assert widget.colors == {}
+
+
+def test_the_front_end_needs_nothing_from_outside() -> None:
+    from toolkit.widgets.base_panel.panel import module
+
+    panels = [f"panels/{name}.js" for name in ("book", "trades", "candles", "blotter", "account", "permissions")]
+    for name in ("order_ticket/ticket.js", *panels):
+        source = module("base_panel/common.js", name)
+        assert "http://" not in source
+        assert "https://" not in source
+        assert "import " not in source.replace("important", "")
+        assert "innerHTML" not in source
+        assert "eval(" not in source
+    assert "url(" not in module("base_panel/panel.css")
+
+
+def test_a_shelf_says_what_is_on_it(session: Session) -> None:
+    assert repr(session.widgets).startswith("<Widgets: ticket")
+    assert "OrderTicket" in dir(toolkit.widgets)
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        toolkit.widgets.__getattr__("Nonsense")
