@@ -14,8 +14,8 @@ COMMANDS = {
     "learn": "copy the walkthroughs to a folder of yours",
     "venue": "serve the local venue on 127.0.0.1",
     "sign": "sign unsigned requests, one JSON a line",
-    "verify": "tell the signer of signed requests, one JSON a line",
-    "doctor": "look at versions, clock, reachability, keys and agents, and say what to do next",
+    "verify": "print the signer of signed requests, one JSON a line",
+    "doctor": "check versions, clock, reachability, keys and agents, and say what to do next",
     "bench": "run the benchmarks",
 }
 """Command → one line of help. Each lives in toolkit/cli/<command>.py: `configure(parser)` and `run(args) -> int`."""
@@ -26,15 +26,15 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="toolkit",
         description="Research and trade a perpetual-futures exchange, with a whole local exchange inside.",
-        epilog="`toolkit COMMAND --help` tells more. Where `toolkit` is not found: python -m toolkit",
+        epilog="See `toolkit COMMAND --help`. Where `toolkit` is not found: python -m toolkit",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name == chosen:
             module = importlib.import_module(f"toolkit.cli.{name}")
-            told = (module.__doc__ or "").strip().partition(": ")[2]
-            command.description = told[:1].upper() + told[1:]
+            summary = (module.__doc__ or "").strip().partition(": ")[2]
+            command.description = summary[:1].upper() + summary[1:]
             module.configure(command)
     return parser
 

@@ -17,10 +17,10 @@ def register(ipython: Any) -> None:
     """Give an IPython shell the magics of this module."""
 
     def sandbox(line: str, cell: str) -> None:
-        """Run a cell, then put the local venue back as it was, clock and all.
+        """Run a cell, then restore the local venue, its clock included.
 
-        `%%sandbox` finds the only session or venue of the notebook; `%%sandbox NAME` names one. Variables keep what the
-        cell gave them; an error still puts everything back, and is raised.
+        `%%sandbox` finds the only session or venue of the notebook; `%%sandbox NAME` names one. Variables keep the
+        values the cell gave them; after an error the venue is restored too, and the error is raised.
         """
         with _venue(line.strip(), ipython.user_ns).sandbox():
             _run(cell, ipython)

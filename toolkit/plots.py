@@ -1,8 +1,9 @@
 """Figures of frames with matplotlib: candles, depth, equity and drawdown, funding, positions over time.
 
 Each function takes a frame as the session gives it and returns the Axes it drew on (two of them where it says so). The
-colours are Okabe and Ito's, which colour-blind people can tell apart; rising candles are also hollow and falling ones
-filled. `theme` is "light", "dark" or a `Theme`; `EAST_ASIAN` has red rise and `use` sets what holds by default.
+colours are those of Okabe and Ito, which are distinguishable with colour blindness; rising candles are also hollow and
+falling ones filled. `theme` is "light", "dark" or a `Theme`; `EAST_ASIAN` shows a rise in red, `use` sets
+the default.
 
 >>> LIGHT.up, EAST_ASIAN.up
 ('#009E73', '#D55E00')
@@ -67,13 +68,14 @@ DPI = 110
 
 
 def use(theme: Theme | str) -> Theme:
-    """Make a theme the one that holds where none is given, and return it. Raises ValueError for an unknown name."""
+    """Set the default theme and return it. Raises ValueError for an unknown name."""
     global _default
-    _default = _theme(theme)
+    _default = theme_named(theme)
     return _default
 
 
-def _theme(theme: Theme | str | None) -> Theme:
+def theme_named(theme: Theme | str | None) -> Theme:
+    """Return a theme by its name, a theme as it is, or for None the default. Raises ValueError for an unknown name."""
     if theme is None:
         return _default
     if isinstance(theme, Theme):
@@ -81,9 +83,6 @@ def _theme(theme: Theme | str | None) -> Theme:
     if theme not in _NAMED:
         raise ValueError(f"theme {theme!r} is not known; use one of {', '.join(_NAMED)}, or a Theme")
     return _NAMED[theme]
-
-
-# The figures.
 
 
 def candles(
@@ -100,24 +99,24 @@ def candles(
     of the prices and that of the volume; with `volume=False`, or on an `ax` of yours, only the Axes of the prices. A
     time without candles stays empty.
     """
-    colours = _theme(theme)
-    with _styled(colours):
+    colours = theme_named(theme)
+    with styled(colours):
         frame = _by_time(klines)
         lower: Axes | None = None
         if ax is None:
-            figure = _figure(colours, height=5.6 if volume else 4.6)
+            figure = figure_of(colours, height=5.6 if volume else 4.6)
             if volume:
                 ax, lower = figure.subplots(2, sharex=True, height_ratios=(3.2, 1), gridspec_kw={"hspace": 0.06})
             else:
                 ax = figure.subplots()
         assert ax is not None
         _draw_candles(ax, frame, colours)
-        _finish(ax, title or _candle_title(frame), "price (USDC)", colours)
+        finish(ax, title or _candle_title(frame), "price (USDC)", colours)
         if lower is None:
             ax.set_xlabel("time (UTC)")
             return ax
         _draw_volume(lower, frame, colours)
-        _finish(lower, "", f"volume{_base_unit(frame)}", colours)
+        finish(lower, "", f"volume{_base_unit(frame)}", colours)
         ax.tick_params(labelbottom=False)
         lower.set_xlabel("time (UTC)")
         return ax, lower
@@ -132,9 +131,9 @@ def depth(
     """
     import numpy as np
 
-    colours = _theme(theme)
-    with _styled(colours):
-        ax = ax or _figure(colours, height=4.2).subplots()
+    colours = theme_named(theme)
+    with styled(colours):
+        ax = ax or figure_of(colours, height=4.2).subplots()
         is_bid = book["side"].astype(str).str.upper().isin(BIDS).to_numpy()
         prices = book["price"].astype("float64").to_numpy()
         quantities = book["quantity"].astype("float64").to_numpy()
@@ -159,9 +158,9 @@ def depth(
                 textcoords="offset points", color=colours.faint, fontsize=8.5,
             )  # fmt: skip
         ax.set_ylim(bottom=0)
-        _finish(ax, title or "Order book depth", "cumulative quantity (base units)", colours)
+        finish(ax, title or "Order book depth", "cumulative quantity (base units)", colours)
         ax.set_xlabel("price (USDC)")
-        _plain_numbers(ax.xaxis)
+        plain_numbers(ax.xaxis)
         if best:
             _legend(ax, colours)
         return ax
@@ -175,12 +174,12 @@ def equity(
     `curve` is a Series by time, or a frame with a column equity (or balance, as the ledger's; USDC) and index or column
     time. Returns the Axes of the equity and that of the drawdown.
     """
-    colours = _theme(theme)
-    with _styled(colours):
+    colours = theme_named(theme)
+    with styled(colours):
         values = _equity_series(curve)
         peak = values.cummax()
         drawdown = ((values - peak) / peak.where(peak > 0)).fillna(0.0) * 100
-        upper, lower = _figure(colours, height=5.2).subplots(
+        upper, lower = figure_of(colours, height=5.2).subplots(
             2, sharex=True, height_ratios=(2.6, 1), gridspec_kw={"hspace": 0.08}
         )
         line = colours.lines[0]
@@ -198,9 +197,9 @@ def equity(
             )
             lower.plot(drawdown.index, drawdown.to_numpy(), color=colours.down, linewidth=1.1, drawstyle="steps-post")
         lower.set_ylim(min(float(drawdown.min()) * 1.15 if len(drawdown) else 0.0, -0.01), 0)
-        _finish(upper, title or "Equity", "equity (USDC)", colours)
-        _finish(lower, "", "drawdown (%)", colours)
-        _plain_numbers(upper.yaxis)
+        finish(upper, title or "Equity", "equity (USDC)", colours)
+        finish(lower, "", "drawdown (%)", colours)
+        plain_numbers(upper.yaxis)
         upper.tick_params(labelbottom=False)
         lower.set_xlabel("time (UTC)")
         return upper, lower
@@ -214,10 +213,10 @@ def funding(
     `rates` is a frame of `session.funding_rate_history` (bars are % an interval) or `session.funding_payments` (bars
     are USDC; negative is paid). The line is the sum so far.
     """
-    colours = _theme(theme)
+    colours = theme_named(theme)
     paid = "amount" in rates.columns
-    with _styled(colours):
-        ax = ax or _figure(colours, height=4.2).subplots()
+    with styled(colours):
+        ax = ax or figure_of(colours, height=4.2).subplots()
         frame = _by_time(rates)
         values = frame["amount" if paid else "funding_rate"].astype("float64") * (1 if paid else 100)
         summed = values.groupby(level=0).sum()
@@ -229,7 +228,7 @@ def funding(
             label="sum so far",
         )  # fmt: skip
         unit = "USDC, negative is paid" if paid else "% an interval"
-        _finish(ax, title or _funding_title(frame, paid), f"funding ({unit})", colours)
+        finish(ax, title or _funding_title(frame, paid), f"funding ({unit})", colours)
         ax.set_xlabel("time (UTC)")
         if len(summed):
             _legend(ax, colours)
@@ -244,9 +243,9 @@ def positions(
     `held` is a frame of `session.fills` (sizes are added up from flat), or one with a column of sizes for each product
     and times as index.
     """
-    colours = _theme(theme)
-    with _styled(colours):
-        ax = ax or _figure(colours, height=4.2).subplots()
+    colours = theme_named(theme)
+    with styled(colours):
+        ax = ax or figure_of(colours, height=4.2).subplots()
         sizes = _sizes(held)
         shown = list(sizes.columns)
         for number, symbol in enumerate(shown):
@@ -255,18 +254,16 @@ def positions(
             ax.plot(sizes.index, values, color=colour, linewidth=1.6, drawstyle="steps-post", label=str(symbol))
             ax.fill_between(sizes.index, values, 0, step="post", color=colour, alpha=0.14, linewidth=0)
         ax.axhline(0, color=colours.faint, linewidth=0.9)
-        _finish(ax, title or "Positions", "size (base units, short below 0)", colours)
+        finish(ax, title or "Positions", "size (base units, short below 0)", colours)
         ax.set_xlabel("time (UTC)")
         if shown:
             _legend(ax, colours)
         return ax
 
 
-# What they share.
-
-
 @contextmanager
-def _styled(colours: Theme) -> Iterator[None]:
+def styled(colours: Theme) -> Iterator[None]:
+    """Draw with the fonts and colours of a theme inside a `with` block; the user's own settings come back after it."""
     import matplotlib as mpl
 
     with mpl.rc_context(
@@ -285,7 +282,7 @@ def _styled(colours: Theme) -> Iterator[None]:
         yield
 
 
-def _figure(colours: Theme, *, height: float) -> Figure:
+def figure_of(colours: Theme, *, height: float) -> Figure:
     """Return an empty figure; in a notebook it shows at the end of its cell."""
     from matplotlib import pyplot, rcParams, rcParamsDefault
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -299,7 +296,8 @@ def _figure(colours: Theme, *, height: float) -> Figure:
     return figure
 
 
-def _finish(ax: Axes, title: str, label: str, colours: Theme) -> None:
+def finish(ax: Axes, title: str, label: str, colours: Theme) -> None:
+    """Give an Axes its title, label, grid and time format."""
     import matplotlib.dates as dates
 
     ax.set_facecolor(colours.paper)
@@ -321,7 +319,8 @@ def _legend(ax: Axes, colours: Theme) -> None:
     ax.legend(frameon=False, labelcolor=colours.ink, fontsize=9, loc="best", ncols=3)
 
 
-def _plain_numbers(axis: Any) -> None:
+def plain_numbers(axis: Any) -> None:
+    """Show the numbers of an axis grouped by thousands, never in powers of ten."""
     from matplotlib.ticker import StrMethodFormatter
 
     axis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
@@ -380,7 +379,7 @@ def _draw_candles(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
         ax.set_ylim(low.min() - room, high.max() + room)
         last = float(close[-1])
         ax.axhline(last, color=colours.faint, linewidth=0.7, linestyle=(0, (3, 3)), zorder=1)
-    _plain_numbers(ax.yaxis)
+    plain_numbers(ax.yaxis)
 
 
 def _draw_volume(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
@@ -392,7 +391,7 @@ def _draw_volume(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
     fill = np.where(rising, colours.up, colours.down)
     ax.bar(times + step / 2, volume, width=step * 0.7, color=list(fill), alpha=0.55, linewidth=0)
     ax.set_ylim(bottom=0)
-    _plain_numbers(ax.yaxis)
+    plain_numbers(ax.yaxis)
 
 
 def _candle_title(frame: pd.DataFrame) -> str:

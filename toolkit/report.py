@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import plots
 from .errors import InputError
+from .protocol.enums import OrderType
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 DAY = 86_400_000
 _SECONDS = 600_000
-"""Spans of at most so many ms show seconds on the axis."""
+"""Longest span, in ms, whose time axis shows seconds."""
 _MICRO = 1_000_000
 _RATE = 100_000_000
-_SYSTEM = {50: "ADL", 51: "LIQUIDATION"}
+_SYSTEM: dict[int, str] = {kind: kind.name for kind in (OrderType.ADL, OrderType.LIQUIDATION)}
+"""Kinds of orders that the venue places itself."""
 
 
 def account_frames(
@@ -33,16 +35,16 @@ def account_frames(
 ) -> dict[str, pd.DataFrame]:
     """Return what `account_day` draws, as frames by name, each indexed by `time` (UTC).
 
-    `equity`: equity, balance (USDC), ratio (margin ratio, 1.0 is liquidation; 0 while nothing is held), deposits (those
-    of this frame so far less withdrawals, moves to and from vaults included, USDC). It goes from the start of the day,
-    or the account's first money, to now, or the end of the day: every minute with a position open, and every change of
-    the balance while there is none (where that jumps, two rows have one time). So last less first is the day's change,
-    and that less `deposits` what was won or lost.
+    `equity`: equity, balance (USDC), ratio (margin ratio, 1.0 is liquidation; 0 without a position), deposits (deposits
+    less withdrawals since the frame's start, transfers to and from vaults included, USDC). It spans from the start of
+    the day, or the account's first deposit, to the end of the day or now: a row a minute while a position is open, and
+    a row for every change of the balance while there is none (two rows of one time where it jumps). The last equity
+    less the first is the day's change; less `deposits` it is the profit or loss.
     `fills`: symbol, side (BUY, SELL), price, quantity, value, pnl, fee (USDC), kind ("", LIQUIDATION, ADL).
     `funding`: symbol, rate, amount (USDC, negative = paid).
 
     `source` is a session on the local venue, the venue, or its core; `account` an address (default: the session's);
-    `day` anything pandas reads as a time, in UTC (default: the venue's present day). Raises InputError for a session
+    `day` is anything pandas reads as a time, in UTC (default: the venue's current day). Raises InputError for a session
     that is not on the local venue in this process, and for an account that the venue does not know.
     """
     core = _core(source)
@@ -64,15 +66,15 @@ def account_day(
 ) -> Figure:
     """Draw a day of an account: equity, margin ratio, fills by product, funding. Returns the Figure.
 
-    Above the equity stand its last value and what was won or lost, without what was deposited or withdrawn.
+    The title of the equity panel shows its last value and the profit or loss, without deposits and withdrawals.
     Arguments and errors as in `account_frames`; `theme` as in `plots`.
     """
     frames = account_frames(source, account, day=day)
     core = _core(source)
     start, end = _span(core, day)
-    colours = plots._theme(theme)
-    with plots._styled(colours):
-        figure = plots._figure(colours, height=8.2)
+    colours = plots.theme_named(theme)
+    with plots.styled(colours):
+        figure = plots.figure_of(colours, height=8.2)
         panels = figure.subplots(4, sharex=True, height_ratios=(2.3, 1.3, 1.3, 1.1), gridspec_kw={"hspace": 0.06})
         _draw_equity(panels[0], frames["equity"], colours)
         _draw_ratio(panels[1], frames["equity"], colours)
@@ -86,9 +88,6 @@ def account_day(
             x=0.012, ha="left", fontsize=13, fontweight="bold", color=colours.ink,
         )  # fmt: skip
     return figure
-
-
-# where it comes from
 
 
 def _core(source: Any) -> Core:
@@ -171,18 +170,15 @@ def _funding(core: Core, address: str, start: int, end: int) -> pd.DataFrame:
     return _frame(rows, {"symbol": "str", "rate": "float64", "amount": "float64"})
 
 
-# how it looks
-
-
 def _draw_equity(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
-    plots._finish(ax, "Equity", "USDC", colours)
+    plots.finish(ax, "Equity", "USDC", colours)
     if not len(frame):
         return
     values = frame["equity"]
     ax.plot(frame.index, frame["balance"], color=colours.faint, linewidth=1.1, linestyle=(0, (4, 2)), label="balance")
     ax.plot(frame.index, values, color=colours.lines[0], linewidth=1.8, label="equity")
     ax.fill_between(frame.index, values, frame["balance"], color=colours.lines[0], alpha=0.12, linewidth=0)
-    plots._plain_numbers(ax.yaxis)
+    plots.plain_numbers(ax.yaxis)
     brought = frame["deposits"].iloc[-1]
     change = values.iloc[-1] - values.iloc[0] - brought
     if abs(change) < 0.005:
@@ -202,7 +198,7 @@ def _total(ax: Axes, words: str, colour: str) -> None:
 
 
 def _legend(ax: Axes, colours: Theme, *, at: tuple[float, float], markerscale: float = 1.0) -> None:
-    """Put the legend in one row above the panel, behind its title."""
+    """Put the legend in one row above the panel, after its title."""
     ax.legend(
         frameon=False, labelcolor=colours.ink, fontsize=8.5, loc="lower left", bbox_to_anchor=at, ncols=3,
         markerscale=markerscale, handletextpad=0.5, columnspacing=1.4,
@@ -210,7 +206,7 @@ def _legend(ax: Axes, colours: Theme, *, at: tuple[float, float], markerscale: f
 
 
 def _draw_ratio(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
-    plots._finish(ax, "Margin ratio", "%", colours)
+    plots.finish(ax, "Margin ratio", "%", colours)
     ax.axhline(100, color=colours.down, linewidth=1.2)
     ax.annotate(
         "liquidation", (0, 100), xycoords=("axes fraction", "data"), xytext=(4, 3), textcoords="offset points",
@@ -224,7 +220,7 @@ def _draw_ratio(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
     ax.plot(frame.index, ratio, color=colours.lines[2], linewidth=1.5, drawstyle="steps-post")
     ax.set_ylim(0, max(122, float(ratio.max()) * 1.05))
     highest = float(frame["ratio"].max() * 100)
-    if not highest:  # nothing held, or never for so long that it was sampled
+    if not highest:  # no position, or none that was open at a sample
         return
     words = f"highest {highest:,.1f} %" if highest < 1_000 else "no equity left"
     _total(ax, words, colours.down if highest >= 95 else colours.faint)
@@ -249,7 +245,7 @@ def _draw_fills(ax: Axes, frame: pd.DataFrame, colours: Theme) -> None:
             forced.index, forced["symbol"].map(lanes) + lifts, s=190, marker="o", facecolors="none",
             edgecolors=colours.ink, linewidths=1.3, label="liquidation, ADL",
         )  # fmt: skip
-    plots._finish(ax, "Fills", "", colours)
+    plots.finish(ax, "Fills", "", colours)
     ax.set_yticks(list(lanes.values()), list(lanes))
     ax.set_ylim(-0.6, max(len(symbols), 1) - 0.4)
     ax.margins(x=0.02)
@@ -263,7 +259,7 @@ def _draw_funding(ax: Axes, frame: pd.DataFrame, colours: Theme, width: float) -
     if len(paid):
         ax.bar(paid.index, paid, width=width, color=fill, alpha=0.85, linewidth=0)
     ax.axhline(0, color=colours.faint, linewidth=0.8)
-    plots._finish(ax, "Funding received (+) and paid (−)", "USDC", colours)
+    plots.finish(ax, "Funding received (+) and paid (−)", "USDC", colours)
     if len(paid):
         room = float(paid.abs().max()) * 1.25
         ax.set_ylim(-room if (paid < 0).any() else -room / 8, room if (paid > 0).any() else room / 8)
@@ -272,7 +268,7 @@ def _draw_funding(ax: Axes, frame: pd.DataFrame, colours: Theme, width: float) -
 
 
 def _set_time(ax: Axes, frames: dict[str, pd.DataFrame], start: int, end: int) -> float:
-    """Let the axis go from the first thing that happened to the end; return how many days that is."""
+    """Set the axis from the first event to the end; return its length in days."""
     import matplotlib.dates as dates
     import pandas as pd
 

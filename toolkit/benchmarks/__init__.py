@@ -1,4 +1,4 @@
-"""Benchmarks: each module has `rows()`, which measures something beside a peer in the same run.
+"""Benchmarks: each module has `rows()`, which measures something against a peer in the same run.
 
 Machines are noisy, so a target is a ratio to a peer or a rate that leaves room; `toolkit bench` prints them all.
 """

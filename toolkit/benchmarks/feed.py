@@ -1,4 +1,4 @@
-"""How fast the live feed is: a client's book keeps up with increments, and a venue tells many readers.
+"""How fast the live feed is: a client's book applies increments, and a venue publishes to many readers.
 
 The peer of the first row keeps the same levels in two dictionaries and looks for the best by `min` and `max`.
 """
@@ -38,7 +38,7 @@ def rows() -> list[Measurement]:
             ratio=naive / ours,
         ),
         Measurement("live book: message text to the top of the book", INCREMENTS / whole, "messages/s"),
-        Measurement(f"venue: a book increment told to {READERS} readers", 1 / _told(), "commands/s"),
+        Measurement(f"venue: a book increment published to {READERS} readers", 1 / _published(), "commands/s"),
     ]
 
 
@@ -100,8 +100,8 @@ def _receive(messages: list[str]) -> None:
     assert topic.sequence == len(messages)
 
 
-def _told() -> float:
-    """Return the seconds of one book change that 50 readers hear, without the order that made it."""
+def _published() -> float:
+    """Return the seconds to publish one book change to 50 readers, without the order that made it."""
     from ..venue.engine.events import BookChange
     from ..venue.local import LocalVenue
 
@@ -121,12 +121,12 @@ def _told() -> float:
         depth=lambda side, count: [(levels[0][0], next(totals)), *levels[1:]] if side > 0 else book.depth(side, count)
     )
 
-    def tell() -> None:
+    def publish() -> None:
         for _ in range(100):
             hub.publish([event])
         for reader in readers:
             assert len(reader.drain()) == 100
 
-    taken = seconds(tell) / 100
+    taken = seconds(publish) / 100
     venue.close()
     return taken

@@ -1,4 +1,4 @@
-"""How fast answers become frames: 100,000 candles from JSON text to a DataFrame, beside two ways people go."""
+"""How fast answers become frames: 100,000 candles from JSON text to a DataFrame, against two common ways."""
 
 from __future__ import annotations
 

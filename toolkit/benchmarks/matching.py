@@ -1,7 +1,7 @@
 """How fast the core matches: orders with every check and the margin rules, without signatures; in processor time.
 
 Twenty accounts in turns place 20,000 orders in one product: one in six a market order, 23 % trade at once (against 1.8
-resting orders on average), more than half are still resting at the end. Events are not made where nobody listens, as
+resting orders on average), more than half are still resting at the end. Events are not made without a reader, as
 in a venue whose feed is not open; one row has them made, and dropped after each order.
 """
 
@@ -26,7 +26,7 @@ RESTING = (1_000, 10_000, 100_000)
 def rows() -> list[Measurement]:
     """Measure the best of three runs each."""
     placed = max(_orders_a_second(whole=False) for _ in range(3))
-    heard = max(_orders_a_second(whole=False, heard=True) for _ in range(3))
+    recorded = max(_orders_a_second(whole=False, recording=True) for _ in range(3))
     whole = max(_orders_a_second(whole=True) for _ in range(3))
     found = [
         Measurement(
@@ -37,7 +37,7 @@ def rows() -> list[Measurement]:
             aim=100_000,
             note=f"{ACCOUNTS} accounts, one product; of 10 orders 2.3 trade at once, in 4 trades; no feed open",
         ),
-        Measurement("matching core, the same with a feed open (events made)", heard, "orders/s"),
+        Measurement("matching core, the same with a feed open (events made)", recorded, "orders/s"),
         Measurement("matching core, whole actions (nonce, transaction, triggers)", whole, "orders/s"),
     ]
     costs = {resting: min(_cost_of_one(resting) for _ in range(3)) for resting in RESTING}
@@ -88,9 +88,9 @@ def funded_core(accounts: int = ACCOUNTS) -> tuple[Core, list[str]]:
     return core, addresses
 
 
-def _orders_a_second(*, whole: bool, heard: bool = False) -> float:
+def _orders_a_second(*, whole: bool, recording: bool = False) -> float:
     core, addresses = funded_core()
-    core.record_events(heard)
+    core.record_events(recording)
     now = core.state.time
     stream = items(ORDERS)
     gc.collect()
@@ -104,7 +104,7 @@ def _orders_a_second(*, whole: bool, heard: bool = False) -> float:
         contexts = [ActionContext(core.account(address)) for address in addresses]
         for at, item in enumerate(stream):
             place(core, contexts[at % ACCOUNTS], item)
-            if heard:
+            if recording:
                 core.events.clear()
     return ORDERS / (time.process_time() - start)
 

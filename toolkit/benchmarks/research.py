@@ -1,4 +1,4 @@
-"""How fast strategies are tried: an event-driven backtest beside backtesting.py, arrays, and sweeps on Dask."""
+"""How fast strategies run: an event-driven backtest against backtesting.py, arrays, and sweeps on Dask."""
 
 from __future__ import annotations
 

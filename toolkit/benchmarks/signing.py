@@ -1,8 +1,15 @@
-"""One order from plain values to signed request bytes, and back to its signer, beside the bare curve operations."""
+"""One order from plain values to signed request bytes, and back to its signer, against the bare curve operations."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import Measurement, rival_seconds, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..protocol.signing import PrivateKey
 
 _NOW = 1_767_225_600_000
 _KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
@@ -13,37 +20,13 @@ def rows() -> list[Measurement]:
     """Measure signing and verifying of one limit order."""
     import coincurve
 
-    from ..checks import read_order
     from ..environments import TESTNET_CHAIN
-    from ..products import Product
     from ..protocol import envelope, signing
-    from ..protocol.nonces import NonceSource
-    from ..venue.model.genesis import default_margin_tables, default_products
-
-    product = Product.from_row(default_products()[0], default_margin_tables()[1])
 
     key = signing.PrivateKey.from_hex(_KEY)
     bare = coincurve.PrivateKey(key.reveal())
-    nonces = NonceSource(key.address)
     digest = b"\x07" * 32
-    references = (600_100, 600_090, 600_080, 600_070, 600_100)
-    """Mark, last, index, bid and ask in ticks."""
-
-    def order() -> bytes:
-        item = {
-            "symbolCode": 1,
-            "ordPx": "60000.5",
-            "ordQty": "0.01",
-            "ordType": "LIMIT",
-            "ordSide": "BUY",
-            "timeInForce": "GTC",
-            "clOrdId": 123456789,
-        }
-        if read_order(product, item, *references).failures:
-            raise AssertionError("the order must pass its checks")
-        action = {"type": "placeOrder", "orders": [item]}
-        return envelope.dump(signing.sign(action, key=key, chain=TESTNET_CHAIN, nonce=nonces.next(_NOW)))
-
+    order = _order_signer(key)
     body = order()
     signature = bare.sign_recoverable(digest, hasher=None)
 
@@ -81,3 +64,34 @@ def rows() -> list[Measurement]:
         ),
         Measurement("parse and check a signed order", parsing * 1e6, "µs", better="lower"),
     ]
+
+
+def _order_signer(key: PrivateKey) -> Callable[[], bytes]:
+    """Return a function that builds, checks and signs one order, and returns the bytes of its request."""
+    from ..checks import read_order
+    from ..environments import TESTNET_CHAIN
+    from ..products import Product
+    from ..protocol import envelope, signing
+    from ..protocol.nonces import NonceSource
+    from ..venue.model.genesis import default_margin_tables, default_products
+
+    product = Product.from_row(default_products()[0], default_margin_tables()[1])
+    nonces = NonceSource(key.address)
+    reference_ticks = (600_100, 600_090, 600_080, 600_070, 600_100)  # mark, last, index, bid and ask
+
+    def order() -> bytes:
+        item = {
+            "symbolCode": 1,
+            "ordPx": "60000.5",
+            "ordQty": "0.01",
+            "ordType": "LIMIT",
+            "ordSide": "BUY",
+            "timeInForce": "GTC",
+            "clOrdId": 123456789,
+        }
+        if read_order(product, item, *reference_ticks).failures:
+            raise AssertionError("the order must pass its checks")
+        action = {"type": "placeOrder", "orders": [item]}
+        return envelope.dump(signing.sign(action, key=key, chain=TESTNET_CHAIN, nonce=nonces.next(_NOW)))
+
+    return order

@@ -21,7 +21,7 @@ def answer_lines(answer: Callable[[bytes], Mapping[str, Any]]) -> int:
     """Answer each line of standard input with one line of JSON, at once; blank lines are skipped.
 
     A line that can't be answered gives {"error": …, "field": …}; the others still go through. Returns the exit code:
-    1 when there was such a line, else 0.
+    1 if there was such a line, else 0.
     """
     import msgspec
 
@@ -32,11 +32,11 @@ def answer_lines(answer: Callable[[bytes], Mapping[str, Any]]) -> int:
         if not line.strip():
             continue
         try:
-            told = answer(line)
+            reply = answer(line)
         except InputError as error:
             failed = True
-            told = {"error": str(error), "field": error.field}
-        _write_line(msgspec.json.encode(told))
+            reply = {"error": str(error), "field": error.field}
+        _write_line(msgspec.json.encode(reply))
     return 1 if failed else 0
 
 

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 def table(rows: Sequence[Measurement]) -> str:
     """Return the rows as aligned text: value, ratio to the peer, target, and how far from it."""
-    head = ("what", "measured", "beside its peer", "target", "")
+    head = ("what", "measured", "against its peer", "target", "")
     body = [(row.name, _number(row.value, row.unit), _peer(row), _target(row), _verdict(row)) for row in rows]
     widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
     lines = [

@@ -1,4 +1,4 @@
-"""`toolkit doctor`: looks at what usually goes wrong, and says what to do next. It never shows a key."""
+"""`toolkit doctor`: checks what usually goes wrong, and says what to do next. It never shows a key."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from ..errors import (
     TransportError,
     WalletError,
 )
+from ..protocol.enums import AgentStatus
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -39,13 +40,14 @@ PACKAGES = ("pandas", "httpx", "eth-account", "coincurve", "protobuf", "websocke
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
 SKEW_WARN_MS = 2_000
 SKEW_FAIL_MS = 30_000
-"""An order expires a minute after it is signed; a clock that is off by half of that is a matter of time."""
+"""Half of the default expiry of an order (a minute): with a clock that wrong, orders may expire on arrival."""
 DAY_MS = 86_400_000
+_ACTIVE = (str(int(AgentStatus.ACTIVE)), AgentStatus.ACTIVE.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: `state` is ok, note, warn or fail; `advice` says what to do about it."""
+    """One result: `state` is ok, note, warn or fail; `advice` says what to do about it."""
 
     name: str
     state: str
@@ -65,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master-key-env", metavar="NAME", default="TOOLKIT_MASTER_KEY", help="variable of the master key"
     )
-    parser.add_argument("--account", metavar="ADDRESS", help="the master's address, where no key tells it")
+    parser.add_argument("--account", metavar="ADDRESS", help="the master's address, where no key implies it")
     parser.add_argument("--timeout", type=float, default=5.0, help="seconds to wait for an answer (default 5)")
 
 
@@ -89,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
             retry=NO_RETRY,
         )
     except ToolkitError as error:
-        findings.append(_printed(Finding("environment", "fail", str(error), "mend the arguments above")))
+        findings.append(_printed(Finding("environment", "fail", str(error), "correct the arguments above")))
     else:
         with session:
             for finding in examine(session, os.environ):
@@ -166,7 +168,7 @@ def _proxies(variables: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _reach(session: Session) -> Generator[Finding, None, bool]:
-    """Fetch the product list: whether anybody answers, how fast, what time it is there, and what is listed."""
+    """Fetch the product list: reachability, response time, the venue's clock, and what is listed."""
     from ..client.io.flow import Fetch
     from ..client.io.transport import NO_RETRY, read, venue_time
     from ..client.reads.catalogue import PATH
@@ -185,7 +187,7 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
         warnings.simplefilter("always")
         table = ProductTable.from_meta(envelope.data if isinstance(envelope.data, dict) else {})
     for warning in broken:
-        yield Finding("products", "warn", str(warning.message), "the other products work; tell the venue")
+        yield Finding("products", "warn", str(warning.message), "the other products work; report it to the venue")
     if table:
         yield Finding("products", "ok", f"{len(table)} listed: {', '.join(list(table)[:8])}")
     else:
@@ -229,7 +231,7 @@ def _agent(session: Session) -> Iterator[Finding]:
     except (TransportError, ExchangeError) as error:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return
-    active = [row for row in rows if str(row.get("status")) in ("1", "ACTIVE")]
+    active = [row for row in rows if str(row.get("status")) in _ACTIVE]
     now = session._runtime.now()
     if not active:
         was = "was revoked" if rows else "is not approved by any account"

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def throwaway_wallet(seed: int) -> Wallet:
-    """Return a wallet whose keys follow from the seed. Anybody can compute them: for this demonstration only."""
+    """Return a wallet whose keys follow from the seed. They are not secret: for this demonstration only."""
     from ..wallet import Wallet
 
     def key(role: str) -> bytes:
@@ -109,7 +109,7 @@ def _order_that_waits(session: Session) -> None:
     _receipt(resting)
     _table(session.orders(open=True), ["order_id", "symbol", "side", "type", "price", "quantity", "status"])
     print()
-    _say("Nobody sold that low yet. It is taken back with session.cancel(receipt):")
+    _say("No one has sold that low yet. session.cancel(receipt) cancels it:")
     _receipt(session.cancel(resting))
 
 
@@ -176,9 +176,6 @@ def _series(values: Mapping[int, float]) -> pd.Series[Any]:
 
     times = pd.to_datetime(list(values), unit="ms", utc=True)
     return pd.Series(list(values.values()), index=pd.DatetimeIndex(times, name="time"), name="equity")
-
-
-# --- printing ---------------------------------------------------------------------------------------------------------
 
 
 def _width() -> int:

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tell the signers of standard input. Returns 0, or 1 when a line was bad."""
+    """Print the signer of each line of standard input. Returns 0, or 1 if a line was bad."""
     from ..environments import PRESETS
     from ..protocol import envelope, signing
 

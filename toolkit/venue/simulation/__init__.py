@@ -1,1 +1,1 @@
-"""Prices and participants that nobody sent: the simulated market, replay, and interventions."""
+"""Market activity the venue generates itself: simulated participants, replay, and interventions."""
