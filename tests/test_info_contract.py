@@ -21,7 +21,8 @@ from toolkit.protocol.reads.info_params import Param
 from toolkit.session import Session
 from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.model.state import RATE, VenueAccount
+from toolkit.venue.model.accounts import VenueAccount
+from toolkit.venue.model.constants import RATE
 from toolkit.venue.risk import account_margin, ledger
 from toolkit.venue.risk.ledger import FEES
 

@@ -17,8 +17,8 @@ from types import ModuleType
 MOVED = {
     "venue venue.engine": "core wiring>registry events codec reasons>codes arguments",
     "venue venue.model": (
-        "state grants>program_state market_state>simulation_state lab_state ledger_state genesis config "
-        "book triggers desk>risk_index rng"
+        "state grants>program_state market_state>simulation_state lab_state>simulation_state ledger_state>history "
+        "genesis config>genesis book triggers desk>risk_index rng"
     ),
     "venue venue.risk": (
         "ledger treasury>deposits fees positions funding prices margins>margin_actions "

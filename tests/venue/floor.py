@@ -6,9 +6,11 @@ from typing import Any
 
 from tests.venue.order_invariants import OrderWatch
 from toolkit.products import Product
-from toolkit.venue.engine.core import Advance, Core, Outcome, Submit
+from toolkit.venue.engine.commands import Advance, Outcome, Submit
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.accounts import Position, VenueAccount, VenueOrder
+from toolkit.venue.model.constants import HEDGE, STATUS_NAMES
 from toolkit.venue.model.genesis import Genesis
-from toolkit.venue.model.state import HEDGE, STATUS_NAMES, Position, VenueAccount, VenueOrder
 from toolkit.venue.risk import ledger
 
 PRICES = {1: "60000.0", 2: "3000.00", 3: "150.000", 4: "0.5000"}

@@ -8,20 +8,9 @@ from __future__ import annotations
 from collections import Counter
 
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.state import (
-    CANCELED,
-    FILLED,
-    FOK,
-    HEDGE,
-    POST_ONLY,
-    REJECTED,
-    TAKER,
-    UNTRIGGERED,
-    OrderEvent,
-    Position,
-    VenueAccount,
-    VenueOrder,
-)
+from toolkit.venue.model.accounts import Position, VenueAccount, VenueOrder
+from toolkit.venue.model.constants import CANCELED, FILLED, FOK, HEDGE, POST_ONLY, REJECTED, TAKER, UNTRIGGERED
+from toolkit.venue.model.history import OrderEvent
 
 
 def check_orders(core: Core) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 
 from tests.venue.floor import PRICES
 from tests.venue.order_invariants import OrderWatch
-from toolkit.venue.engine.core import Advance, Command, Control, Core, Outcome, Submit, controls
+from toolkit.venue.engine.commands import Advance, Command, Control, Outcome, Submit
+from toolkit.venue.engine.core import Core
+from toolkit.venue.engine.registry import controls
+from toolkit.venue.model.constants import HEDGE
 from toolkit.venue.model.genesis import Genesis
-from toolkit.venue.model.state import HEDGE
 from toolkit.venue.risk import ledger
 from toolkit.venue.trading.orders import place, place_bracket
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tests.venue.invariants import Watch, check_ledger
-from toolkit.venue.engine.core import Advance, Control, Core, Outcome, Submit
-from toolkit.venue.model.config import Config
-from toolkit.venue.model.genesis import Genesis
-from toolkit.venue.model.state import OrderEvent, Position, VenueAccount
+from toolkit.venue.engine.commands import Advance, Control, Outcome, Submit
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.accounts import Position, VenueAccount
+from toolkit.venue.model.genesis import Config, Genesis
+from toolkit.venue.model.history import OrderEvent
 from toolkit.venue.risk import ledger
 
 BTC, ETH, SOL, XRP = 1, 2, 3, 4

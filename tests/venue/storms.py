@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from toolkit.venue.engine.core import Advance, Command, Control, Core, Submit
-from toolkit.venue.model.config import Config
-from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.engine.commands import Advance, Command, Control, Submit
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.genesis import GENESIS_TIME, Config, Genesis
 
 START = GENESIS_TIME + 4 * 3_600_000 - 240_000
 """Four minutes before a funding settlement."""

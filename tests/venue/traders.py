@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.venue.wallets import Signer
 from toolkit.venue import development
-from toolkit.venue.engine.core import Outcome
+from toolkit.venue.engine.commands import Outcome
 from toolkit.venue.local import LocalVenue
 
 

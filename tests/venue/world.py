@@ -25,7 +25,7 @@ from toolkit.client.io.transport import Retry
 from toolkit.client.orders.intents import Intent, IntentState, SqliteLedger
 from toolkit.errors import ToolkitError
 from toolkit.session import Session, development_wallet
-from toolkit.venue.engine.core import Command
+from toolkit.venue.engine.commands import Command
 from toolkit.venue.lab.faults import AFTER, BEFORE
 from toolkit.venue.local import LocalVenue
 

@@ -11,7 +11,8 @@ import gc
 import time
 from typing import Any
 
-from ..venue.engine.core import ActionContext, Core, Submit
+from ..venue.engine.commands import ActionContext, Submit
+from ..venue.engine.core import Core
 from ..venue.model.genesis import Genesis
 from ..venue.model.rng import Rng
 from ..venue.risk import ledger

@@ -22,7 +22,8 @@ from ..protocol.reads.info_params import MAX_TIME
 from . import development
 from .api.gateway import Answer, Gateway, Hooks, Query
 from .clocks import Clock, clock_named, milliseconds, moment
-from .engine.core import Advance, Command, Control, Core, Outcome, Submit
+from .engine.commands import Advance, Command, Control, Outcome, Submit
+from .engine.core import Core
 from .lab.control import Controls
 from .lab.journal import SLICE, Journal, Sync, apply, open_or_create
 from .lab.sigint import defer_sigint

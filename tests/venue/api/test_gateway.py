@@ -17,7 +17,7 @@ from tests.venue.wallets import MASTER, STRANGER, Signer
 from toolkit.environments import MAINNET_CHAIN, TESTNET_CHAIN
 from toolkit.errors import InputError, VenueError
 from toolkit.venue.api.gateway import MAX_BODY, Answer, Hooks, Incoming, enveloped
-from toolkit.venue.engine.core import WireError
+from toolkit.venue.engine.commands import WireError
 from toolkit.venue.local import LocalVenue
 
 POST = "/api/v1/exchange"

@@ -15,7 +15,7 @@ from toolkit.errors import EXCHANGE_ERRORS
 from toolkit.venue import development
 from toolkit.venue.api.gateway import Hooks, Incoming
 from toolkit.venue.engine import core as core_module
-from toolkit.venue.engine.core import WireError
+from toolkit.venue.engine.commands import Submit, WireError
 from toolkit.venue.local import LocalVenue
 
 CLAIM = {"type": "faucetClaim"}
@@ -172,7 +172,7 @@ def test_nonces_follow_the_rule_of_the_largest_kept_ones(nonces: list[int]) -> N
         used: list[int] = []
         for nonce in nonces:
             refused = nonce in used or (len(used) == kept and nonce < used[0])
-            outcome = core.apply(core_module.Submit(core.state.time, dict(CANCEL_ALL), account, nonce))
+            outcome = core.apply(Submit(core.state.time, dict(CANCEL_ALL), account, nonce))
             assert outcome.code == (40207 if refused else 0)
             if not refused:
                 used = sorted([*used, nonce])[-kept:]

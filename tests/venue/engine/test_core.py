@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from toolkit.errors import VenueError
-from toolkit.venue.engine import core as venue_core
-from toolkit.venue.engine.core import ActionContext, Advance, Control, Core, Refused, Submit
+from toolkit.venue.engine import registry
+from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit
+from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 
 ALICE = "0x" + "a1" * 20
@@ -19,13 +20,13 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Core:
             raise Refused(7, "not today")
         return {"account": context.account.address}
 
-    monkeypatch.setitem(venue_core.HANDLERS, "echo", echo)
+    monkeypatch.setitem(registry.HANDLERS, "echo", echo)
     made = Core()
     made.account(ALICE)
     return made
 
 
-def submit(core: Core, nonce: int, **fields: object) -> venue_core.Outcome:
+def submit(core: Core, nonce: int, **fields: object) -> Outcome:
     action = {"type": "echo", "no": fields.pop("no", False)}
     return core.apply(Submit(core.state.time + 1, action, ALICE, nonce, **fields))  # type: ignore[arg-type]
 
@@ -85,7 +86,7 @@ def test_processes_run_when_due_in_order(monkeypatch: pytest.MonkeyPatch) -> Non
             seen.append((name, core.state.time))
             return time + step
 
-        monkeypatch.setitem(venue_core.PROCESSES, name, rule)
+        monkeypatch.setitem(registry.PROCESSES, name, rule)
 
     every("slow", 30)
     every("prices", 10)

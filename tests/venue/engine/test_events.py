@@ -7,8 +7,8 @@ import pytest
 from tests.venue.floor import ADA, BOB, CYD, Floor
 from tests.venue.order_storms import OrderStorm
 from toolkit.venue.engine import events as ev
-from toolkit.venue.engine.core import Advance, Refused
-from toolkit.venue.model.state import ADL, IOC, LIQUIDATION, MARKET, REDUCE_ONLY
+from toolkit.venue.engine.commands import Advance, Refused
+from toolkit.venue.model.constants import ADL, IOC, LIQUIDATION, MARKET, REDUCE_ONLY
 from toolkit.venue.trading.matching import trade_off_book
 from toolkit.venue.trading.orders import close_out, submit
 

@@ -23,7 +23,8 @@ from toolkit.errors import (
     VenueError,
 )
 from toolkit.session import Session
-from toolkit.venue.engine.core import CONTROLS, Core
+from toolkit.venue.engine.core import Core
+from toolkit.venue.engine.registry import CONTROLS
 from toolkit.venue.lab import control as control_module
 from toolkit.venue.lab.control import Controls, open_routes
 from toolkit.venue.local import LocalVenue

@@ -8,10 +8,12 @@ from decimal import Decimal
 import pytest
 
 from tests.venue.play import BTC, ETH, MICRO, Play
-from toolkit.venue.engine.core import Control, Core
+from toolkit.venue.engine.commands import Control
+from toolkit.venue.engine.core import Core
 from toolkit.venue.liquidation import liquidation
+from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL
 from toolkit.venue.model.genesis import default_margin_tables
-from toolkit.venue.model.state import ADL, LIQUIDATING, LIQUIDATION, NORMAL, LiquidationStep
+from toolkit.venue.model.history import LiquidationStep
 from toolkit.venue.risk import account_margin, ledger
 from toolkit.venue.risk.ledger import BANKRUPTCY, INSURANCE, LIQUIDATION_FEE, LP_VAULT
 
@@ -365,7 +367,7 @@ def test_the_fee_of_a_take_over_is_rounded_up_for_who_pays_and_down_for_the_vaul
     play.trade("ann", "bob", "0.037", "60000.1")
     play.oracle("58128.3")
     [step] = steps(play, "ann")
-    table = play.core.risk_index.table(play.core, BTC)
+    table = play.core.risk_index.table(BTC)
     exact = D(table.maintenance(step.quantity * step.price * table.unit)) * 5 / 1000
     assert exact != int(exact)
     charged = -dict(play.kinds("ann"))[LIQUIDATION_FEE]

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.venue.model import book as book_module
+from toolkit.venue.model.accounts import VenueOrder
 from toolkit.venue.model.book import Book, Ladder
-from toolkit.venue.model.state import LAST_PRICE, MARK_PRICE, VenueOrder
+from toolkit.venue.model.constants import LAST_PRICE, MARK_PRICE
 from toolkit.venue.model.triggers import Triggers
 
 

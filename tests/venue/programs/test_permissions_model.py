@@ -11,8 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.venue.wallets import Signer
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.model.config import Config
-from toolkit.venue.model.genesis import Genesis
+from toolkit.venue.model.genesis import Config, Genesis
 from toolkit.venue.programs import builders, permissions
 
 SECOND = 1_000

@@ -10,9 +10,9 @@ import pytest
 from tests.venue.invariants import check_ledger, check_money
 from tests.venue.order_invariants import check_orders
 from toolkit.venue import development
-from toolkit.venue.engine.core import Control, Core, Outcome, Submit
-from toolkit.venue.model.config import Config
-from toolkit.venue.model.genesis import Genesis
+from toolkit.venue.engine.commands import Control, Outcome, Submit
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.genesis import Config, Genesis
 from toolkit.venue.programs import referrals, vaults
 from toolkit.venue.risk.ledger import LP_VAULT
 

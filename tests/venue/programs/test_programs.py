@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from tests.venue.wallets import Signer
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-from toolkit.venue.model.config import Config
-from toolkit.venue.model.genesis import Genesis
-from toolkit.venue.model.state import RATE
+from toolkit.venue.model.constants import RATE
+from toolkit.venue.model.genesis import Config, Genesis
 from toolkit.venue.programs import builders, referrals, vaults
 from toolkit.venue.risk import deposits
 from toolkit.venue.risk.ledger import FEES, INSURANCE, LP_VAULT

@@ -13,9 +13,9 @@ from toolkit import margin
 from toolkit.errors import InputError
 from toolkit.products import Product
 from toolkit.venue.engine.core import Core
+from toolkit.venue.model.constants import RATE
 from toolkit.venue.model.genesis import default_margin_tables, default_products
 from toolkit.venue.model.risk_index import RiskTable
-from toolkit.venue.model.state import RATE
 from toolkit.venue.risk import account_margin, ledger
 from toolkit.venue.risk.ledger import BANKRUPTCY
 

@@ -7,8 +7,8 @@ import pytest
 from tests.venue.invariants import check_cash
 from tests.venue.play import BTC, MICRO, Play
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.config import DAY
-from toolkit.venue.model.state import MAKER, TAKER, VenueAccount, VenueOrder
+from toolkit.venue.model.accounts import VenueAccount, VenueOrder
+from toolkit.venue.model.constants import DAY, MAKER, TAKER
 from toolkit.venue.risk import fees, ledger
 
 HOUR = 3_600_000

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.venue.play import BTC, MICRO, XRP, Play
 from toolkit import margin
 from toolkit.venue.engine.core import Core
+from toolkit.venue.model.accounts import VenueOrder
 from toolkit.venue.model.book import Book
-from toolkit.venue.model.state import RATE, VenueOrder
+from toolkit.venue.model.constants import RATE
 from toolkit.venue.risk import funding, ledger
 
 HOUR = 3_600_000

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.venue.invariants import check_cash, check_ledger
 from tests.venue.play import MICRO, Play
-from toolkit.venue.model.ledger_state import ROUND
+from toolkit.venue.model.history import ROUND
 from toolkit.venue.risk import ledger
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.play import BTC, MICRO, XRP, Play
-from toolkit.venue.engine.core import Control, Outcome
+from toolkit.venue.engine.commands import Control, Outcome
+from toolkit.venue.model.constants import CROSS, ISOLATED
 from toolkit.venue.model.genesis import default_products
-from toolkit.venue.model.state import CROSS, ISOLATED
 from toolkit.venue.risk import account_margin
 
 

@@ -13,7 +13,7 @@ from tests.venue.invariants import Watch, check_ledger
 from tests.venue.play import BTC, ETH, MICRO, Play
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.state import LIQUIDATION, SL_FROM_POSITION
+from toolkit.venue.model.constants import LIQUIDATION, SL_FROM_POSITION
 from toolkit.venue.risk import funding
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -69,7 +69,7 @@ def test_funding_liquidation_and_triggers_of_one_instant_leave_closed_books() ->
     play.placed("careful", "SELL", "0", code=BTC, **stop)
     play.control("release_oracle", product=BTC)
     settlement = funding.next_settlement(play.core, BTC)
-    play.core.risk_index.source = lambda core, code, time: (
+    play.core.price_source = lambda core, code, time: (
         (565_000 if time >= settlement else 600_000, 0) if code == 1 else (0, 0)
     )
     play.advance(settlement - 1_000 - play.now)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.venue.play import BTC, Play
 from toolkit import margin
-from toolkit.venue.engine.core import Control, Core
+from toolkit.venue.engine.commands import Control
+from toolkit.venue.engine.core import Core
 from toolkit.venue.model.state import MarketState
 from toolkit.venue.risk import prices
 
@@ -64,7 +65,7 @@ def test_ticks_come_every_three_seconds_from_the_source() -> None:
         seen.append(time)
         return (610_000 + len(seen), 0) if code == BTC else (0, 0)
 
-    play.core.risk_index.source = source
+    play.core.price_source = source
     start, market = play.now, play.core.state.markets[BTC]
     play.advance(9_500)
     assert sorted(set(seen)) == [start + 3_000, start + 6_000, start + 9_000]
@@ -74,7 +75,7 @@ def test_ticks_come_every_three_seconds_from_the_source() -> None:
 
 def test_a_price_held_by_hand_stays_until_it_is_released() -> None:
     play = Play()
-    play.core.risk_index.source = lambda core, code, time: (650_000, 0)
+    play.core.price_source = lambda core, code, time: (650_000, 0)
     play.oracle("70000.5")
     market = play.core.state.markets[BTC]
     assert (market.oracle, market.mark) == (700_005, 700_005)

@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from toolkit.venue.engine.core import Advance, Core
+from toolkit.venue.engine.commands import Advance
+from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.rng import SIGMA, Rng, mix
 from toolkit.venue.simulation.participants import history

@@ -13,7 +13,8 @@ from tests.venue.floor import PRICES
 from toolkit import checks
 from toolkit.products import Product, whole_units
 from toolkit.venue.engine import codes
-from toolkit.venue.engine.core import ActionContext, Core, Refused
+from toolkit.venue.engine.commands import ActionContext, Refused
+from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_margin_tables, default_products
 from toolkit.venue.risk import ledger
 from toolkit.venue.trading.orders import place

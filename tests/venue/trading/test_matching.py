@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tests.venue.floor import PRICES
 from tests.venue.naive import FOK, GTC, IOC, POST_ONLY, Naive, Plain
 from tests.venue.order_invariants import OrderWatch
-from toolkit.venue.engine.core import Core, Submit
+from toolkit.venue.engine.commands import Submit
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.constants import HEDGE, STATUS_NAMES
 from toolkit.venue.model.genesis import Genesis
-from toolkit.venue.model.state import HEDGE, STATUS_NAMES
 from toolkit.venue.risk import ledger
 
 ACCOUNTS = tuple(f"0x{number:040x}" for number in range(0xA1, 0xA6))

@@ -14,7 +14,7 @@ import pytest
 from tests.venue.order_invariants import OrderWatch
 from tests.venue.order_storms import OrderStorm, apply, weather
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.state import STATUS_NAMES
+from toolkit.venue.model.constants import STATUS_NAMES
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, Floor, item
-from toolkit.venue.engine.core import ActionContext, Core, Refused, Submit
+from toolkit.venue.engine.commands import ActionContext, Refused, Submit
+from toolkit.venue.engine.core import Core
 from toolkit.venue.model.triggers import FEW
 from toolkit.venue.trading.orders import place, place_bracket
 

@@ -16,22 +16,13 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ActionRejected, InputError, UnknownProduct
 from ...orders import Order
 from ...products import MICRO, Amount, Product, exact, whole_units
-from ...venue.engine.core import ActionContext as Acting
-from ...venue.engine.core import Core, Outcome, Refused
-from ...venue.model.state import (
-    ADL,
-    ISOLATED,
-    LIMIT,
-    LIQUIDATION,
-    MAKER,
-    MARKET,
-    RATE,
-    STATUS_NAMES,
-    OrderEvent,
-    Position,
-    VenueAccount,
-)
-from ...venue.model.state import VenueOrder as Live
+from ...venue.engine.commands import ActionContext as Acting
+from ...venue.engine.commands import Outcome, Refused
+from ...venue.engine.core import Core
+from ...venue.model.accounts import Position, VenueAccount
+from ...venue.model.accounts import VenueOrder as Live
+from ...venue.model.constants import ADL, ISOLATED, LIMIT, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES
+from ...venue.model.history import OrderEvent
 from ...venue.risk import account_margin, funding, ledger
 from ...venue.risk.positions import position_of
 from ...venue.simulation.replay import ENDLESS, House
@@ -518,7 +509,7 @@ class SimulatedBroker:
 
     def _guard(self, line: SymbolState, position: Position) -> None:
         """Wake before the margin could run out: at a price where it certainly still holds."""
-        table = self.core.risk_index.table(self.core, line.code)
+        table = self.core.risk_index.table(line.code)
         rate = table.rows[0][1]
         stake = position.assigned if position.mode == ISOLATED else self.account.balance
         if position.long.size:
@@ -536,7 +527,7 @@ class SimulatedBroker:
         extremes = {line.code: (line.ticks(bar.high), line.ticks(bar.low)) for line, bar in members}
         equity, maintenance = self.account.balance, 0
         for code, position in self.account.positions.items():
-            table = self.core.risk_index.table(self.core, code)
+            table = self.core.risk_index.table(code)
             price = self.by_code[code].price
             high, low = extremes.get(code, (price, price))
             worst = low * position.long.size - high * position.short.size

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ...products import MICRO
-from ...venue.model.state import RATE, STATUS_NAMES
-from ...venue.model.state import VenueOrder as Live
+from ...venue.model.accounts import VenueOrder as Live
+from ...venue.model.constants import RATE, STATUS_NAMES
 from ...venue.risk import ledger
 from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, SHOWN_ELSEWHERE, TRANSFERS, Results, frame
 from ..data.bars import Bars

@@ -21,8 +21,8 @@ import pandas as pd
 from ...errors import InputError
 from ...products import Amount
 from ...venue.engine.core import Core
+from ...venue.model.constants import RATE
 from ...venue.model.genesis import Genesis
-from ...venue.model.state import RATE
 from ..analysis.results import Results
 from ..data.bars import Bars, read_bars
 from ..strategy import Bar, Strategy, StrategyLike, as_strategy, overrides

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from ..engine.core import Core, WireError
+from ..engine.commands import WireError
+from ..engine.core import Core
 from ..programs import permissions
 
 CLOSED, RATE, DISABLED, BANNED = 40006, 40220, 40280, 40281

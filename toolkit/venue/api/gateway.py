@@ -19,7 +19,8 @@ from ...environments import LOCAL, Chain
 from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.info import BY_PATH, Endpoint
-from ..engine.core import Core, WireError
+from ..engine.commands import WireError
+from ..engine.core import Core
 from .admission import Guard
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import MalformedRequest
 from ...products import Product
 from ...protocol.reads.info import ENDPOINTS
-from ..model.state import Log, VenueAccount
+from ..model.accounts import VenueAccount
+from ..model.history import Log
 
 if TYPE_CHECKING:
     from ..engine.core import Core

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..model.state import HEDGE
+from ..model.constants import HEDGE
 from . import records
 from .info import Values, account_of, answers, equals, page_of, paged_log, product_of
 from .records import USDC_CODE

@@ -10,7 +10,7 @@ import msgspec
 
 from ...errors import MalformedRequest
 from ...products import Product
-from ..model.state import Candle
+from ..model.history import Candle
 from . import records
 from .info import Values, answers, page_of, product_of, unknown_product, window
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.enums import ENUMS
-from ..model.state import MAKER, STATUS_NAMES, TAKER, VenueOrder
+from ..model.accounts import VenueOrder
+from ..model.constants import MAKER, STATUS_NAMES, TAKER
 from . import records
 from .info import Test, Values, account_of, answers, equals, merged, page_of, paged_log, passes, product_of, window
 

@@ -9,22 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...products import Product
 from ...protocol.hexbytes import to_checksummed
-from ..model.ledger_state import LedgerEntry
-from ..model.state import (
-    CROSS,
-    HEDGE,
-    MAKER,
-    RATE,
-    STATUS_NAMES,
-    Candle,
-    FundingPayment,
-    FundingRate,
-    OrderEvent,
-    Position,
-    Transaction,
-    VenueAccount,
-    VenueOrder,
-)
+from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.constants import CROSS, HEDGE, MAKER, RATE, STATUS_NAMES
+from ..model.history import Candle, FundingPayment, FundingRate, LedgerEntry, OrderEvent, Transaction
 
 if TYPE_CHECKING:
     from ..engine.core import Core

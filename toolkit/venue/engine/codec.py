@@ -12,7 +12,6 @@ import msgspec
 
 from ...errors import VenueError
 from ..model.state import State
-from .core import Core
 
 MAGIC = b"toolkit venue state 2\n"
 """First bytes of a dump; the number changes with the shape of the state."""
@@ -21,22 +20,21 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(State)
 
 
-def dump(core: Core) -> bytes:
-    """Return the whole state of a core as bytes."""
-    return MAGIC + _encoder.encode(core.state)
+def dump(state: State) -> bytes:
+    """Return a whole state as bytes."""
+    return MAGIC + _encoder.encode(state)
 
 
-def load(data: bytes) -> Core:
-    """Return a core that goes on where the dumped one stood. Raises VenueError for other bytes, and damaged ones that
-    make no state."""
+def load(data: bytes) -> State:
+    """Return the dumped state. Raises VenueError for other bytes, and damaged ones that make no state."""
     if not data.startswith(MAGIC):
         raise VenueError(f"these bytes are no dump of this version: they begin with {data[:24]!r}, not {MAGIC!r}")
     try:
-        return Core(state=_decoder.decode(data[len(MAGIC) :]))
-    except Exception as error:  # bytes at random may break any rule of a state, or be no text
+        return _decoder.decode(data[len(MAGIC) :])
+    except Exception as error:  # damaged bytes may also be no text
         raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
 
 
-def state_hash(core: Core) -> str:
+def state_hash(state: State) -> str:
     """Return the SHA-256 of the dump, as 64 hex digits."""
-    return hashlib.sha256(dump(core)).hexdigest()
+    return hashlib.sha256(dump(state)).hexdigest()

@@ -11,175 +11,49 @@ import hashlib
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
-import msgspec
-
-from ...errors import InputError
+from ...errors import InputError, VenueError
 from ...products import Product
+from ..model.accounts import VenueAccount
 from ..model.book import Book
 from ..model.genesis import Genesis
+from ..model.history import Block, Transaction
 from ..model.risk_index import RiskIndex
-from ..model.state import Block, MarketState, NonceWindow, State, Transaction, Unsettled, VenueAccount
+from ..model.state import MarketState, NonceWindow, State, Unsettled
 from ..model.triggers import Triggers
+from . import codec, registry
 from . import events as ev
 from .arguments import check_types
+from .commands import (
+    BAD_ARGUMENT,
+    EXPIRED,
+    NO_VAULT,
+    NONCE,
+    REFUSED,
+    SIGNATURE,
+    UNSUPPORTED,
+    ActionContext,
+    Command,
+    Control,
+    Outcome,
+    Refused,
+    Submit,
+    WireError,
+)
+from .registry import process
 
 NONCES_KEPT = 1_000
 """Largest used nonces kept per signer (venue-facts, "Request details")."""
 
-NONCE, EXPIRED, UNSUPPORTED, SIGNATURE, REFUSED = 40207, 40208, 40201, 40204, 40230
-NO_VAULT = 6001
-"""txCode of a vaultAddress that is no vault."""
-BAD_ARGUMENT = 7001
-"""txCode of a control with an argument that is wrong."""
 UNSIGNED_NONCE = frozenset({"faucetClaim"})
 """Actions whose nonce is not part of what is signed: it only counts as used when the action succeeded, so that nobody
 can use up another's nonces by repeating such a request."""
 
 
-class Submit(msgspec.Struct, frozen=True, tag="submit"):
-    """A signed action whose signer has been recovered. `nonce`, `expiry_after` and `vault` are as in the envelope."""
-
-    time: int
-    action: dict[str, Any]
-    signer: str
-    nonce: int
-    expiry_after: int | None = None
-    vault: str | None = None
-    digest: bytes = b""
-    """What was signed; makes the transaction hash."""
-
-
-class Advance(msgspec.Struct, frozen=True, tag="advance"):
-    """Let time pass: everything due up to and including `time` happens, in order."""
-
-    time: int
-
-
-class Control(msgspec.Struct, frozen=True, tag="control"):
-    """An intervention from outside the wire (tests, teaching, market replay): CONTROLS[name](core, **args)."""
-
-    time: int
-    name: str
-    args: dict[str, Any] = {}
-
-
-Command = Submit | Advance | Control
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """The answer to a command, in the shape of ExchangeResponse. `status` is the HTTP status."""
-
-    code: int = 0
-    message: str = "success"
-    data: dict[str, Any] | None = None
-    status: int = 200
-
-
-class Refused(Exception):
-    """A business rule says no: `code` becomes txCode, `reason` is in words with the numbers that matter."""
-
-    def __init__(self, code: int, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
-
-
-class WireError(Exception):
-    """The request is not executed at all: `code` of the specification's table, `message` in words."""
-
-    def __init__(self, code: int, message: str, *, status: int = 200, data: dict[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.status = status
-        self.data = data
-
-
-class ActionContext:
-    """Who acts, for whom, in which transaction."""
-
-    __slots__ = ("account", "builder", "nonce", "owner", "signer", "time", "tx_hash", "vault")
-
-    def __init__(
-        self,
-        account: VenueAccount,
-        signer: str = "",
-        nonce: int = 0,
-        time: int = 0,
-        tx_hash: str = "",
-        vault: str | None = None,
-        builder: str | None = None,
-    ) -> None:
-        self.account = account
-        """The account that is acted for (the vault's account in a vault context)."""
-        self.owner = account
-        """The account whose wallet or agent signed; another one than `account` only in a vault context."""
-        self.signer = signer
-        self.nonce = nonce
-        self.time = time
-        self.tx_hash = tx_hash
-        self.vault = vault
-        self.builder = builder
-        """Builder's master address while a builder action is executed."""
-
-
-Handler = Callable[["Core", ActionContext, dict[str, Any]], "dict[str, Any] | Outcome | None"]
-ControlRule = Callable[..., Any]
-Process = Callable[["Core", int], "int | None"]
-PostCommandHook = Callable[["Core"], "bool | None"]
 Authorize = Callable[["Core", Submit], ActionContext]
 Enter = Callable[["Core", ActionContext, str], None]
-
-HANDLERS: dict[str, Handler] = {}
-"""action.type → rule. It returns the answer's data (or an Outcome), or raises Refused before it changed anything."""
-CONTROLS: dict[str, ControlRule] = {}
-PROCESSES: dict[str, Process] = {}
-"""Name → rule(core, time) that runs when due and returns when it is due next (None = until Core.wake)."""
-POST_COMMAND_HOOKS: dict[str, PostCommandHook] = {}
-"""Name → rule run after every command and every instant of Advance: triggers, liquidation checks. When one of them
-returns True (it traded), all run again."""
-
-
-def handles(action: str) -> Callable[[Handler], Handler]:
-    """Register the rule for an action type."""
-
-    def register(rule: Handler) -> Handler:
-        HANDLERS[action] = rule
-        return rule
-
-    return register
-
-
-def controls(name: str) -> Callable[[ControlRule], ControlRule]:
-    """Register an intervention."""
-
-    def register(rule: ControlRule) -> ControlRule:
-        CONTROLS[name] = rule
-        return rule
-
-    return register
-
-
-def process(name: str) -> Callable[[Process], Process]:
-    """Register a process that time drives; `wiring.ORDER` fixes who goes first in the same instant."""
-
-    def register(rule: Process) -> Process:
-        PROCESSES[name] = rule
-        return rule
-
-    return register
-
-
-def post_command(name: str) -> Callable[[PostCommandHook], PostCommandHook]:
-    """Register a rule that runs after every command and instant, in the order of `wiring.ORDER`."""
-
-    def register(rule: PostCommandHook) -> PostCommandHook:
-        POST_COMMAND_HOOKS[name] = rule
-        return rule
-
-    return register
+PriceSource = Callable[["Core", int, int], tuple[int, int]]
+"""source(core, product code, time) → (oracle, external) price in ticks; 0 = none."""
 
 
 def authorize_owner(core: Core, submit: Submit) -> ActionContext:
@@ -206,6 +80,7 @@ class Core:
         step_hash: hash of the transaction or system step under way, "" until `tx_hash` was asked for it.
         products: product code → Product, made from `state.products`.
         risk_index: tables and indexes of the money rules.
+        price_source: where oracle prices come from; None while they stay as they are.
         books: product code → order book, made from the accounts' resting orders.
         triggers: product code → waiting triggers, made from the accounts' waiting orders.
         authorize: who may do what; `permissions` replaces the default, which knows no agents.
@@ -213,12 +88,10 @@ class Core:
     """
 
     def __init__(self, genesis: Genesis | None = None, *, state: State | None = None) -> None:
-        from . import registry
-
-        self.handlers = HANDLERS
-        self.controls = CONTROLS
-        self.processes = registry.ordered(PROCESSES)
-        self.post_command_hooks = registry.ordered(POST_COMMAND_HOOKS)
+        self.handlers = registry.HANDLERS
+        self.controls = registry.CONTROLS
+        self.processes = registry.ordered(registry.PROCESSES)
+        self.post_command_hooks = registry.ordered(registry.POST_COMMAND_HOOKS)
         self.authorize: Authorize = authorize_owner
         self.enter: Enter = no_vaults
         self.events: list[ev.Event] = []
@@ -231,6 +104,7 @@ class Core:
         self.height = self._height()
         self.products: dict[int, Product] = {}
         self.risk_index = RiskIndex()
+        self.price_source: PriceSource | None = None
         self.books: dict[int, Book] = {}
         self.triggers: dict[int, Triggers] = {}
         self.rebuild_products()
@@ -292,22 +166,20 @@ class Core:
 
     def state_hash(self) -> str:
         """Return the hash of the whole state as 64 hex digits."""
-        from .codec import state_hash
-
-        return state_hash(self)
+        return codec.state_hash(self.state)
 
     def dump(self) -> bytes:
         """Return the whole state as bytes; `Core.load` gives a core that goes on identically."""
-        from .codec import dump
-
-        return dump(self)
+        return codec.dump(self.state)
 
     @classmethod
     def load(cls, data: bytes) -> Core:
         """Return the core a dump was made of. Raises VenueError for bytes that are no dump of this version."""
-        from .codec import load
-
-        return load(data)
+        state = codec.load(data)
+        try:
+            return cls(state=state)
+        except Exception as error:  # a state that decodes may still break any rule of a state
+            raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
 
     # commands
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..model.state import ClosedPosition, FundingPayment, FundingRate, OrderEvent, PublicTrade
+from ..model.history import ClosedPosition, FundingPayment, FundingRate, OrderEvent, PublicTrade
 
 
 class Event(msgspec.Struct, gc=False):

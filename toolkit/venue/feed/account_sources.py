@@ -11,18 +11,9 @@ from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import AOP_KEYS, RECENT
 from ..api import records
-from ..model.state import (
-    MAKER,
-    RATE,
-    STATUS_NAMES,
-    ClosedPosition,
-    FundingPayment,
-    OrderEvent,
-    Position,
-    Transaction,
-    VenueAccount,
-    VenueOrder,
-)
+from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.constants import MAKER, RATE, STATUS_NAMES
+from ..model.history import ClosedPosition, FundingPayment, OrderEvent, Transaction
 from ..risk import fees
 from .batches import Batch, Data, Source
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..engine import events as ev
-from ..model.state import PublicTrade
+from ..model.history import PublicTrade
 
 if TYPE_CHECKING:
     from ..engine.core import Core

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ...products import Product
 from ...protocol.reads.feed import RECENT
 from ..api import info_market, records
-from ..model.state import RATE, Candle
+from ..model.constants import RATE
+from ..model.history import Candle
 from ..risk import funding
 from .batches import Batch, Data, Source
 

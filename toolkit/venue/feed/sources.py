@@ -15,7 +15,7 @@ from ...products import Product
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import RECENT, Channel
 from ..api import records
-from ..model.state import Block, PublicTrade, Transaction
+from ..model.history import Block, PublicTrade, Transaction
 from .batches import Batch, Data, Levels, Source, best_levels
 from .candles import AllTickersSource, CandleSource, TickerSource
 

@@ -25,7 +25,8 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from ...errors import InputError, JournalDamaged, VenueError
-from ..engine.core import Advance, Command, Control, Core, Submit
+from ..engine.commands import Advance, Command, Control, Submit
+from ..engine.core import Core
 from ..model.genesis import Genesis
 
 VERSION = "toolkit venue journal 1"

@@ -15,24 +15,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from ... import margin
+from ...products import MICRO
 from ..engine import events as ev
-from ..engine.core import post_command, process
-from ..model.risk_index import MICRO
-from ..model.state import (
-    ADL,
-    HEDGE,
-    ISOLATED,
-    LIQUIDATING,
-    LIQUIDATION,
-    NORMAL,
-    RATE,
-    Leg,
-    Liquidation,
-    LiquidationStep,
-    Position,
-    VenueAccount,
-    VenueOrder,
-)
+from ..engine.registry import post_command, process
+from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
+from ..model.constants import ADL, HEDGE, ISOLATED, LIQUIDATING, LIQUIDATION, NORMAL, RATE
+from ..model.history import LiquidationStep
+from ..model.state import Liquidation
 from ..risk import account_margin, equity_samples, ledger
 from ..risk.ledger import LP_VAULT, OWN
 from ..trading import lifecycle, matching, orders
@@ -127,7 +116,7 @@ def _set_bands(core: Core, account: VenueAccount) -> None:
         if position.mode == ISOLATED:
             figures = account_margin.isolated_margin(core, position)
             room = figures.equity - figures.maintenance
-        table, mark = desk.table(core, code), core.state.markets[code].mark
+        table, mark = desk.table(code), core.state.markets[code].mark
         width = (room - 2) * RATE // (size * table.unit * (RATE + table.steepest))
         if width > 0 and not under:
             desk.bands[code][account.address] = (mark - width, mark + width)
@@ -254,7 +243,7 @@ def _advance(core: Core, account: VenueAccount, product: int, entry: Liquidation
 
 def _value(core: Core, each: tuple[Position, int, Leg]) -> int:
     code = each[0].product
-    return each[2].size * core.state.markets[code].mark * core.risk_index.table(core, code).unit
+    return each[2].size * core.state.markets[code].mark * core.risk_index.table(code).unit
 
 
 # ------------------------------------------------------------------------------------------------- the ladder
@@ -275,7 +264,7 @@ def bankruptcy_price(core: Core, account: VenueAccount, position: Position, side
     It may lie below 1 or above the product's highest price (see `margin.bankruptcy_price`).
     """
     leg = position.long if side > 0 else position.short
-    market, unit = core.state.markets[position.product], core.risk_index.table(core, position.product).unit
+    market, unit = core.state.markets[position.product], core.risk_index.table(position.product).unit
     return market.mark - side * (_leg_equity(core, account, position, side, product) // (leg.size * unit))
 
 
@@ -294,7 +283,7 @@ def _leg_equity(core: Core, account: VenueAccount, position: Position, side: int
 
 
 def _loss(core: Core, position: Position, side: int, leg: Leg) -> int:
-    value = leg.size * core.state.markets[position.product].mark * core.risk_index.table(core, position.product).unit
+    value = leg.size * core.state.markets[position.product].mark * core.risk_index.table(position.product).unit
     return max(0, side * (leg.value - value))
 
 
@@ -309,7 +298,7 @@ def _close_in_book(
     equity = figures_of(core, account, product).equity
     order = orders.close_out(core, account, listed, -side, quantity, bound, LIQUIDATION)
     if order.filled:
-        average = order.value // (order.filled * core.risk_index.table(core, position.product).unit)
+        average = order.value // (order.filled * core.risk_index.table(position.product).unit)
         _note(core, account, position, side, order.filled, BOOK, average, "", equity, 0)
     return quantity - order.filled
 
@@ -330,7 +319,7 @@ def _close_with_vault(
     """Let the LP vault take a leg over at mark, for its fee; it pays what the group lacks. Return what is left."""
     config, code = core.state.config, position.product
     vault = core.state.accounts[LP_VAULT]
-    listed, table = core.products[code], core.risk_index.table(core, code)
+    listed, table = core.products[code], core.risk_index.table(code)
     leg = position.long if side > 0 else position.short
     price = core.state.markets[code].mark
     equity = _leg_equity(core, account, position, side, product)
@@ -362,7 +351,7 @@ def _vault_room(core: Core, vault: VenueAccount, code: int, side: int, price: in
         return 0
     others = own = 0
     for other, position in vault.positions.items():
-        unit_price = core.state.markets[other].mark * core.risk_index.table(core, other).unit
+        unit_price = core.state.markets[other].mark * core.risk_index.table(other).unit
         if other == code:
             own = side * (position.long.size - position.short.size)
         else:
@@ -377,7 +366,7 @@ def _deleverage(core: Core, account: VenueAccount, position: Position, side: int
     Nobody is made bankrupt by it: a counterpart gives at most the equity it has at mark, the rest is covered.
     """
     code = position.product
-    listed, unit = core.products[code], core.risk_index.table(core, code).unit
+    listed, unit = core.products[code], core.risk_index.table(code).unit
     mark = core.state.markets[code].mark
     for step in margin.adl_order(_opposite(core, account, code, side), quantity):
         other, steps = core.state.accounts[step.account], int(step.quantity)

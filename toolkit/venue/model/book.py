@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from .state import VenueOrder
+from .accounts import VenueOrder
 
 CHUNK = 256
 """Longest list of prices kept in one piece is twice this."""

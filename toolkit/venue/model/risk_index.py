@@ -5,20 +5,13 @@ Nothing here is hashed or dumped, and nothing here may decide an order of events
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ...products import Product
-from .state import RATE, Position, VenueAccount
-
-if TYPE_CHECKING:
-    from ..engine.core import Core
-
-MICRO = 1_000_000
-
-PriceSource = Callable[["Core", int, int], tuple[int, int]]
+from ...products import MICRO, Product
+from .accounts import Position, VenueAccount
+from .constants import RATE
 
 
 class RiskTable:
@@ -88,10 +81,9 @@ class RiskIndex:
         touched: accounts whose balance or position changed since the last liquidation check.
         moved: products whose mark changed since then.
         rates: address → (UTC day, maker rate, taker rate) by volume; (−1 = the product's own).
-        source: where oracle prices come from: source(core, product code, time) → (oracle, external) in ticks, 0 = none.
     """
 
-    __slots__ = ("bands", "holders", "loosened", "moved", "rates", "source", "tables", "touched")
+    __slots__ = ("bands", "holders", "loosened", "moved", "rates", "tables", "touched")
 
     def __init__(self) -> None:
         self.tables: dict[int, RiskTable] = {}
@@ -101,7 +93,6 @@ class RiskIndex:
         self.loosened: list[tuple[VenueAccount, Position, int]] = []
         self.moved: set[int] = set()
         self.rates: dict[str, tuple[int, int, int]] = {}
-        self.source: PriceSource | None = None
 
     def rebuild_products(self, products: Mapping[int, Product]) -> None:
         """Make the tables anew after products or margin tables changed; everybody has to be looked at again."""
@@ -111,15 +102,15 @@ class RiskIndex:
         for code in products:
             self.holders.setdefault(code, {})
 
-    def rebuild(self, core: Core) -> None:
-        """Make every index anew from the state of a core."""
-        self.rebuild_products(core.products)
-        self.holders = {code: {} for code in core.products}
+    def rebuild(self, products: Mapping[int, Product], accounts: Iterable[VenueAccount]) -> None:
+        """Rebuild every index from the products and accounts of a state."""
+        self.rebuild_products(products)
+        self.holders = {code: {} for code in products}
         self.touched, self.rates = {}, {}
-        for account in core.state.accounts.values():
+        for account in accounts:
             self.index(account)
 
-    def table(self, core: Core, code: int) -> RiskTable:
+    def table(self, code: int) -> RiskTable:
         """Return the table of a product."""
         return self.tables[code]
 

@@ -1,10 +1,23 @@
-"""What the simulated market remembers: the index paths and the quotes of its participants."""
+"""The state of the simulated market (index paths, its participants' quotes) and of interventions that last."""
 
 from __future__ import annotations
 
 import msgspec
 
-from ..simulation.price_path import IndexPath
+
+class IndexPath(msgspec.Struct, gc=False):
+    """The state of one index's forward path; `simulation.price_path` moves it."""
+
+    code: int
+    daily_ppm: int
+    fine: int
+    """Index price in sub-ticks."""
+    random: int
+    """State of its random stream."""
+    volatility: int = 1_000_000
+    """Present volatility as millionths of the usual one; it clusters and reverts."""
+    calm: int = 0
+    """Ticks left in which no jump comes, after one came."""
 
 
 class MakerQuotes(msgspec.Struct):
@@ -30,3 +43,25 @@ class Simulation(msgspec.Struct):
     """The simulated market: its products by code."""
 
     quotes: dict[int, MakerQuotes] = {}
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """At most `count` requests in `span` ms."""
+
+    count: int
+    span: int
+
+
+class Laboratory(msgspec.Struct):
+    """Interventions that last."""
+
+    disabled: list[str] = []
+    """Action types that are switched off (code 40280)."""
+    banned: list[str] = []
+    """Addresses that may do nothing (code 40281)."""
+    closed: list[str] = []
+    """Peers (addresses of callers, "" for everybody) that are not served (code 40006)."""
+    limits: dict[str, Limit] = {}
+    """Action type, "info" or "" (each action without its own) → how much one address may ask (code 40220)."""
+    scripts: dict[int, list[tuple[int, int]]] = {}
+    """Product → (time, oracle price in ticks) that are still to come, in order; price 0 lets go of the oracle."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 
-from .state import VenueOrder
+from .accounts import VenueOrder
 
 FEW = 1_000
 """Up to so many entries it is not worth looking for stale ones."""

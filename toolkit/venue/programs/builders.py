@@ -11,10 +11,12 @@ from fractions import Fraction
 from typing import Any
 
 from ...protocol.hexbytes import to_checksummed
-from ..engine.core import ActionContext, Core, Outcome, Refused, handles
+from ..engine.commands import ActionContext, Outcome, Refused
+from ..engine.core import Core
 from ..engine.events import UserNotice
+from ..engine.registry import handles
+from ..model.constants import RATE
 from ..model.program_state import Builder, Grant
-from ..model.state import RATE
 from ..trading import orders
 from .permissions import agent_of, grant_of, seconds_of_validity
 

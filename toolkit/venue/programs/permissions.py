@@ -11,10 +11,12 @@ from typing import Any
 
 from ...environments import LOCAL
 from ...protocol.hexbytes import to_checksummed
-from ..engine.core import SIGNATURE, ActionContext, Core, Refused, Submit, WireError, handles
+from ..engine.commands import SIGNATURE, ActionContext, Refused, Submit, WireError
+from ..engine.core import Core
 from ..engine.events import UserNotice
+from ..engine.registry import handles
+from ..model.accounts import VenueAccount
 from ..model.program_state import Approval, Grant
-from ..model.state import VenueAccount
 from . import referrals
 
 MASTER_ACTIONS = frozenset(

@@ -11,11 +11,13 @@ import hashlib
 from typing import Any
 
 from ...protocol.hexbytes import to_checksummed
-from ..engine.core import ActionContext, Core, Refused, handles, process
-from ..model.config import DAY, USDC
+from ..engine.commands import ActionContext, Refused
+from ..engine.core import Core
+from ..engine.registry import handles, process
+from ..model.accounts import VenueAccount
+from ..model.constants import DAY, RATE, USDC
 from ..model.genesis import Genesis
 from ..model.program_state import Payout, Referral, ReferredDay
-from ..model.state import RATE, VenueAccount
 from ..risk import fees, ledger
 from ..risk.ledger import text
 

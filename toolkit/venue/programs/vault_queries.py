@@ -6,7 +6,7 @@ from typing import Any
 
 from ...protocol.hexbytes import to_checksummed
 from ..engine.core import Core
-from ..model.config import DAY, USDC
+from ..model.constants import DAY, USDC
 from ..model.program_state import Holding, Vault, VaultEvent
 from ..risk.ledger import text
 from .vault_value import SHARE, price, value, worth

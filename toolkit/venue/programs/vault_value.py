@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core import Core
-from ..model.config import USDC
+from ..model.constants import USDC
 from ..model.program_state import Vault
 from ..risk import account_margin
 

@@ -12,13 +12,15 @@ import hashlib
 from typing import Any
 
 from ...protocol.hexbytes import to_checksummed
-from ..engine.core import NO_VAULT, ActionContext, Core, Refused, handles, process
+from ..engine.commands import NO_VAULT, ActionContext, Refused
+from ..engine.core import Core
 from ..engine.events import UserNotice
-from ..model.config import DAY, USDC
+from ..engine.registry import handles, process
+from ..model.accounts import VenueAccount
+from ..model.constants import DAY, USDC
 from ..model.genesis import Genesis
-from ..model.ledger_state import ROUND
+from ..model.history import ROUND
 from ..model.program_state import Holding, Vault, VaultEvent
-from ..model.state import VenueAccount
 from ..risk import account_margin, ledger
 from ..risk.deposits import check_covered, check_currency, micro
 from ..risk.ledger import text

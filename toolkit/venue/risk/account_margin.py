@@ -12,10 +12,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from ... import margin
-from ...products import Product
-from ..engine.core import Refused
-from ..model.risk_index import MICRO, RiskTable
-from ..model.state import HEDGE, ISOLATED, LIQUIDATING, ONE_WAY, RATE, Position, VenueAccount
+from ...products import MICRO, Product
+from ..engine.commands import Refused
+from ..model.accounts import Position, VenueAccount
+from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, ONE_WAY, RATE
+from ..model.risk_index import RiskTable
 from . import fees
 from .ledger import assign, text
 
@@ -102,7 +103,7 @@ def cross_margin(core: Core, account: VenueAccount) -> Figures:
         long, short = position.long.size, position.short.size
         if not (long or short or position.buy_quantity or position.sell_quantity):
             continue
-        table = desk.table(core, code)
+        table = desk.table(code)
         price = markets[code].mark * table.unit
         if position.mode == ISOLATED:
             extra = exposure(position, price, hedge) - (long + short) * price
@@ -143,7 +144,7 @@ def healthy(core: Core, account: VenueAccount) -> bool:
 
 def isolated_margin(core: Core, position: Position) -> Figures:
     """Return the figures of one isolated position (without its orders)."""
-    table = core.risk_index.table(core, position.product)
+    table = core.risk_index.table(position.product)
     price = core.state.markets[position.product].mark * table.unit
     long, short = position.long.size * price, position.short.size * price
     equity = position.assigned + unrealized(position, price)
@@ -168,7 +169,7 @@ def wallet(core: Core, account: VenueAccount) -> WalletFigures:
     for code, position in account.positions.items():
         if not (position.long.size or position.short.size):
             continue
-        pnl = unrealized(position, core.state.markets[code].mark * core.risk_index.table(core, code).unit)
+        pnl = unrealized(position, core.state.markets[code].mark * core.risk_index.table(code).unit)
         total += pnl
         if position.mode == ISOLATED:
             apart += position.assigned
@@ -199,7 +200,7 @@ def withdrawable(core: Core, account: VenueAccount) -> int:
     free, positive = available(core, account), 0
     for code, position in account.positions.items():
         if position.mode != ISOLATED and (position.long.size or position.short.size):
-            price = core.state.markets[code].mark * core.risk_index.table(core, code).unit
+            price = core.state.markets[code].mark * core.risk_index.table(code).unit
             positive += max(0, unrealized(position, price))
     return max(0, free - positive)
 
@@ -399,7 +400,7 @@ def settle_isolated(
     back, but a position that is left keeps its initial margin as far as there is any; a loss is paid by the position's
     margin and unrealised profit before the balance.
     """
-    price = core.state.markets[position.product].mark * core.risk_index.table(core, position.product).unit
+    price = core.state.markets[position.product].mark * core.risk_index.table(position.product).unit
     if closed_value:
         _release(core, account, position, closed_value, gained, price, opened)
     if opened:
@@ -453,7 +454,7 @@ def has_margin_for(core: Core, account: VenueAccount, position: Position, side: 
     """
     if opened <= 0:
         return True
-    table, config = core.risk_index.table(core, position.product), core.state.config
+    table, config = core.risk_index.table(position.product), core.state.config
     at_mark = core.state.markets[position.product].mark * table.unit
     need, loss = _need(position, side, opened, value, at_mark)
     own = (position.long if side > 0 else position.short).size
@@ -473,7 +474,7 @@ def liquidation_price(core: Core, account: VenueAccount, product: int) -> Decima
     if position is None or not (position.long.size or position.short.size):
         return None
     listed = core.products[product]
-    table = core.risk_index.table(core, product)
+    table = core.risk_index.table(product)
     if position.mode == ISOLATED:
         stake = position.assigned
     else:

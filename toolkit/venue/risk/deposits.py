@@ -6,8 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from ..engine import arguments
-from ..engine.core import ActionContext, Core, Refused, controls, handles
-from ..model.state import VenueAccount
+from ..engine.commands import ActionContext, Refused
+from ..engine.core import Core
+from ..engine.registry import controls, handles
+from ..model.accounts import VenueAccount
 from . import account_margin, ledger
 from .ledger import text
 

@@ -15,8 +15,8 @@ from . import equity_samples, ledger
 
 if TYPE_CHECKING:
     from ..engine.core import Core
-    from ..model.ledger_state import LedgerEntry
-    from ..model.state import EquityPoint, VenueAccount
+    from ..model.accounts import VenueAccount
+    from ..model.history import EquityPoint, LedgerEntry
 
 BROUGHT = frozenset({ledger.DEPOSIT, ledger.FAUCET, ledger.WITHDRAW, VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_MOVE})
 """Business types of money that was brought or taken away, and so neither won nor lost."""

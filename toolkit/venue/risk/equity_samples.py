@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..engine.core import process
-from ..model.state import ISOLATED, RATE, EquityPoint, VenueAccount
+from ..engine.registry import process
+from ..model.accounts import VenueAccount
+from ..model.constants import ISOLATED, RATE
+from ..model.history import EquityPoint
 from . import account_margin
 from .ledger import OWN
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...products import Product
-from ..model.config import DAY
-from ..model.state import ADL, LIQUIDATION, MAKER, RATE, VenueAccount, VenueOrder
+from ..model.accounts import VenueAccount, VenueOrder
+from ..model.constants import ADL, DAY, LIQUIDATION, MAKER, RATE
 from . import ledger
 
 if TYPE_CHECKING:

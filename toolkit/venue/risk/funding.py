@@ -10,9 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..engine import events as ev
-from ..engine.core import process
+from ..engine.registry import process
+from ..model.accounts import Leg, Position, VenueAccount
 from ..model.book import Ladder
-from ..model.state import ISOLATED, RATE, FundingPayment, FundingRate, Leg, MarketState, Position, VenueAccount
+from ..model.constants import ISOLATED, RATE
+from ..model.history import FundingPayment, FundingRate
+from ..model.state import MarketState
 from . import ledger
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ def premium(core: Core, market: MarketState) -> int:
     oracle = market.oracle * _TICK
     if not oracle:
         return 0
-    table = core.risk_index.table(core, market.product)
+    table = core.risk_index.table(market.product)
     notional = core.state.config.impact_margin * table.max_leverage // 100
     book = core.books[market.product]
     bid = impact_price(book.bids, notional, table.unit)
@@ -110,7 +113,7 @@ def settle(core: Core, market: MarketState, time: int) -> None:
     core.emit(ev.FundingRateSet(record))
     if not rate:
         return
-    unit_payment = market.mark * core.risk_index.table(core, code).unit * rate
+    unit_payment = market.mark * core.risk_index.table(code).unit * rate
     left = 0
     holders = core.risk_index.holders.get(code, {})
     for address in sorted(holders):

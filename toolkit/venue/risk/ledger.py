@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..engine.events import AccountChanged
-from ..model.ledger_state import LedgerEntry, Transfer
-from ..model.state import Position, VenueAccount
+from ..model.accounts import Position, VenueAccount
+from ..model.history import LedgerEntry, Transfer
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -61,7 +61,7 @@ def begin(core: Core, genesis: Genesis) -> None:
 
 def attach(core: Core) -> None:
     """Rebuild the indexes that the money rules keep beside the state."""
-    core.risk_index.rebuild(core)
+    core.risk_index.rebuild(core.products, core.state.accounts.values())
 
 
 def transfer(

@@ -10,8 +10,11 @@ from typing import Any
 
 from ..engine import arguments
 from ..engine import events as ev
-from ..engine.core import ActionContext, Core, Refused, controls, handles
-from ..model.state import CROSS, HEDGE, ISOLATED, ONE_WAY, Position, VenueAccount
+from ..engine.commands import ActionContext, Refused
+from ..engine.core import Core
+from ..engine.registry import controls, handles
+from ..model.accounts import Position, VenueAccount
+from ..model.constants import CROSS, HEDGE, ISOLATED, ONE_WAY
 from . import account_margin, ledger
 from .account_margin import leverage_text
 from .deposits import micro
@@ -32,7 +35,7 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     leverage = int(Decimal(action["leverage"]) * 100)
     position = position_of(core, account, product)
     _refuse_under_liquidation(core, account, position)
-    limit = core.risk_index.table(core, product.code).leverage_limit(_reach(core, account, position))
+    limit = core.risk_index.table(product.code).leverage_limit(_reach(core, account, position))
     if leverage > limit:
         raise Refused(
             TOO_HIGH,
@@ -134,7 +137,7 @@ def _to_isolated(core: Core, position: Position) -> int:
 
 
 def _reach(core: Core, account: VenueAccount, position: Position) -> int:
-    price = core.state.markets[position.product].mark * core.risk_index.table(core, position.product).unit
+    price = core.state.markets[position.product].mark * core.risk_index.table(position.product).unit
     if account.position_mode != HEDGE:
         return account_margin.exposure(position, price, False)
     return max(position.long.size * price + position.buy_value, position.short.size * price + position.sell_value)

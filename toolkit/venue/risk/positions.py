@@ -5,7 +5,9 @@ from __future__ import annotations
 from ...products import Product
 from ..engine import events as ev
 from ..engine.core import Core
-from ..model.state import HEDGE, ClosedPosition, Leg, Position, VenueAccount
+from ..model.accounts import Leg, Position, VenueAccount
+from ..model.constants import HEDGE
+from ..model.history import ClosedPosition
 
 DEFAULT_LEVERAGE = 20
 """Leverage of a position before setLeverage, at most the product's."""

@@ -1,6 +1,6 @@
 """Oracle, mark and last price of every product, every 3 s (rules: `margin.mark_price`).
 
-The oracle price comes from `core.risk_index.source`, which the simulated market or a replay sets; without one, or
+The oracle price comes from `core.price_source`, which the simulated market or a replay sets; without one, or
 while it is held by hand, it stays. The book's median price counts only while the book has both sides, so that an old
 last price can't hold up the mark after everybody has gone [L].
 """
@@ -13,7 +13,8 @@ from ...errors import InputError
 from ...products import Product
 from ..engine import arguments
 from ..engine import events as ev
-from ..engine.core import Refused, controls, process
+from ..engine.commands import Refused
+from ..engine.registry import controls, process
 from ..model.state import MarketState
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def begin(core: Core, genesis: Genesis) -> None:
 @process("prices")
 def tick(core: Core, time: int) -> int:
     """Take new oracle prices, sample the books, and set the marks."""
-    config, source = core.state.config, core.risk_index.source
+    config, source = core.state.config, core.price_source
     for code, market in core.state.markets.items():
         if source is not None:
             oracle, external = source(core, code, time)

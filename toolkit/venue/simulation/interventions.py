@@ -11,9 +11,12 @@ from ...errors import MalformedRequest
 from ...products import Product
 from ...protocol import actions
 from ..engine import arguments
-from ..engine.core import BAD_ARGUMENT, ActionContext, Core, Refused, Submit, controls, process
-from ..model.lab_state import Limit
-from ..model.state import GTC, LIMIT, VenueAccount
+from ..engine.commands import BAD_ARGUMENT, ActionContext, Refused, Submit
+from ..engine.core import Core
+from ..engine.registry import controls, process
+from ..model.accounts import VenueAccount
+from ..model.constants import GTC, LIMIT
+from ..model.simulation_state import Limit
 from ..risk import ledger, prices
 from ..trading import lifecycle, orders
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..engine.core import Refused, process
+from ..engine.commands import Refused
+from ..engine.registry import process
+from ..model.accounts import VenueAccount
+from ..model.constants import GTC, IOC, LIMIT
 from ..model.rng import SIGMA, Rng, mix
 from ..model.simulation_state import MakerQuotes, Simulation
-from ..model.state import GTC, IOC, LIMIT, VenueAccount
 from ..risk import ledger
 from ..trading import lifecycle, orders
-from .price_path import IndexPath, MinuteBar, past, path_settings
+from .price_path import MinuteBar, advance_path, begin_path, past, path_settings
 
 if TYPE_CHECKING:
     from ...products import Product
@@ -57,7 +59,7 @@ def begin(core: Core, genesis: Genesis) -> None:
         if start > 0:
             shape = path_settings(code, product.symbol, start, product.unit)
             seed = core.state.seed
-            simulation.quotes[code] = MakerQuotes(IndexPath.begin(shape, seed), start, mix(seed, code, 0x7A))
+            simulation.quotes[code] = MakerQuotes(begin_path(shape, seed), start, mix(seed, code, 0x7A))
     attach(core)
     quote_all(core, core.state.time)
     interval = core.state.config.price_interval
@@ -67,14 +69,14 @@ def begin(core: Core, genesis: Genesis) -> None:
 def attach(core: Core) -> None:
     """Make the simulated index the venue's price source."""
     if core.state.simulation is not None:
-        core.risk_index.source = index_price
+        core.price_source = index_price
 
 
 def index_price(core: Core, code: int, time: int) -> tuple[int, int]:
     """Return the next index price of a product in ticks, and 0 for the price of other venues: there are none."""
     simulation = core.state.simulation
     quotes = simulation.quotes.get(code) if simulation else None
-    return (quotes.index.advance() if quotes else 0), 0
+    return (advance_path(quotes.index) if quotes else 0), 0
 
 
 def history(core: Core, code: int, start: int, end: int) -> list[MinuteBar]:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import msgspec
-
 from ..model.rng import GOLDEN, IRWIN_HALL_DEVIATION, SIGMA, Rng, mix
+from ..model.simulation_state import IndexPath
 
 FINE = 1 << 16
 """Sub-ticks in a tick: the index moves by less than a tick at a time."""
@@ -64,41 +63,27 @@ def path_settings(code: int, symbol: str, start: int, unit: int) -> PathSettings
     return PathSettings(code, start, _DAILY_PPM.get(symbol, 40_000), max(1, _MINUTE_MICRO // (start * unit)), unit)
 
 
-class IndexPath(msgspec.Struct, gc=False):
-    """The forward path of one index; its attributes are its whole state."""
+def begin_path(settings: PathSettings, seed: int) -> IndexPath:
+    """Return the path of a product at genesis."""
+    return IndexPath(settings.code, settings.daily_ppm, settings.start * FINE, mix(seed, settings.code, 0x1D))
 
-    code: int
-    daily_ppm: int
-    fine: int
-    """Index price in sub-ticks."""
-    random: int
-    """State of its random stream."""
-    volatility: int = _PPM
-    """Present volatility as millionths of the usual one; it clusters and reverts."""
-    calm: int = 0
-    """Ticks left in which no jump comes, after one came."""
 
-    @classmethod
-    def begin(cls, shape: PathSettings, seed: int) -> IndexPath:
-        """Return the path of a product at genesis."""
-        return cls(shape.code, shape.daily_ppm, shape.start * FINE, mix(seed, shape.code, 0x1D))
-
-    def advance(self) -> int:
-        """Move by one tick of 3 s and return the index price in whole ticks (at least 1)."""
-        rng = Rng(self.random)
-        shock = rng.normal()
-        self.volatility += (_PPM - self.volatility) // 256 + (abs(shock) - 797_885) * self.volatility // (24 * SIGMA)
-        self.volatility = min(max(self.volatility, 350_000), 3_500_000)
-        move = self.fine * self.daily_ppm // _PPM * shock // SIGMA // _TICKS_A_DAY_ROOT
-        self.fine += move * self.volatility // _PPM
-        if self.calm:
-            self.calm -= 1
-        elif rng.chance(120):
-            self.fine += self.fine * self.daily_ppm // _PPM * rng.normal() // SIGMA // 6
-            self.calm = 400
-        self.random = rng.state
-        self.fine = max(self.fine, FINE)
-        return self.fine // FINE
+def advance_path(path: IndexPath) -> int:
+    """Move by one tick of 3 s and return the index price in whole ticks (at least 1)."""
+    rng = Rng(path.random)
+    shock = rng.normal()
+    path.volatility += (_PPM - path.volatility) // 256 + (abs(shock) - 797_885) * path.volatility // (24 * SIGMA)
+    path.volatility = min(max(path.volatility, 350_000), 3_500_000)
+    move = path.fine * path.daily_ppm // _PPM * shock // SIGMA // _TICKS_A_DAY_ROOT
+    path.fine += move * path.volatility // _PPM
+    if path.calm:
+        path.calm -= 1
+    elif rng.chance(120):
+        path.fine += path.fine * path.daily_ppm // _PPM * rng.normal() // SIGMA // 6
+        path.calm = 400
+    path.random = rng.state
+    path.fine = max(path.fine, FINE)
+    return path.fine // FINE
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..engine.core import Core
-from ..model.state import GTC, IOC, LIMIT, Position, VenueOrder
+from ..model.accounts import Position, VenueOrder
+from ..model.constants import GTC, IOC, LIMIT
 from ..risk import ledger
 from ..risk.positions import position_of
 from ..trading import lifecycle, matching
@@ -71,7 +72,7 @@ class Replay:
 
     def attach(self, core: Core) -> None:
         """Take over from the next prices on."""
-        core.risk_index.source = self
+        core.price_source = self
 
 
 class House:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..engine import codes
-from ..engine.core import Refused
-from ..model.state import REDUCE_ONLY, SL_FROM_POSITION, TP_FROM_POSITION, Position, VenueAccount, VenueOrder
+from ..engine.commands import Refused
+from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.constants import REDUCE_ONLY, SL_FROM_POSITION, TP_FROM_POSITION
 from . import lifecycle
 
 EXITS = ("TP_FROM_POSITION", "SL_FROM_POSITION")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from ..engine import events as ev
 from ..engine.core import Core
-from ..model.state import CANCELED, FILLED, REJECTED, UNTRIGGERED, OrderEvent, Position, VenueAccount, VenueOrder
+from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.constants import CANCELED, FILLED, REJECTED, UNTRIGGERED
+from ..model.history import OrderEvent
 from ..risk import account_margin
 
 

@@ -7,7 +7,8 @@ that its reduce-only orders further back may reduce, which cuts those (`lifecycl
 from __future__ import annotations
 
 from ..engine.core import Core
-from ..model.state import HEDGE, ISOLATED, VenueAccount, VenueOrder
+from ..model.accounts import VenueAccount, VenueOrder
+from ..model.constants import HEDGE, ISOLATED
 from ..risk import account_margin
 
 

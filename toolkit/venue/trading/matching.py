@@ -8,7 +8,8 @@ from __future__ import annotations
 from ...products import Product
 from ..engine import events as ev
 from ..engine.core import Core
-from ..model.state import (
+from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.constants import (
     ADL,
     CANCELED,
     FILLED,
@@ -21,14 +22,9 @@ from ..model.state import (
     PARTIALLY_FILLED,
     POST_ONLY,
     TAKER,
-    Candle,
-    MarketState,
-    OrderEvent,
-    Position,
-    PublicTrade,
-    VenueAccount,
-    VenueOrder,
 )
+from ..model.history import Candle, OrderEvent, PublicTrade
+from ..model.state import MarketState
 from ..risk import account_margin, fees, ledger
 from ..risk.positions import grow_leg, position_of, record_closed, reduce_leg
 from . import lifecycle

@@ -12,20 +12,11 @@ from typing import Any
 from ...checks import Failure, Spec, min_value_failure, read_order, slippage_bound
 from ...products import Product
 from ..engine import codes
-from ..engine.core import REFUSED, ActionContext, Core, Outcome, Refused, handles
-from ..model.state import (
-    FOK,
-    GTC,
-    IOC,
-    LIMIT,
-    POST_ONLY,
-    REDUCE_ONLY,
-    STATUS_NAMES,
-    UNTRIGGERED,
-    Position,
-    VenueAccount,
-    VenueOrder,
-)
+from ..engine.commands import REFUSED, ActionContext, Outcome, Refused
+from ..engine.core import Core
+from ..engine.registry import handles
+from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.constants import FOK, GTC, IOC, LIMIT, POST_ONLY, REDUCE_ONLY, STATUS_NAMES, UNTRIGGERED
 from ..risk import account_margin
 from ..risk.positions import closing_leg, position_of
 from . import lifecycle, matching

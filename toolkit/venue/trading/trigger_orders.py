@@ -6,8 +6,11 @@ does not fit. Several triggers met in the same instant go by age.
 
 from __future__ import annotations
 
-from ..engine.core import Core, Refused, post_command
-from ..model.state import (
+from ..engine.commands import Refused
+from ..engine.core import Core
+from ..engine.registry import post_command
+from ..model.accounts import VenueAccount, VenueOrder
+from ..model.constants import (
     INDEX_PRICE,
     LAST_PRICE,
     MARK_PRICE,
@@ -16,10 +19,8 @@ from ..model.state import (
     SL_FROM_POSITION,
     TP_FROM_POSITION,
     UNTRIGGERED,
-    MarketState,
-    VenueAccount,
-    VenueOrder,
 )
+from ..model.state import MarketState
 from ..risk import account_margin
 from ..risk.positions import closing_leg
 from . import lifecycle, matching

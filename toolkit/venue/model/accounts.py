@@ -1,0 +1,172 @@
+"""An account with its positions and live orders.
+
+Units as in `state`. What is written all the time is a slotted dataclass (fast to change), what is made all the time a
+Struct (fast to make).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from .constants import CROSS, NEW, NORMAL, ONE_WAY, UNTRIGGERED
+
+
+class VenueOrder(msgspec.Struct, gc=False):
+    """One order, from acceptance to its end; live ones are in `Account.orders`, ended ones in `History.orders`."""
+
+    id: int
+    address: str
+    """Account it belongs to."""
+    product: int
+    side: int
+    """+1 buys, −1 sells."""
+    closing: bool
+    """True for the *_CLOSE_HEDGE sides: a buy that closes the short, a sell that closes the long."""
+    type: int
+    tif: int
+    reduce: int
+    """0, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION."""
+    price: int
+    """Limit in ticks, 0 for market orders."""
+    quantity: int
+    """Ordered steps; 0 while a whole-position TP/SL waits."""
+    leaves: int
+    """Steps still open. Always filled + cancelled + leaves = quantity."""
+    filled: int = 0
+    value: int = 0
+    """Sum of filled value, micro-USDC."""
+    fee: int = 0
+    """Sum of fees paid (negative = received), without builder fees."""
+    fee_parts: int = 0
+    """The exact fee beyond whole micro-USDC, in parts of micro-USDC / RATE; the next fill is rounded with it."""
+    status: int = NEW
+    client_id: int = 0
+    """clOrdId, 0 = none."""
+    parent: int = 0
+    """parentOrdId: the bracket's main order (or what the user wrote), 0 = none."""
+    trigger: int = 0
+    """Trigger price in ticks, 0 = none."""
+    trigger_by: int = 0
+    """LAST_PRICE, MARK_PRICE or INDEX_PRICE; 0 = no trigger."""
+    trigger_up: bool = False
+    """True: triggers at price ≥ trigger; False: at ≤."""
+    armed: bool = True
+    """False while a bracket's child waits for its parent's first fill."""
+    triggered: bool = False
+    group: int = 0
+    """Bracket it belongs to (id of the main order, which has it too), 0 = none; its TP and SL cancel each other."""
+    cover: int = 0
+    """Steps that the main order has opened so far, for a TP/SL of a bracket."""
+    slippage: int = 0
+    """Allowed slippage of a market order, parts of RATE; 0 = the default."""
+    priority: int = 0
+    """Place in time: smaller goes first within a price level."""
+    builder: str = ""
+    """Builder's master address for builder orders."""
+    builder_rate: int = 0
+    """Builder fee, parts of RATE."""
+    builder_fee: int = 0
+    """Sum of builder fees paid."""
+    created: int = 0
+    updated: int = 0
+    height: int = 0
+    """Block of the last change."""
+    reason: str = ""
+    """Why it was cancelled or rejected, in words."""
+
+    @property
+    def waiting(self) -> bool:
+        """True while it waits for its trigger (or, in a bracket, for its main order)."""
+        return self.status == UNTRIGGERED
+
+    @property
+    def reducing(self) -> bool:
+        """True when it may only shrink a position."""
+        return self.reduce > 0 or self.closing
+
+
+@dataclass(slots=True)
+class Leg:
+    """The long or the short half of a position, with the sums of its present life (from flat to flat)."""
+
+    size: int = 0
+    value: int = 0
+    """Entry value, micro-USDC (price is value / size)."""
+    term: int = 0
+    """Number of its life: grows by one each time it opens from flat."""
+    opened: int = 0
+    entered: int = 0
+    """Steps ever added in this life, and their value."""
+    entered_value: int = 0
+    closed: int = 0
+    """Steps ever closed in this life, and the value they were closed at."""
+    closed_value: int = 0
+    pnl: int = 0
+    """Realised in this life, before fees and funding."""
+    fees: int = 0
+    """Trading fees paid in this life."""
+    funding: int = 0
+    """Funding received (negative = paid) in this life."""
+
+
+@dataclass(slots=True)
+class Position:
+    """One account in one product: both legs, its settings, and what its resting orders could add."""
+
+    product: int
+    leverage: int
+    """Hundredths: 2000 is 20x."""
+    mode: int = CROSS
+    """CROSS or ISOLATED."""
+    long: Leg = field(default_factory=Leg)
+    short: Leg = field(default_factory=Leg)
+    assigned: int = 0
+    """Isolated margin assigned, micro-USDC."""
+    buy_quantity: int = 0
+    """Steps of resting buy orders that may open or grow a position, and their value at order price."""
+    buy_value: int = 0
+    sell_quantity: int = 0
+    sell_value: int = 0
+    buy_reducing: int = 0
+    """Steps of resting orders that may only reduce (reduce-only, TP/SL, hedge closes); never above the opposite leg."""
+    sell_reducing: int = 0
+    reducers: int = 0
+    """Number of live orders that may only reduce, resting or waiting."""
+    pnl: int = 0
+    """Realised since the account began."""
+    fees: int = 0
+    funding: int = 0
+    created: int = 0
+    updated: int = 0
+
+
+@dataclass(slots=True)
+class VenueAccount:
+    """One account: master wallets, vaults, simulated participants and the venue's own books."""
+
+    address: str
+    kind: str = "user"
+    """user, vault, market (simulated participant; keeps no order history) or venue (fees, rounding, insurance …)."""
+    balance: int = 0
+    """Cash, micro-USDC, without isolated margins (those are in `Position.assigned`)."""
+    position_mode: int = ONE_WAY
+    status: int = NORMAL
+    positions: dict[int, Position] = field(default_factory=dict)
+    """By product code."""
+    orders: dict[int, VenueOrder] = field(default_factory=dict)
+    """Live orders by id, in order of placement."""
+    client_ids: dict[int, int] = field(default_factory=dict)
+    """clOrdId → order id of live orders."""
+    waiting: int = 0
+    """Number of live orders that wait for a trigger."""
+    created: int = 0
+    updated: int = 0
+    volumes: dict[int, int] = field(default_factory=dict)
+    """UTC day number → traded notional, micro-USDC, for fee tiers."""
+    maker_rate: int | None = None
+    """Fee rates of its own, parts of RATE; None = by volume."""
+    taker_rate: int | None = None
+    faucet_time: int = 0
+    """Last faucet claim, 0 = never."""

@@ -1,0 +1,320 @@
+"""What happened, as append-only records: orders, fills, transfers of cash, trades, candles, transactions, blocks.
+
+Units as in `state`.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from .accounts import VenueOrder
+
+T = TypeVar("T")
+
+ROUND = "ROUNDING"
+"""Business type of what is left when the payer is rounded up and the receiver down."""
+
+
+class LedgerEntry(NamedTuple):
+    """One change of one balance: a transfer as one of its accounts sees it. Money in micro-USDC."""
+
+    id: int
+    """Number of the transfer; both sides carry the same one."""
+    time: int
+    height: int
+    tx_hash: str
+    address: str
+    kind: str
+    """Business type, e.g. TRADING_FEE, REALIZED_PNL, FUNDING, DEPOSIT."""
+    amount: int
+    balance: int
+    """Balance after it."""
+    product: int
+    reference: str
+    """What it belongs to: order id, vault, destination …"""
+    counterparty: str
+    """The other side; "" where there is none."""
+
+
+class Transfer(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One movement of cash with both its sides, in double entry: an entry of the payer, of the receiver, and of the
+    venue's rounding account where the payer was rounded up and the receiver down. Money in micro-USDC."""
+
+    id: int
+    time: int
+    height: int
+    tx_hash: str
+    kind: str
+    """Business type of the payer's and the receiver's entry."""
+    payer: str
+    """"" = from outside the balances: a deposit, or what comes back from a position's isolated margin."""
+    paid: int
+    """At least what is received."""
+    payer_balance: int
+    """Its balance after it."""
+    receiver: str
+    """"" = leaves the balances: a withdrawal, or isolated margin for a position."""
+    received: int
+    receiver_balance: int
+    product: int = 0
+    reference: str = ""
+    rounding_balance: int = 0
+    """Balance of ROUNDING after it, where something was left by rounding."""
+
+    def entry(self, address: str) -> LedgerEntry:
+        """Return the change that this transfer made to one of its accounts."""
+        kind, amount, balance, other = self.kind, self.paid - self.received, self.rounding_balance, self.payer
+        if address == self.payer:
+            amount, balance, other = -self.paid, self.payer_balance, self.receiver
+        elif address == self.receiver:
+            amount, balance = self.received, self.receiver_balance
+        else:
+            kind = ROUND
+        return LedgerEntry(
+            self.id,
+            self.time,
+            self.height,
+            self.tx_hash,
+            address,
+            kind,
+            amount,
+            balance,
+            self.product,
+            self.reference,
+            other,
+        )
+
+
+class OrderEvent(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One step in the life of an order; a fill is an event with an exec_id. Money in micro-USDC."""
+
+    id: int
+    time: int
+    height: int
+    tx_hash: str
+    address: str
+    product: int
+    order_id: int
+    client_id: int
+    side: int
+    closing: bool
+    type: int
+    tif: int
+    reduce: int
+    status: int
+    """Status after it."""
+    price: int
+    """Price of the order, ticks (0 for market)."""
+    quantity: int
+    leaves: int
+    """Steps still open after it."""
+    trigger: int
+    slippage: int
+    fill_price: int = 0
+    fill_quantity: int = 0
+    exec_id: int = 0
+    """Number of the trade; both sides carry the same one. 0 = not a fill."""
+    role: int = 0
+    """MAKER or TAKER."""
+    pnl: int = 0
+    open_fee: int = 0
+    """Fee on the part that opened (negative = received)."""
+    close_fee: int = 0
+    builder_fee: int = 0
+    long_term: int = 0
+    short_term: int = 0
+    reason: str = ""
+
+
+class PublicTrade(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One public trade."""
+
+    id: int
+    time: int
+    product: int
+    side: int
+    """Of the taker."""
+    price: int
+    quantity: int
+    tx_hash: str
+
+
+class Candle(msgspec.Struct, array_like=True, gc=False):
+    """One minute of one product; other intervals are added up from these. Minutes without trades have none."""
+
+    start: int
+    """Milliseconds, a multiple of 60,000."""
+    open: int
+    high: int
+    low: int
+    close: int
+    volume: int
+    """Steps."""
+    turnover: int
+    """Micro-USDC."""
+    count: int
+
+
+class FundingRate(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """Funding settled for one product."""
+
+    time: int
+    product: int
+    rate: int
+    """Parts of RATE, for the interval."""
+    mark: int
+    oracle: int
+    premium: int
+    """Parts of RATE."""
+
+
+class FundingPayment(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """Funding paid or received by one leg of one account."""
+
+    id: int
+    time: int
+    address: str
+    product: int
+    side: int
+    size: int
+    rate: int
+    amount: int
+    """Negative = paid."""
+    tx_hash: str
+
+
+class ClosedPosition(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One leg's life from flat to flat."""
+
+    id: int
+    time: int
+    address: str
+    product: int
+    side: int
+    term: int
+    size: int
+    """Steps closed in its life."""
+    entry_value: int
+    close_value: int
+    pnl: int
+    fees: int
+    funding: int
+    leverage: int
+    opened: int
+
+
+class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One part of a liquidated position, where it went, and what it cost whom."""
+
+    id: int
+    time: int
+    address: str
+    product: int
+    mode: int
+    """CROSS or ISOLATED."""
+    side: int
+    """+1: a long was closed."""
+    quantity: int
+    where: str
+    """BOOK, NETTED (against the other leg of the same hedge), LP_VAULT or ADL."""
+    price: int
+    """Price it was closed at, ticks (in the book: the average, rounded down)."""
+    mark: int
+    counterpart: str
+    """Account that took it; "" in the book."""
+    equity: int
+    """Of the position's margin group before it."""
+    paid: int
+    """What the LP vault or INSURANCE gave so that the group did not end below nothing."""
+    tx_hash: str
+
+
+class EquityPoint(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """What an account was worth at one moment, micro-USDC."""
+
+    time: int
+    equity: int
+    balance: int
+    """Cash, isolated margins included."""
+    ratio: int
+    """Worst margin ratio of its positions, parts of RATE; 0 without positions, at most 10 (also: no equity left)."""
+
+
+class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One submitted action, accepted or refused by a business rule."""
+
+    number: int
+    height: int
+    time: int
+    hash: str
+    signer: str
+    address: str
+    """Account it acted for."""
+    action: str
+    """action.type"""
+    nonce: int
+    code: int
+    """txCode, 0 = success."""
+    message: str
+
+
+class Block(msgspec.Struct, array_like=True, gc=False, frozen=True):
+    """One block that holds transactions; empty ones are not kept (see Core.block_hash)."""
+
+    height: int
+    time: int
+    hash: str
+    first: int
+    """Position of its first transaction in `History.transactions`."""
+    count: int
+
+
+class Log(msgspec.Struct, Generic[T]):
+    """An append-only list of records with the positions of each account's own."""
+
+    records: list[T] = []
+    by_account: dict[str, list[int]] = {}
+
+    def add(self, address: str, record: T) -> None:
+        """Append a record of this account."""
+        index = self.by_account.get(address)
+        if index is None:
+            index = self.by_account[address] = []
+        index.append(len(self.records))
+        self.records.append(record)
+
+    def of(self, address: str) -> list[T]:
+        """Return the records of one account, oldest first."""
+        records = self.records
+        return [records[at] for at in self.by_account.get(address, ())]
+
+
+class History(msgspec.Struct):
+    """What happened, in order; lists only grow."""
+
+    orders: Log[VenueOrder] = msgspec.field(default_factory=Log)
+    """Ended orders (FILLED, CANCELED, REJECTED), never touched again."""
+    order_events: Log[OrderEvent] = msgspec.field(default_factory=Log)
+    fills: dict[str, list[int]] = {}
+    """Account → positions in `order_events.records` of its fills."""
+    ledger: Log[Transfer] = msgspec.field(default_factory=Log)
+    """Every movement of cash; indexed under each account whose balance it changed."""
+    funding_rates: dict[int, list[FundingRate]] = {}
+    funding_payments: Log[FundingPayment] = msgspec.field(default_factory=Log)
+    closed_positions: Log[ClosedPosition] = msgspec.field(default_factory=Log)
+    liquidations: Log[LiquidationStep] = msgspec.field(default_factory=Log)
+    equity: dict[str, list[EquityPoint]] = {}
+    """Account → samples of what it was worth; see `samples`."""
+    trades: dict[int, list[PublicTrade]] = {}
+    """By product code."""
+    candles: dict[int, list[Candle]] = {}
+    """One-minute candles by product code; only the last one still changes."""
+    transactions: Log[Transaction] = msgspec.field(default_factory=Log)
+    blocks: list[Block] = []
+
+    def fills_of(self, address: str) -> list[OrderEvent]:
+        """Return the fills of one account, oldest first."""
+        records = self.order_events.records
+        return [records[at] for at in self.fills.get(address, ())]
