@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+from .numerals import plain_text
 from .products import MAX_PRICE, MICRO, Product, whole_units
 
 LIMIT, MARKET, STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT, TAKE_PROFIT_MARKET = 1, 2, 5, 6, 7, 8
@@ -244,13 +245,13 @@ def min_value_failure(product: Product, price: int, quantity: int) -> Failure:
     """Return the failure of an order below minOrderValue; `price` in ticks is what it is valued at."""
     value = Decimal(price * quantity * product.unit) / MICRO
     enough = product.quantity_text(-(-product.min_value // (price * product.unit)))
-    least = _plain(product.min_order_value)
+    least = plain_text(product.min_order_value)
     return Failure(
         "minOrderValue",
         "ordQty",
         product.quantity_text(quantity),
         least,
-        f"order value {_plain(value)} ({product.quantity_text(quantity)} at {product.price_text(price)}) is below"
+        f"order value {plain_text(value)} ({product.quantity_text(quantity)} at {product.price_text(price)}) is below"
         f" minOrderValue {least}; nearest quantity {enough}",
         (enough,),
     )
@@ -308,7 +309,7 @@ def _check_price(spec: Spec, product: Product, text: object, price: int, mark: i
         return 0
     if price > product.max_price:
         most = product.price_text(product.max_price)
-        _fail(spec, "price band", "ordPx", str(text), most, f"price {text} is above {_plain(MAX_PRICE)}", (most,))
+        _fail(spec, "price band", "ordPx", str(text), most, f"price {text} is above {plain_text(MAX_PRICE)}", (most,))
         return _kept(price)
     least = product.price_text(-(-mark // 10))
     message = f"price {text} is below 10 % of the mark price {product.price_text(mark)}"
@@ -354,7 +355,7 @@ def _would_match(spec: Spec, product: Product, side: int, price: int, best: int)
 
 
 def _read_slippage(spec: Spec, product: Product, text: object) -> int:
-    least, most = _plain(MIN_SLIPPAGE), _plain(product.max_slippage_pct)
+    least, most = plain_text(MIN_SLIPPAGE), plain_text(product.max_slippage_pct)
     number = _plain_number(text)
     if number is None:
         message = f"slippagePct {text!r} is not a plain decimal text such as 0.01 (1 %)"
@@ -368,7 +369,7 @@ def _read_slippage(spec: Spec, product: Product, text: object) -> int:
         return 0
     scaled = _EXACT.multiply(number, Decimal(SLIPPAGE_UNIT))
     if scaled != int(scaled):
-        nearest = tuple(_plain(Decimal(int(scaled) + more) / SLIPPAGE_UNIT) for more in (0, 1))
+        nearest = tuple(plain_text(Decimal(int(scaled) + more) / SLIPPAGE_UNIT) for more in (0, 1))
         message = f"slippagePct {text} has more than 8 decimals"
         _fail(spec, "slippage decimals", "slippagePct", str(text), "0.00000001", message, nearest)
     return int(scaled)
@@ -402,7 +403,13 @@ def _read_trigger(
     if trigger > product.max_price:
         most = product.price_text(product.max_price)
         _fail(
-            spec, "price band", "triggerPx", text, most, f"trigger price {text} is above {_plain(MAX_PRICE)}", (most,)
+            spec,
+            "price band",
+            "triggerPx",
+            text,
+            most,
+            f"trigger price {text} is above {plain_text(MAX_PRICE)}",
+            (most,),
         )
     spec.trigger = _kept(trigger)
     spec.trigger_up = up = (spec.side > 0) == stop
@@ -432,9 +439,3 @@ def _plain_number(text: object) -> Decimal | None:
     if not (whole + part).isascii() or not whole.isdecimal() or (dot and not part.isdecimal()):
         return None
     return Decimal(text)
-
-
-def _plain(value: Decimal) -> str:
-    """Return a number as plain text without trailing zeros."""
-    text = format(value, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text

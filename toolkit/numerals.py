@@ -156,6 +156,43 @@ def not_a(value: Any, field: str, wanted: str) -> InputError:
     return InputError(f"{field} is {shown(value)}; {wanted}", field=field, value=value)
 
 
+def fixed_text(value: int, places: int) -> str:
+    """Return value × 10^−places as decimal text with exactly that many decimals.
+
+    >>> fixed_text(600000, 1), fixed_text(-5, 2)
+    ('60000.0', '-0.05')
+    """
+    if not places:
+        return str(value)
+    digits = str(value).zfill(places + 1 if value >= 0 else places + 2)  # zfill counts the sign
+    return f"{digits[:-places]}.{digits[-places:]}"
+
+
+def shortest_text(value: int, places: int) -> str:
+    """Return value × 10^−places as decimal text without trailing zeros.
+
+    >>> shortest_text(2050, 2), shortest_text(2000, 2)
+    ('20.5', '20')
+    """
+    return fixed_text(value, places).rstrip("0").rstrip(".") if places else str(value)
+
+
+def micro_text(value_micro: int) -> str:
+    """Return micro-USDC, or millionths of a share, as decimal text: 1_500_000 → "1.5"."""
+    return shortest_text(value_micro, 6)
+
+
+def rate_text(rate_e8: int) -> str:
+    """Return a rate in parts of 1e-8 as decimal text: 60_000 → "0.0006"."""
+    return shortest_text(rate_e8, 8)
+
+
+def plain_text(value: Decimal) -> str:
+    """Return a number in plain digits: no exponent, no trailing zeros."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def shown(value: Any) -> str:
     """Return a value as a message shows it, shortened."""
     try:

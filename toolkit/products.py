@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from .errors import InputError, UnknownProduct
-from .numerals import FLOAT_DIGITS, shown
+from .numerals import FLOAT_DIGITS, fixed_text, shown
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
@@ -167,11 +167,13 @@ class Product:
 
     def price_text(self, ticks: int) -> str:
         """Return a price in ticks as decimal text, with the decimals of tick_size: 600000 → "60000.0"."""
-        return format(self.tick_size * ticks, "f")
+        places, size = self.tick_scale
+        return fixed_text(ticks * size, places)
 
     def quantity_text(self, steps: int) -> str:
         """Return a quantity in steps as decimal text, with the decimals of step_size."""
-        return format(self.step_size * steps, "f")
+        places, size = self.step_scale
+        return fixed_text(steps * size, places)
 
     def round_price(self, price: Amount, direction: Direction) -> Decimal:
         """Return the multiple of tick_size at, below ("down"), above ("up") or nearest to a price.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,11 +82,3 @@ def test_isolated_margin_is_the_mirror_of_its_entries() -> None:
     assigned = play.position("ann").assigned
     assert assigned == 30 * MICRO
     assert sum(amount for kind, amount in play.kinds("ann") if kind == ledger.ISOLATED_MARGIN) == -assigned
-
-
-@pytest.mark.parametrize(
-    ("amount", "text"),
-    [(0, "0"), (1, "0.000001"), (-1_500_000, "-1.5"), (10_000_000, "10"), (123_456_789, "123.456789")],
-)
-def test_amounts_are_written_plainly(amount: int, text: str) -> None:
-    assert ledger.text(amount) == text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...errors import MalformedRequest
+from ...numerals import rate_text, shortest_text
 from ...products import Product
 from ..model.history import Candle
 from . import records
@@ -202,12 +203,12 @@ def _running_rate(core: Core, listed: Product) -> dict[str, Any]:
     mean = market.premium // market.samples if market.samples else 0
     return {
         "symbol": listed.code,
-        "fundingRate": records.rate(funding.current_rate(core, listed.code)),
-        "lastFundingRate": records.rate(settled[-1].rate) if settled else "0",
+        "fundingRate": rate_text(funding.current_rate(core, listed.code)),
+        "lastFundingRate": rate_text(settled[-1].rate) if settled else "0",
         "fundingInterval": listed.funding_interval,
         "nextFundingTime": funding.next_settlement(core, listed.code),
         "markPx": records.price(listed, market.mark),
         "oraclePx": records.price(listed, market.oracle),
-        "premium": records.short(mean, PREMIUM_PLACES),
+        "premium": shortest_text(mean, PREMIUM_PLACES),
         "blockTime": core.state.time,
     }

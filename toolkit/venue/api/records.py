@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...numerals import fixed_text, micro_text, rate_text, shortest_text
 from ...products import Product
 from ...protocol.hexbytes import to_checksummed
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.constants import CROSS, HEDGE, MAKER, RATE, STATUS_NAMES
+from ..model.constants import CROSS, HEDGE, MAKER, STATUS_NAMES
 from ..model.history import Candle, FundingPayment, FundingRate, LedgerEntry, OrderEvent, Transaction
 
 if TYPE_CHECKING:
@@ -19,44 +20,14 @@ if TYPE_CHECKING:
 USDC_CODE = 1
 
 
-def decimal(value: int, places: int) -> str:
-    """Return value × 10^−places as plain decimal text with exactly that many decimals."""
-    if not places:
-        return str(value)
-    if value < 0:
-        return "-" + decimal(-value, places)
-    digits = str(value)
-    if len(digits) <= places:
-        digits = digits.zfill(places + 1)
-    return f"{digits[:-places]}.{digits[-places:]}"
-
-
-def short(value: int, places: int) -> str:
-    """Return value × 10^−places as plain decimal text without trailing zeros."""
-    text = decimal(value, places)
-    return text.rstrip("0").rstrip(".") if places else text
-
-
-def money(amount: int) -> str:
-    """Return micro-USDC as decimal text: 1_500_000 → "1.5"."""
-    return short(amount, 6)
-
-
-def rate(parts: int) -> str:
-    """Return parts of RATE as decimal text: 60_000 → "0.0006"."""
-    return short(parts, len(str(RATE)) - 1)
-
-
 def price(product: Product, ticks: int) -> str:
     """Return a price with the decimals of the tick size; "0" where there is none."""
-    places, size = product.tick_scale
-    return decimal(ticks * size, places) if ticks else "0"
+    return product.price_text(ticks) if ticks else "0"
 
 
 def quantity(product: Product, steps: int) -> str:
     """Return a quantity with the decimals of the step size; "0" for none."""
-    places, size = product.step_scale
-    return decimal(steps * size, places) if steps else "0"
+    return product.quantity_text(steps) if steps else "0"
 
 
 def mean_price(product: Product, value: int, steps: int) -> str:
@@ -65,7 +36,7 @@ def mean_price(product: Product, value: int, steps: int) -> str:
         return "0"
     places, size = product.tick_scale
     hundredths = value * 100 // (steps * product.unit)
-    return decimal(hundredths * size, places + 2)
+    return fixed_text(hundredths * size, places + 2)
 
 
 def side_number(side: int, closing: bool) -> int:
@@ -87,10 +58,10 @@ def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
         "blockHeight": height_at(core, account.updated),
         "userAddr": to_checksummed(account.address),
         "currency": USDC_CODE,
-        "balance": money(account.balance),
-        "availableBalance": money(max(0, figures.available)),
-        "availableTransferBalance": money(figures.withdrawable),
-        "equity": money(figures.equity),
+        "balance": micro_text(account.balance),
+        "availableBalance": micro_text(max(0, figures.available)),
+        "availableTransferBalance": micro_text(figures.withdrawable),
+        "equity": micro_text(figures.equity),
         "status": account.status,
         "blockTime": account.updated,
     }
@@ -113,8 +84,8 @@ def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
         "qty": quantity(product, order.quantity),
         "filledQty": quantity(product, order.filled),
         "leaveQty": quantity(product, order.leaves if order.status in OPEN_STATUSES else 0),
-        "cumFilledValue": money(order.value),
-        "cumFee": money(order.fee),
+        "cumFilledValue": micro_text(order.value),
+        "cumFee": micro_text(order.fee),
         "triggerPx": price(product, order.trigger),
         "status": STATUS_NAMES[order.status],
         "timeInForce": order.tif,
@@ -150,9 +121,9 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
         "execQty": quantity(product, event.fill_quantity),
         "leavesQty": quantity(product, event.leaves),
         "execId": str(event.exec_id),
-        "realizedPnl": money(event.pnl),
-        "openFee": money(event.open_fee),
-        "closeFee": money(event.close_fee),
+        "realizedPnl": micro_text(event.pnl),
+        "openFee": micro_text(event.open_fee),
+        "closeFee": micro_text(event.close_fee),
         "blockTime": event.time,
         "txHash": event.tx_hash,
         "ordType": event.type,
@@ -180,10 +151,10 @@ def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
         "execQty": quantity(product, event.fill_quantity),
         "leavesQty": quantity(product, event.leaves),
         "execId": str(event.exec_id),
-        "realizedPnl": money(event.pnl),
-        "openFee": money(event.open_fee),
-        "closeFee": money(event.close_fee),
-        "builderFee": money(event.builder_fee),
+        "realizedPnl": micro_text(event.pnl),
+        "openFee": micro_text(event.open_fee),
+        "closeFee": micro_text(event.close_fee),
+        "builderFee": micro_text(event.builder_fee),
         "role": "MAKER" if event.role == MAKER else "TAKER",
         "ordType": event.type,
         "blockTime": event.time,
@@ -200,18 +171,18 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
     return {
         "userAddr": to_checksummed(account.address),
         "symbolCode": held.product,
-        "leverage": short(held.leverage, 2),
+        "leverage": shortest_text(held.leverage, 2),
         "longSize": quantity(product, long.size),
         "shortSize": quantity(product, short_leg.size),
-        "longEntryValue": money(long.value),
-        "shortEntryValue": money(short_leg.value),
+        "longEntryValue": micro_text(long.value),
+        "shortEntryValue": micro_text(short_leg.value),
         "positionMode": "HEDGE" if account.position_mode == HEDGE else "ONE_WAY",
         "positionMarginMode": "CROSS" if held.mode == CROSS else "ISOLATED",
-        "assignedPosBalance": money(held.assigned),
-        "unrealizedPnl": money(pnl),
-        "cumRealizedPnl": money(held.pnl),
+        "assignedPosBalance": micro_text(held.assigned),
+        "unrealizedPnl": micro_text(pnl),
+        "cumRealizedPnl": micro_text(held.pnl),
         "curMarkPx": price(product, mark),
-        "cumTransactionFee": money(held.fees),
+        "cumTransactionFee": micro_text(held.fees),
         "createTime": held.created,
         "blockTime": held.updated,
     }
@@ -225,8 +196,8 @@ def ledger_entry(entry: LedgerEntry) -> dict[str, Any]:
         "userAddr": to_checksummed(entry.address),
         "currency": USDC_CODE,
         "bizType": entry.kind,
-        "amount": money(entry.amount),
-        "balance": money(entry.balance),
+        "amount": micro_text(entry.amount),
+        "balance": micro_text(entry.balance),
         "symbol": entry.product or None,
         "reference": entry.reference,
         "counterparty": to_checksummed(entry.counterparty) if entry.counterparty else None,
@@ -237,18 +208,18 @@ def ledger_entry(entry: LedgerEntry) -> dict[str, Any]:
 
 def kline(product: Product, candle: Candle, interval: int) -> dict[str, Any]:
     """Return a Kline; `interval` in seconds."""
-    tick, tick_size = product.tick_scale
-    step, step_size = product.step_scale
+    tick_places, tick_size = product.tick_scale
+    step_places, step_size = product.step_scale
     return {
         "symbolName": product.symbol,
         "timestamp": candle.start // 1000,
         "intrvl": interval,
-        "open": decimal(candle.open * tick_size, tick),
-        "high": decimal(candle.high * tick_size, tick),
-        "low": decimal(candle.low * tick_size, tick),
-        "close": decimal(candle.close * tick_size, tick),
-        "volume": decimal(candle.volume * step_size, step),
-        "turnover": decimal(candle.turnover, 6),
+        "open": fixed_text(candle.open * tick_size, tick_places),
+        "high": fixed_text(candle.high * tick_size, tick_places),
+        "low": fixed_text(candle.low * tick_size, tick_places),
+        "close": fixed_text(candle.close * tick_size, tick_places),
+        "volume": fixed_text(candle.volume * step_size, step_places),
+        "turnover": fixed_text(candle.turnover, 6),
         "tradeCount": candle.count,
     }
 
@@ -258,8 +229,8 @@ def funding_rate(core: Core, settled: FundingRate) -> dict[str, Any]:
     product = core.products[settled.product]
     return {
         "symbol": settled.product,
-        "fundingRate": rate(settled.rate),
-        "premium": rate(settled.premium),
+        "fundingRate": rate_text(settled.rate),
+        "premium": rate_text(settled.premium),
         "markPx": price(product, settled.mark),
         "oraclePx": price(product, settled.oracle),
         "fundingInterval": product.funding_interval,
@@ -275,8 +246,8 @@ def funding_payment(core: Core, paid: FundingPayment) -> dict[str, Any]:
         "symbol": paid.product,
         "posSide": 1 if paid.side > 0 else 2,
         "posSize": quantity(core.products[paid.product], paid.size),
-        "fundingRate": rate(paid.rate),
-        "fundingFee": money(paid.amount),
+        "fundingRate": rate_text(paid.rate),
+        "fundingFee": micro_text(paid.amount),
         "fundingTime": paid.time,
         "txHash": paid.tx_hash,
     }

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...numerals import micro_text, rate_text, shortest_text
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import AOP_KEYS, RECENT
@@ -280,7 +281,7 @@ def _acknowledged(one: Transaction) -> Data:
 def wallet_record(core: Core, account: VenueAccount) -> Data:
     """Return the wallet as the Info API has it, with the account's fee rates."""
     maker, taker = fees.rates(core, account, next(iter(core.products.values())))
-    return {**records.wallet(core, account), "makerFeeRatio": records.rate(maker), "takerFeeRatio": records.rate(taker)}
+    return {**records.wallet(core, account), "makerFeeRatio": rate_text(maker), "takerFeeRatio": rate_text(taker)}
 
 
 def order_record(core: Core, order: VenueOrder) -> Data:
@@ -304,8 +305,8 @@ def order_record(core: Core, order: VenueOrder) -> Data:
         "reduceOnly": _REDUCE[order.reduce],
         "filledQty": records.quantity(product, order.filled),
         "leavesQty": records.quantity(product, order.leaves if order.status in records.OPEN_STATUSES else 0),
-        "cumFilledValue": records.money(order.value),
-        "cumFee": records.money(order.fee),
+        "cumFilledValue": micro_text(order.value),
+        "cumFee": micro_text(order.fee),
         "createTime": order.created,
         "blockTime": order.updated,
     }
@@ -327,7 +328,7 @@ def position_record(core: Core, account: VenueAccount, position: Position) -> Da
 
 def _settings_record(core: Core, account: VenueAccount, position: Position) -> Data:
     mode = _POSITION_MODE[account.position_mode]
-    leverage = [{"posMode": mode, "leverage": records.short(position.leverage, 2)}]
+    leverage = [{"posMode": mode, "leverage": shortest_text(position.leverage, 2)}]
     return {"symbol": core.products[position.product].symbol, "leverage": leverage}
 
 
@@ -351,7 +352,7 @@ def order_event_record(core: Core, event: OrderEvent) -> Data:
         "ordQty": records.quantity(product, event.quantity),
         "leavesQty": records.quantity(product, event.leaves),
         "reduceOnly": _REDUCE[event.reduce],
-        "slippagePct": records.rate(event.slippage),
+        "slippagePct": rate_text(event.slippage),
         "reason": event.reason,
         "txHash": event.tx_hash,
     }
@@ -371,9 +372,9 @@ def fill_record(core: Core, event: OrderEvent) -> Data:
         "filledPx": records.price(product, event.fill_price),
         "filledQty": records.quantity(product, event.fill_quantity),
         "role": "MAKER" if event.role == MAKER else "TAKER",
-        "realizedPnl": records.money(event.pnl),
-        "openFee": records.money(event.open_fee),
-        "closeFee": records.money(event.close_fee),
+        "realizedPnl": micro_text(event.pnl),
+        "openFee": micro_text(event.open_fee),
+        "closeFee": micro_text(event.close_fee),
         "posLongTerm": event.long_term,
         "posShortTerm": event.short_term,
         "txHash": event.tx_hash,
@@ -395,12 +396,12 @@ def closed_record(core: Core, one: ClosedPosition) -> Data:
         "size": records.quantity(product, one.size),
         "ordPx": records.mean_price(product, one.entry_value, one.size),
         "closePx": records.mean_price(product, one.close_value, one.size),
-        "closedPnl": records.money(one.pnl),
-        "tradingFees": records.money(one.fees),
-        "fundingFees": records.money(one.funding),
-        "realisedPnl": records.money(realised),
-        "roi": records.rate(realised * RATE // margin) if margin else "0",
-        "leverage": records.short(one.leverage, 2),
+        "closedPnl": micro_text(one.pnl),
+        "tradingFees": micro_text(one.fees),
+        "fundingFees": micro_text(one.funding),
+        "realisedPnl": micro_text(realised),
+        "roi": rate_text(realised * RATE // margin) if margin else "0",
+        "leverage": shortest_text(one.leverage, 2),
         "openTime": one.opened,
         "closedTime": one.time,
     }
@@ -414,8 +415,8 @@ def funding_record(core: Core, one: FundingPayment) -> Data:
         "symbol": product.symbol,
         "posSize": records.quantity(product, one.size),
         "posSide": "LONG" if one.side > 0 else "SHORT",
-        "fundingRate": records.rate(one.rate),
-        "fundingFee": records.money(one.amount),
+        "fundingRate": rate_text(one.rate),
+        "fundingFee": micro_text(one.amount),
         "transactionTime": one.time,
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...numerals import fixed_text, micro_text, rate_text
 from ...products import Product
 from ...protocol.reads.feed import RECENT
 from ..api import info_market, records
@@ -173,14 +174,14 @@ class Tape:
             "mp": records.price(product, market.mark),
             "mid": _half(product, bid + ask) if bid and ask else None,
             "oi": records.quantity(product, market.open_interest),
-            "fr": records.rate(funding.current_rate(core, self.code)),
-            "lfr": records.rate(settled[-1].rate) if settled else "0",
+            "fr": rate_text(funding.current_rate(core, self.code)),
+            "lfr": rate_text(settled[-1].rate) if settled else "0",
             "o": records.price(product, first),
             "h": records.price(product, day.high if day else market.last),
             "l": records.price(product, day.low if day else market.last),
             "v": records.quantity(product, day.volume if day else 0),
-            "tv": records.money(day.turnover if day else 0),
-            "P": records.rate((market.last - first) * RATE // first) if first else "0",
+            "tv": micro_text(day.turnover if day else 0),
+            "P": rate_text((market.last - first) * RATE // first) if first else "0",
         }
 
     def _statistics(self, core: Core) -> Candle | None:
@@ -218,4 +219,4 @@ def joined(bar: Candle | None, minute: Candle, start: int) -> Candle:
 def _half(product: Product, ticks: int) -> str:
     """Return half of a price in ticks, to a decimal beyond the tick."""
     places, size = product.tick_scale
-    return records.decimal(ticks * size * 5, places + 1)
+    return fixed_text(ticks * size * 5, places + 1)

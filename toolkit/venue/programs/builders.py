@@ -10,6 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from ...numerals import rate_text
 from ...protocol.hexbytes import to_checksummed
 from ..engine.commands import ActionContext, Outcome, Refused
 from ..engine.core import Core
@@ -34,12 +35,6 @@ def parts(rate: str, name: str) -> int:
     if exact.denominator != 1:
         raise Refused(RATE_TOO_FINE, f"{name} {rate} is finer than 0.00000001")
     return exact.numerator
-
-
-def rate_text(rate: int) -> str:
-    """Return parts of RATE as decimal text."""
-    whole, part = divmod(rate, RATE)
-    return f"{whole}.{part:08d}".rstrip("0").rstrip(".")
 
 
 @handles("registerBuilder")

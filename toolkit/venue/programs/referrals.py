@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from ...numerals import micro_text, rate_text
 from ...protocol.hexbytes import to_checksummed
 from ..engine.commands import ActionContext, Refused
 from ..engine.core import Core
@@ -19,7 +20,6 @@ from ..model.constants import DAY, RATE, USDC
 from ..model.genesis import Genesis
 from ..model.program_state import Payout, Referral, ReferredDay
 from ..risk import fees, ledger
-from ..risk.ledger import text
 
 REFERRALS = "0x00000000000000000000000000000000000000ef"
 """The venue's account that holds rebates until they are paid."""
@@ -189,12 +189,12 @@ def summary(
         "period": period,
         "inviteeCount": len(mine.invited),
         "secondTierCount": len(second),
-        "volume": text(own.volume),
-        "fees": text(own.fees),
-        "reward": text(own.reward),
-        "secondTierReward": text(upper.second_reward),
-        "totalReward": text(own.reward + upper.second_reward),
-        "rewardRate": _ratio(_present_rate(core, mine)),
+        "volume": micro_text(own.volume),
+        "fees": micro_text(own.fees),
+        "reward": micro_text(own.reward),
+        "secondTierReward": micro_text(upper.second_reward),
+        "totalReward": micro_text(own.reward + upper.second_reward),
+        "rewardRate": rate_text(_present_rate(core, mine)),
     }
 
 
@@ -212,7 +212,7 @@ def payouts(core: Core, address: str) -> list[dict[str, Any]]:
         {
             "id": row.id,
             "blockTime": row.time,
-            "amount": text(row.amount),
+            "amount": micro_text(row.amount),
             "tier": row.tier,
             "userAddr": to_checksummed(row.address),
             "fromAddress": to_checksummed(row.source),
@@ -228,8 +228,8 @@ def tiers() -> list[dict[str, Any]]:
         {
             "tier": number,
             "minVolume": str(floor),
-            "rewardRate": _ratio(per_cent * RATE // 100),
-            "secondTierRate": _ratio(SECOND_TIER * RATE // 100),
+            "rewardRate": rate_text(per_cent * RATE // 100),
+            "secondTierRate": rate_text(SECOND_TIER * RATE // 100),
         }
         for number, (floor, per_cent) in enumerate(TIERS, 1)
     ]
@@ -241,9 +241,9 @@ def _invitee(core: Core, address: str) -> dict[str, Any]:
     return {
         "userAddr": to_checksummed(address),
         "joinTime": mine.bound,
-        "volume": text(total.volume),
-        "fees": text(total.fees),
-        "reward": text(total.reward),
+        "volume": micro_text(total.volume),
+        "fees": micro_text(total.fees),
+        "reward": micro_text(total.reward),
         "inviteeCount": len(mine.invited),
     }
 
@@ -272,8 +272,3 @@ def _present_rate(core: Core, mine: Referral) -> int:
     accounts = core.state.accounts
     volume = sum(fees.volume(core, accounts[each]) for each in mine.invited)
     return max(per_cent for floor, per_cent in TIERS if volume >= floor * USDC) * RATE // 100
-
-
-def _ratio(rate: int) -> str:
-    whole, part = divmod(rate, RATE)
-    return f"{whole}.{part:08d}".rstrip("0").rstrip(".")

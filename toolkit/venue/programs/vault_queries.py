@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...numerals import micro_text
 from ...protocol.hexbytes import to_checksummed
 from ..engine.core import Core
 from ..model.constants import DAY, USDC
 from ..model.program_state import Holding, Vault, VaultEvent
-from ..risk.ledger import text
 from .vault_value import SHARE, price, value, worth
 
 
@@ -22,14 +22,14 @@ def detail(core: Core, address: str, user: str | None = None) -> dict[str, Any] 
         "vaultAddress": to_checksummed(vault.address),
         "ownerAddress": to_checksummed(vault.owner) if vault.owner else "",
         "vaultName": vault.name,
-        "tvl": text(value(core, vault)),
-        "price": text(price(core, vault)),
+        "tvl": micro_text(value(core, vault)),
+        "price": micro_text(price(core, vault)),
         "apr": _yearly(core, vault),
         "status": "CLOSED" if vault.closed else "OPEN",
-        "yourDeposits": text(holding.cost),
-        "userCurrentValue": text(worth(core, vault, holding.shares)),
+        "yourDeposits": micro_text(holding.cost),
+        "userCurrentValue": micro_text(worth(core, vault, holding.shares)),
         "description": vault.description,
-        "totalShares": text(vault.shares),
+        "totalShares": micro_text(vault.shares),
         "parentAddress": to_checksummed(vault.parent) if vault.parent else "",
         "createTime": vault.created,
     }
@@ -52,11 +52,11 @@ def part(core: Core, address: str, user: str) -> dict[str, Any] | None:
         "vaultAddress": to_checksummed(vault.address),
         "vaultName": vault.name,
         "userAddress": to_checksummed(user),
-        "shares": text(holding.shares),
-        "deposits": text(holding.cost),
-        "currentValue": text(now),
-        "pnl": text(now - holding.cost),
-        "price": text(price(core, vault)),
+        "shares": micro_text(holding.shares),
+        "deposits": micro_text(holding.cost),
+        "currentValue": micro_text(now),
+        "pnl": micro_text(now - holding.cost),
+        "price": micro_text(price(core, vault)),
         "lockedUntil": holding.locked_until,
         "status": "CLOSED" if vault.closed else "OPEN",
     }
@@ -79,7 +79,7 @@ def history(core: Core, address: str, *, kind: str = "tvl", interval: str = "7d"
     now = value(core, vault)
     points = [*vault.samples, (core.state.time, now, price(core, vault), now - vault.paid_in)]
     column = 1 if kind == "tvl" else 3
-    return [{"timestamp": point[0], "value": text(point[column])} for point in points if point[0] >= first]
+    return [{"timestamp": point[0], "value": micro_text(point[column])} for point in points if point[0] >= first]
 
 
 def event_row(vault: Vault, event: VaultEvent) -> dict[str, Any]:
@@ -89,10 +89,10 @@ def event_row(vault: Vault, event: VaultEvent) -> dict[str, Any]:
         "blockTime": event.time,
         "type": event.kind,
         "userAddress": to_checksummed(event.address),
-        "amount": text(event.amount),
-        "shares": text(event.shares),
-        "price": text(event.price),
-        "leaderFee": text(event.fee),
+        "amount": micro_text(event.amount),
+        "shares": micro_text(event.shares),
+        "price": micro_text(event.price),
+        "leaderFee": micro_text(event.fee),
         "txHash": event.tx_hash,
         "vaultAddress": to_checksummed(vault.address),
     }
@@ -116,11 +116,11 @@ def depositors(core: Core, address: str) -> list[dict[str, Any]]:
         rows.append(
             {
                 "userAddress": to_checksummed(user),
-                "shares": text(holding.shares),
-                "shareRatio": text(holding.shares * SHARE // vault.shares),
-                "deposits": text(holding.cost),
-                "currentValue": text(now),
-                "pnl": text(now - holding.cost),
+                "shares": micro_text(holding.shares),
+                "shareRatio": micro_text(holding.shares * SHARE // vault.shares),
+                "deposits": micro_text(holding.cost),
+                "currentValue": micro_text(now),
+                "pnl": micro_text(now - holding.cost),
                 "joinTime": holding.since,
                 "vaultAddress": to_checksummed(vault.address),
             }
@@ -138,4 +138,4 @@ def _yearly(core: Core, vault: Vault) -> str:
     length = end - start
     if not before or length <= 0:
         return "0"
-    return text((price(core, vault) - before) * 365 * DAY * USDC // (before * length))
+    return micro_text((price(core, vault) - before) * 365 * DAY * USDC // (before * length))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from ...numerals import micro_text
 from ...protocol.hexbytes import to_checksummed
 from ..engine.commands import NO_VAULT, ActionContext, Refused
 from ..engine.core import Core
@@ -23,7 +24,6 @@ from ..model.history import ROUND
 from ..model.program_state import Holding, Vault, VaultEvent
 from ..risk import account_margin, ledger
 from ..risk.deposits import check_covered, check_currency, micro
-from ..risk.ledger import text
 from .vault_queries import event_row
 from .vault_value import LARGEST, SHARE, price, value, worth
 
@@ -125,7 +125,7 @@ def deposit(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[
     shares = _shares_for(core, vault, amount)
     _pay_in(core, context.owner, vault, amount, shares)
     _keep(core, context, vault, "DEPOSIT", amount, shares)
-    return {"vault": to_checksummed(vault.address), "share": text(shares)}
+    return {"vault": to_checksummed(vault.address), "share": micro_text(shares)}
 
 
 def _shares_for(core: Core, vault: Vault, amount: int) -> int:
@@ -135,19 +135,20 @@ def _shares_for(core: Core, vault: Vault, amount: int) -> int:
         raise Refused(NO_VALUE, "the vault has no value left; nobody can join it")
     shares = amount * vault.shares // worth_now if vault.shares else amount
     if not shares:
-        raise Refused(TOO_LITTLE, f"{text(amount)} USDC is less than 0.000001 of a share")
+        raise Refused(TOO_LITTLE, f"{micro_text(amount)} USDC is less than 0.000001 of a share")
     lost = amount + -shares * worth_now // vault.shares if vault.shares else 0
     if lost * MOST_LOST > amount:
         raise Refused(
             COARSE,
-            f"a millionth of a share is worth {text(worth_now // vault.shares)} USDC: of {text(amount)} USDC the "
-            f"other depositors would get {text(lost)}; the depositors of the vault can leave and join it anew",
+            f"a millionth of a share is worth {micro_text(worth_now // vault.shares)} USDC: of {micro_text(amount)} "
+            f"USDC the other depositors would get {micro_text(lost)}; the depositors of the vault can leave and join "
+            "it anew",
         )
     if vault.shares + shares > LARGEST:
         raise Refused(
             NO_VALUE,
-            f"the vault has lost so much that {text(amount)} USDC would buy {text(shares)} shares; it has "
-            f"{text(vault.shares)}, and may have {text(LARGEST)}",
+            f"the vault has lost so much that {micro_text(amount)} USDC would buy {micro_text(shares)} shares; it has "
+            f"{micro_text(vault.shares)}, and may have {micro_text(LARGEST)}",
         )
     return shares
 
@@ -176,7 +177,7 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
     holding = vault.holders.get(context.owner.address)
     held = holding.shares if holding else 0
     if holding is None or shares > held:
-        raise Refused(NO_SHARES, f"share {action['share']} is more than the {text(held)} held")
+        raise Refused(NO_SHARES, f"share {action['share']} is more than the {micro_text(held)} held")
     if core.state.time < holding.locked_until:
         raise Refused(LOCKED, f"deposits are locked until {holding.locked_until}; it is {core.state.time}")
     amount = worth(core, vault, shares)
@@ -186,11 +187,12 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
         if vault.is_lp:
             remedy = "the rest is margin of what it took over, or what that has gained"
         raise Refused(
-            NO_CASH, f"the shares are worth {text(amount)} USDC, and {text(free)} of the vault is free; {remedy}"
+            NO_CASH,
+            f"the shares are worth {micro_text(amount)} USDC, and {micro_text(free)} of the vault is free; {remedy}",
         )
     paid, fee = _pay_out(core, vault, context.owner, shares, amount)
     _keep(core, context, vault, "WITHDRAW", amount, shares, fee)
-    return {"vault": to_checksummed(vault.address), "amount": text(paid)}
+    return {"vault": to_checksummed(vault.address), "amount": micro_text(paid)}
 
 
 def _pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount: int) -> tuple[int, int]:
@@ -264,7 +266,8 @@ def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[s
     _check_person(context)
     if amount < CREATION_MINIMUM:
         raise Refused(
-            TOO_LITTLE, f"amount {action['amount']} is below the {text(CREATION_MINIMUM)} USDC a vault begins with"
+            TOO_LITTLE,
+            f"amount {action['amount']} is below the {micro_text(CREATION_MINIMUM)} USDC a vault begins with",
         )
     _check_number(core, owner.address)
     check_covered(core, owner, amount + CREATION_FEE)
@@ -331,7 +334,9 @@ def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dic
     accounts, amount = core.state.accounts, micro(action["amount"])
     if source is target:
         if amount > source.reserve:
-            raise Refused(NO_CASH, f"amount {action['amount']} is more than the {text(source.reserve)} USDC set aside")
+            raise Refused(
+                NO_CASH, f"amount {action['amount']} is more than the {micro_text(source.reserve)} USDC set aside"
+            )
         source.reserve -= amount
         ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_MOVE, 0, source.address)
     else:

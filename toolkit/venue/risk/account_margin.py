@@ -12,13 +12,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from ... import margin
+from ...numerals import micro_text, shortest_text
 from ...products import MICRO, Product
 from ..engine.commands import Refused
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, ONE_WAY, RATE
 from ..model.risk_index import RiskTable
 from . import fees
-from .ledger import assign, text
+from .ledger import assign
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -247,8 +248,8 @@ def check_increase(
         if own.equity < own.initial:
             raise Refused(
                 INSUFFICIENT,
-                f"margin: the isolated {product.symbol} position has equity {text(own.equity)} USDC, less than its "
-                f"initial margin {text(own.initial)}; add to it with assignPosMargin before it grows",
+                f"margin: the isolated {product.symbol} position has equity {micro_text(own.equity)} USDC, less than "
+                f"its initial margin {micro_text(own.initial)}; add to it with assignPosMargin before it grows",
             )
     mark = core.state.markets[code].mark
     taken, paid = _taken(core, account, position, side, quantity, price)
@@ -271,11 +272,11 @@ def check_increase(
         if position.mode == ISOLATED:
             initial += roundings
     if equity - loss < initial:
-        cost = f" and {text(loss)} for what it would trade at once (fees, and prices beyond mark)" if loss else ""
+        cost = f" and {micro_text(loss)} for what it would trade at once (fees, and prices beyond mark)" if loss else ""
         raise Refused(
             INSUFFICIENT,
-            f"margin: the order needs initial margin {text(initial)} USDC in all{cost}; "
-            f"equity {text(equity)} is {text(initial + loss - equity)} short",
+            f"margin: the order needs initial margin {micro_text(initial)} USDC in all{cost}; "
+            f"equity {micro_text(equity)} is {micro_text(initial + loss - equity)} short",
         )
 
 
@@ -363,14 +364,14 @@ def _check_notional(
     if reach > table.max_notional:
         raise Refused(
             POSITION_LIMIT,
-            f"position and orders would reach {text(reach)} USDC, above maxPositionNtnl "
-            f"{text(table.max_notional)} of {table.product.symbol}",
+            f"position and orders would reach {micro_text(reach)} USDC, above maxPositionNtnl "
+            f"{micro_text(table.max_notional)} of {table.product.symbol}",
         )
     limit = table.leverage_limit(reach)
     if position.leverage > limit:
         raise Refused(
             LEVERAGE_TIER,
-            f"at a notional of {text(reach)} USDC {table.product.symbol} allows leverage "
+            f"at a notional of {micro_text(reach)} USDC {table.product.symbol} allows leverage "
             f"{leverage_text(limit)}, yours is {leverage_text(position.leverage)}",
         )
 
@@ -494,4 +495,4 @@ def liquidation_price(core: Core, account: VenueAccount, product: int) -> Decima
 
 def leverage_text(leverage: int) -> str:
     """Return a leverage in hundredths as people write it: 2050 → "20.5x"."""
-    return text(leverage * 10_000) + "x"
+    return shortest_text(leverage, 2) + "x"

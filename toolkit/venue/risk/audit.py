@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...numerals import micro_text
 from ..liquidation.liquidation import COUNTERPARTY
 from ..programs.referrals import REFERRALS
 from ..programs.vaults import RESERVES
 from . import ledger
-from .ledger import text
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -76,7 +76,7 @@ class Audit:
             lines.append("nobody lost more than they had")
         for burden in self.burdens:
             who = burden.payer if burden.by == "ADL" else burden.by
-            lines.append(f"{text(burden.amount)} USDC of the loss of {burden.bankrupt} was paid by {who}")
+            lines.append(f"{micro_text(burden.amount)} USDC of the loss of {burden.bankrupt} was paid by {who}")
         lines += [_line(f"paid by {by}", amount) for by, amount in self.paid_by.items()]
         return "\n".join(lines)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from ...numerals import micro_text
 from ..engine import arguments
 from ..engine.commands import ActionContext, Refused
 from ..engine.core import Core
 from ..engine.registry import controls, handles
 from ..model.accounts import VenueAccount
 from . import account_margin, ledger
-from .ledger import text
 
 MICRO = 1_000_000
 USDC = 1
@@ -42,8 +42,8 @@ def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
     if amount > free:
         raise Refused(
             NOT_ENOUGH,
-            f"{text(amount)} USDC is more than the {text(free)} USDC that can be taken out; margin in use and "
-            "unrealised profit can't",
+            f"{micro_text(amount)} USDC is more than the {micro_text(free)} USDC that can be taken out; margin in use "
+            "and unrealised profit can't",
         )
 
 
@@ -65,7 +65,9 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
     amount = micro(action["amount"])
     smallest = core.state.config.withdrawal_minimum
     if amount < smallest:
-        raise Refused(TOO_SMALL, f"amount {action['amount']} is below the smallest withdrawal, {text(smallest)} USDC")
+        raise Refused(
+            TOO_SMALL, f"amount {action['amount']} is below the smallest withdrawal, {micro_text(smallest)} USDC"
+        )
     check_covered(core, context.account, amount)
     sequence = action.get("withdrawSequence")
     reference = str(action["destination"]).lower() + (f" #{sequence}" if sequence is not None else "")
@@ -79,7 +81,9 @@ def fund(core: Core, address: str, amount: str) -> dict[str, Any]:
     address, given = arguments.address(address), micro(arguments.positive(amount, "amount"))
     room = LARGEST - core.state.deposits
     if given > room:
-        raise Refused(TOO_MUCH, f"amount {amount} is more than the {text(max(0, room))} USDC that can still come in")
+        raise Refused(
+            TOO_MUCH, f"amount {amount} is more than the {micro_text(max(0, room))} USDC that can still come in"
+        )
     account = core.account(address)
     ledger.deposit(core, account, given)
-    return {"address": account.address, "balance": text(account.balance)}
+    return {"address": account.address, "balance": micro_text(account.balance)}

@@ -178,10 +178,3 @@ def withdraw(core: Core, account: VenueAccount, amount: int, reference: str = ""
     """Let money leave; the caller has checked that it may."""
     core.state.withdrawals += amount
     transfer(core, account, None, amount, amount, WITHDRAW, 0, reference)
-
-
-def text(amount: int) -> str:
-    """Return micro-USDC as decimal text without trailing zeros: 1_500_000 → "1.5"."""
-    sign = "-" if amount < 0 else ""
-    units, part = divmod(abs(amount), 1_000_000)
-    return f"{sign}{units}.{part:06d}".rstrip("0").rstrip(".")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from ...numerals import micro_text
 from ..engine import arguments
 from ..engine import events as ev
 from ..engine.commands import ActionContext, Refused
@@ -18,7 +19,6 @@ from ..model.constants import CROSS, HEDGE, ISOLATED, ONE_WAY
 from . import account_margin, ledger
 from .account_margin import leverage_text
 from .deposits import micro
-from .ledger import text
 from .positions import position_of
 
 TOO_HIGH, NO_MARGIN, NOT_ISOLATED, ONLY_ISOLATED, UNDER_LIQUIDATION, NOT_FLAT, UNKNOWN_MODE = range(2101, 2108)
@@ -40,7 +40,7 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
         raise Refused(
             TOO_HIGH,
             f"leverage {leverage_text(leverage)} is above {leverage_text(limit)}, the most {product.symbol} allows "
-            f"for your position and orders of {text(_reach(core, account, position))} USDC",
+            f"for your position and orders of {micro_text(_reach(core, account, position))} USDC",
         )
     before, position.leverage = position.leverage, leverage
     need = 0
@@ -101,11 +101,13 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
     if abs(amount) > free:
         way = "added to" if amount > 0 else "taken from"
         raise Refused(
-            NO_MARGIN, f"at most {text(free)} USDC can be {way} the {product.symbol} position, not {text(abs(amount))}"
+            NO_MARGIN,
+            f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position, "
+            f"not {micro_text(abs(amount))}",
         )
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
-    return {"assignedPosBalance": text(position.assigned)}
+    return {"assignedPosBalance": micro_text(position.assigned)}
 
 
 @controls("set_position_mode")
@@ -150,7 +152,7 @@ def _refuse_under_liquidation(core: Core, account: VenueAccount, position: Posit
 
 
 def _short(amount: int, what: str) -> Refused:
-    return Refused(NO_MARGIN, f"{what} would leave the account {text(amount)} USDC short of its initial margin")
+    return Refused(NO_MARGIN, f"{what} would leave the account {micro_text(amount)} USDC short of its initial margin")
 
 
 def _changed(core: Core, account: VenueAccount, position: Position) -> None:

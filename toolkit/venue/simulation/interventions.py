@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import MalformedRequest
+from ...numerals import micro_text
 from ...products import Product
 from ...protocol import actions
 from ..engine import arguments
@@ -149,7 +150,7 @@ def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, 
     prices.check_bound(product, "price", ticks)
     prices.check_bound(product, "gap", apart)
     if ticks * steps * product.unit > CAPITAL:
-        raise Refused(BAD, f"quantity {quantity} at {price} is worth more than {ledger.text(CAPITAL)} USDC")
+        raise Refused(BAD, f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC")
     return ticks, steps, apart
 
 

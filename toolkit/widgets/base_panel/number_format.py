@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
+from ...numerals import plain_text
+
 MISSING = "–"
 """Shown where there is no value."""
 WIDE = Context(prec=200)
@@ -35,8 +37,7 @@ def trimmed(value: Decimal | None) -> str:
     """Return a number as plain text without trailing zeros."""
     if value is None:
         return MISSING
-    text = format(value, "f")
-    return minus(text.rstrip("0").rstrip(".") if "." in text else text)
+    return minus(plain_text(value))
 
 
 def percent(value: Decimal | None, places: int = 2) -> str:
@@ -59,12 +60,6 @@ def arrow(value: Any) -> str:
 def minus(text: str) -> str:
     """Return the text with a typographic minus sign."""
     return text.replace("-", "−")
-
-
-def plain(value: Decimal) -> str:
-    """Return a number as text that can be typed into a field: plain digits, no grouping, no trailing zeros."""
-    text = format(value, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def short(text: str) -> str:

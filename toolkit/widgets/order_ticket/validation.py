@@ -11,9 +11,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from ...checks import SLIPPAGE_UNIT, Failure, check_order, default_slippage, slippage_bound
+from ...numerals import plain_text
 from ...orders import Order
 from ...products import Product
-from ..base_panel.number_format import WIDE, money, plain, trimmed
+from ..base_panel.number_format import WIDE, money, trimmed
 from .buying_power import account_rules, fitting
 from .draft import MAX_ID, Assessment, Choice, Draft, Holdings, Problem, TicketMarket, decimal_of
 from .preview import describe
@@ -245,7 +246,9 @@ def _worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decima
 def _best_prices(draft: Draft, market: TicketMarket) -> tuple[Choice, ...]:
     found = [("bid", market.bid), ("ask", market.ask)]
     return tuple(
-        Choice(f"{name} {plain(price)}", {"price": plain(price)}) for name, price in found if price is not None
+        Choice(f"{name} {plain_text(price)}", {"price": plain_text(price)})
+        for name, price in found
+        if price is not None
     )
 
 
