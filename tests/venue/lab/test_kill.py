@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.venue.engine.test_command import command
+from tests.cli.test_venue_command import command
 from tests.venue.invariants import check_ledger, check_money
 from tests.venue.order_invariants import check_orders
 from tests.venue.wallets import AGENT, MASTER, OTHER, SECOND_AGENT, Signer

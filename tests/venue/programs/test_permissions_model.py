@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.venue.wallets import Signer
 from toolkit.venue import development
+from toolkit.venue.engine.codes import TxCode
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.genesis import Config, Genesis
 from toolkit.venue.programs import builders, permissions
@@ -92,11 +93,11 @@ class Authorisations(RuleBasedStateMachine):
         if master not in (0, 1, 2):
             self._do(master, action, 40204)
         elif agent == master:
-            self._do(master, action, 40230, permissions.OWN_AGENT)
+            self._do(master, action, 40230, TxCode.AGENT_IS_ACCOUNT)
         elif held and held.account != master:
-            self._do(master, action, 40230, permissions.AGENT_TAKEN)
+            self._do(master, action, 40230, TxCode.AGENT_TAKEN)
         elif grant and grant.account == master:
-            self._do(master, action, 40230, permissions.BUILDER_AGENT_TAKEN)
+            self._do(master, action, 40230, TxCode.AGENT_OF_BUILDER)
         else:
             self._do(master, action, 0)
             self._end(self.approvals, master, name)
@@ -124,7 +125,7 @@ class Authorisations(RuleBasedStateMachine):
         if self._end(self.approvals, master, name):
             self._do(master, action, 0)
         else:
-            self._do(master, action, 40230, permissions.NO_SUCH_AGENT)
+            self._do(master, action, 40230, TxCode.UNKNOWN_AGENT)
 
     @rule(wallet=WALLETS)
     def trade(self, wallet: int) -> None:
@@ -146,7 +147,7 @@ class Authorisations(RuleBasedStateMachine):
         if builder not in (0, 1, 2):
             self._do(builder, action, 40204)
         elif builder in self.builders:
-            self._do(builder, action, 40230, builders.REGISTERED)
+            self._do(builder, action, 40230, TxCode.BUILDER_REGISTERED)
         else:
             self._do(builder, action, 0)
             self.builders.add(builder)
@@ -164,17 +165,17 @@ class Authorisations(RuleBasedStateMachine):
         held, grant = self._active(self.approvals, agent), self._active(self.grants, agent)
         reason = 0
         if float(cap) > 0.001:
-            reason = builders.RATE_ABOVE_CAP
+            reason = TxCode.FEE_RATE_ABOVE_CAP
         elif builder not in self.builders:
-            reason = builders.NOT_REGISTERED
+            reason = TxCode.UNKNOWN_BUILDER
         elif builder == trader:
-            reason = builders.OWN_BUILDER
+            reason = TxCode.BUILDER_IS_TRADER
         elif agent in (trader, builder):
-            reason = builders.OWN_AGENT
+            reason = TxCode.AGENT_IS_MASTER
         elif held and held.account == trader:
-            reason = builders.TRADERS_AGENT
+            reason = TxCode.AGENT_OF_TRADER
         elif grant and grant.account != trader:
-            reason = builders.AGENT_BOUND
+            reason = TxCode.AGENT_OF_OTHER_TRADER
         self._do(trader, action, 40230 if reason else 0, reason)
         if not reason:
             before = self._grant_of_trader(trader)
@@ -186,7 +187,7 @@ class Authorisations(RuleBasedStateMachine):
     def end_authorisation(self, trader: int) -> None:
         grant = self._grant_of_trader(trader)
         action = {"type": "revokeAgentToBuilder", "dexChain": "Testnet"}
-        self._do(trader, action, 0 if grant else 40230, builders.NO_GRANT)
+        self._do(trader, action, 0 if grant else 40230, TxCode.NO_BUILDER_GRANT)
         if grant:
             grant.ended = True
 
@@ -210,9 +211,9 @@ class Authorisations(RuleBasedStateMachine):
         if grant is None:
             self._do(agent, action, 40204)
         elif grant.who != builder:
-            self._do(agent, action, 40230, builders.OTHER_BUILDER)
+            self._do(agent, action, 40230, TxCode.WRONG_BUILDER)
         elif float(rate) > grant.cap:
-            self._do(agent, action, 40230, builders.RATE_ABOVE_GRANT)
+            self._do(agent, action, 40230, TxCode.FEE_RATE_ABOVE_GRANT)
         else:
             self._do(agent, action, 0)
             self._acted_for(grant.account)

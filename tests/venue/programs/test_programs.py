@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.venue.wallets import Signer
 from toolkit.venue import development
+from toolkit.venue.engine.codes import TxCode
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.constants import RATE
 from toolkit.venue.model.genesis import Config, Genesis
-from toolkit.venue.programs import builders, referrals, vaults
-from toolkit.venue.risk import deposits
+from toolkit.venue.programs import referrals, vaults
 from toolkit.venue.risk.ledger import FEES, INSURANCE, LP_VAULT
 
 USDC = 1_000_000
@@ -171,19 +171,19 @@ def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None
         "dexChain": "Testnet",
     }
     end = {"type": "revokeAgentToBuilder", "dexChain": "Testnet"}
-    refused(trader.do(venue, permit), builders.NOT_REGISTERED)
-    refused(trader.do(venue, end), builders.NO_GRANT)
+    refused(trader.do(venue, permit), TxCode.UNKNOWN_BUILDER)
+    refused(trader.do(venue, end), TxCode.NO_BUILDER_GRANT)
     assert builder.do(venue, register)["code"] == 0
-    assert "Acme" in refused(builder.do(venue, register), builders.REGISTERED)
-    text = refused(trader.do(venue, {**permit, "maxFeeRate": "0.0011"}), builders.RATE_ABOVE_CAP)
+    assert "Acme" in refused(builder.do(venue, register), TxCode.BUILDER_REGISTERED)
+    text = refused(trader.do(venue, {**permit, "maxFeeRate": "0.0011"}), TxCode.FEE_RATE_ABOVE_CAP)
     assert "maxFeeRate 0.0011 is above the environment's cap 0.001" in text
     for fine in ("0.000000001", "0.001" + "0" * 34 + "1"):
-        refused(trader.do(venue, {**permit, "maxFeeRate": fine}), builders.RATE_TOO_FINE)
-    refused(trader.do(venue, {**permit, "agentAddress": desk.agents[0].address}), builders.TRADERS_AGENT)
-    refused(trader.do(venue, {**permit, "agentAddress": builder.address}), builders.OWN_AGENT)
-    refused(builder.do(venue, permit), builders.OWN_BUILDER)
+        refused(trader.do(venue, {**permit, "maxFeeRate": fine}), TxCode.FEE_RATE_TOO_PRECISE)
+    refused(trader.do(venue, {**permit, "agentAddress": desk.agents[0].address}), TxCode.AGENT_OF_TRADER)
+    refused(trader.do(venue, {**permit, "agentAddress": builder.address}), TxCode.AGENT_IS_MASTER)
+    refused(builder.do(venue, permit), TxCode.BUILDER_IS_TRADER)
     assert trader.do(venue, permit)["code"] == 0
-    refused(desk.masters[2].do(venue, permit), builders.AGENT_BOUND)
+    refused(desk.masters[2].do(venue, permit), TxCode.AGENT_OF_OTHER_TRADER)
     agent = Signer(development.account(20))
     order = {
         "type": "placeBuilderOrder",
@@ -191,11 +191,11 @@ def test_every_illegal_step_of_a_builder_has_its_own_refusal(desk: Desk) -> None
         "builder": builder.address,
         "builderFeeRate": "0.0006",
     }
-    assert "above the authorisation's maxFeeRate 0.0005" in refused(agent.do(venue, order), builders.RATE_ABOVE_GRANT)
+    assert "above the authorisation's maxFeeRate 0.0005" in refused(agent.do(venue, order), TxCode.FEE_RATE_ABOVE_GRANT)
     [event] = desk.info("/info/order/events", f"userAddr={trader.address}")["items"]
     assert event["execStatus"] == "REJECTED"
     order["builderFeeRate"] = "0.0005"
-    refused(agent.do(venue, {**order, "builder": trader.address}), builders.OTHER_BUILDER)
+    refused(agent.do(venue, {**order, "builder": trader.address}), TxCode.WRONG_BUILDER)
     both = {**order, "order": desk.item("SELL", "0.01", reduceOnly="REDUCE_ONLY", reduceOnlyOption="TP_FROM_POSITION")}
     answer = agent.post(venue, order)
     assert answer.status == 200
@@ -236,7 +236,7 @@ def test_a_builder_takes_no_more_than_its_trader_allows_while_orders_wait_to_be_
         assert agent.do(venue, {**order, "builderFeeRate": "0.001"})["code"] == 0, "the first may still be billed"
         venue.advance("2s")
         assert venue.core.state.accounts[first.address.lower()].balance == 10_000 * USDC
-        assert venue.core.state.history.transactions.records[-1].code == builders.NO_GRANT
+        assert venue.core.state.history.transactions.records[-1].code == TxCode.NO_BUILDER_GRANT
 
 
 def test_a_builders_agent_is_banned_and_counted_with_the_trader_and_the_builder(desk: Desk) -> None:
@@ -262,7 +262,7 @@ def test_an_agents_own_account_places_no_builder_orders(desk: Desk) -> None:
     desk.venue.control.add_liquidity(1, "SELL", desk.mark, "1")
     order = {"type": "placeBuilderOrder", "order": desk.item("BUY", "0.01"), "builder": desk.masters[1].address}
     answer = desk.venue.control.act(agent, {**order, "builderFeeRate": "0.001"})
-    assert (answer["code"], answer["txCode"]) == (40230, builders.NO_GRANT)
+    assert (answer["code"], answer["txCode"]) == (40230, TxCode.NO_BUILDER_GRANT)
     assert all(len(address) == 42 for address in desk.venue.core.state.accounts)
 
 
@@ -306,7 +306,7 @@ def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> No
     stranger = Signer(development.account(40))
     assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
     assert desk.balance(stranger.address) == 500 * USDC
-    text = refused(stranger.do(desk.venue, {"type": "faucetClaim"}), deposits.CLAIMED)
+    text = refused(stranger.do(desk.venue, {"type": "faucetClaim"}), TxCode.FAUCET_CLAIMED)
     assert "it can be claimed again at" in text
     desk.venue.advance("24h")
     assert stranger.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
@@ -314,11 +314,11 @@ def test_the_faucet_gives_500_once_a_day_and_makes_the_account(desk: Desk) -> No
 
 def test_a_withdrawal_is_at_least_2_usdc_and_free_money(desk: Desk) -> None:
     master, action = desk.masters[0], {"type": "withdraw", "destination": desk.masters[1].address}
-    refused(master.do(desk.venue, {**action, "amount": "1.999999"}), deposits.TOO_SMALL)
-    refused(master.do(desk.venue, {**action, "amount": "2.0000001"}), deposits.PRECISION)
-    refused(master.do(desk.venue, {**action, "amount": "10000.000001"}), deposits.NOT_ENOUGH)
+    refused(master.do(desk.venue, {**action, "amount": "1.999999"}), TxCode.WITHDRAWAL_TOO_SMALL)
+    refused(master.do(desk.venue, {**action, "amount": "2.0000001"}), TxCode.AMOUNT_TOO_PRECISE)
+    refused(master.do(desk.venue, {**action, "amount": "10000.000001"}), TxCode.INSUFFICIENT_BALANCE)
     assert desk.place(0, "BUY", "1")["code"] == 0
-    refused(master.do(desk.venue, {**action, "amount": "9999"}), deposits.NOT_ENOUGH)
+    refused(master.do(desk.venue, {**action, "amount": "9999"}), TxCode.INSUFFICIENT_BALANCE)
     assert master.do(desk.venue, {**action, "amount": "2", "withdrawSequence": 7})["code"] == 0
     assert desk.balance(master.address) == 9_998 * USDC
 
@@ -355,7 +355,7 @@ def test_shares_are_bought_and_sold_at_net_asset_value_and_the_leader_gets_a_ten
     close = desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault)
     assert close["code"] == 0, close
     assert desk.balance(vault) == 0
-    refused(desk.join(1, vault, "5"), vaults.CLOSED)
+    refused(desk.join(1, vault, "5"), TxCode.VAULT_CLOSED)
     kinds = [row["type"] for row in desk.info("/info/vault/events", f"vaultAddress={vault}")["items"]]
     assert kinds == ["CLOSE", "WITHDRAW", "DEPOSIT", "DEPOSIT", "CREATE"]
 
@@ -364,14 +364,14 @@ def test_only_the_owners_agents_act_for_a_vault_and_ownership_can_be_handed_on(d
     vault = desk.vault()
     trade = {"type": "cancelAll", "symbolCode": 1}
     assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
-    refused(desk.agents[1].do(desk.venue, trade, vault=vault), vaults.NOT_OWNER)
-    refused(desk.agents[0].do(desk.venue, trade, vault=LP_VAULT), vaults.NOT_OWNER)
+    refused(desk.agents[1].do(desk.venue, trade, vault=vault), TxCode.NOT_VAULT_OWNER)
+    refused(desk.agents[0].do(desk.venue, trade, vault=LP_VAULT), TxCode.NOT_VAULT_OWNER)
     refused(desk.agents[0].do(desk.venue, trade, vault="0x" + "ab" * 20), 6001)
     hand = {"type": "vaultUpdateOwner", "owner": development.account(50).address}
-    refused(desk.agents[0].do(desk.venue, hand, vault=vault), vaults.NO_OWNER)
+    refused(desk.agents[0].do(desk.venue, hand, vault=vault), TxCode.UNKNOWN_VAULT_OWNER)
     hand["owner"] = desk.masters[1].address
     assert desk.agents[0].do(desk.venue, hand, vault=vault)["code"] == 0
-    refused(desk.agents[0].do(desk.venue, trade, vault=vault), vaults.NOT_OWNER)
+    refused(desk.agents[0].do(desk.venue, trade, vault=vault), TxCode.NOT_VAULT_OWNER)
     assert desk.agents[1].do(desk.venue, trade, vault=vault)["code"] == 0
 
 
@@ -387,12 +387,12 @@ def test_nobody_acts_for_a_banned_vault(desk: Desk) -> None:
 
 def test_a_vault_begins_with_100_usdc_and_an_account_has_at_most_five(desk: Desk) -> None:
     action = {"type": "vaultCreate", "name": "V", "description": "", "amount": "99.99", "currencyCode": 1}
-    refused(desk.agents[0].do(desk.venue, action), vaults.TOO_LITTLE)
-    refused(desk.agents[0].do(desk.venue, {**action, "amount": "9900.01"}), deposits.NOT_ENOUGH)
-    refused(desk.agents[0].do(desk.venue, {**action, "currencyCode": 2}), deposits.CURRENCY)
+    refused(desk.agents[0].do(desk.venue, action), TxCode.VAULT_AMOUNT_TOO_SMALL)
+    refused(desk.agents[0].do(desk.venue, {**action, "amount": "9900.01"}), TxCode.INSUFFICIENT_BALANCE)
+    refused(desk.agents[0].do(desk.venue, {**action, "currencyCode": 2}), TxCode.UNKNOWN_CURRENCY)
     for _ in range(5):
         desk.vault(0, "100")
-    refused(desk.agents[0].do(desk.venue, {**action, "amount": "100"}), vaults.TOO_MANY)
+    refused(desk.agents[0].do(desk.venue, {**action, "amount": "100"}), TxCode.TOO_MANY_VAULTS)
 
 
 def test_cash_is_set_aside_for_withdrawals_and_moved_between_sub_vaults(desk: Desk) -> None:
@@ -404,16 +404,16 @@ def test_cash_is_set_aside_for_withdrawals_and_moved_between_sub_vaults(desk: De
     assert desk.info("/info/vault/detail", f"vaultAddress={vault}")["tvl"] == "1000"
     aside = {"type": "vaultPreWithdraw", "amount": "300", "currencyCode": 1}
     assert agent.do(desk.venue, aside, vault=vault)["code"] == 0
-    refused(agent.do(desk.venue, {**aside, "amount": "101"}, vault=vault), deposits.NOT_ENOUGH)
-    assert "400 of the vault is free" in refused(desk.leave(0, vault, "400.000001"), vaults.NO_CASH)
+    refused(agent.do(desk.venue, {**aside, "amount": "101"}, vault=vault), TxCode.INSUFFICIENT_BALANCE)
+    assert "400 of the vault is free" in refused(desk.leave(0, vault, "400.000001"), TxCode.INSUFFICIENT_VAULT_CASH)
     assert desk.leave(0, vault, "350")["code"] == 0
     assert desk.balance(vault) == 50 * USDC
     back = {**move, "from": vault, "to": vault}
-    refused(agent.do(desk.venue, back), vaults.NO_CASH)
-    refused(agent.do(desk.venue, {**move, "to": desk.vault(1, "100")}), vaults.NOT_FAMILY)
-    refused(desk.agents[1].do(desk.venue, move), vaults.NOT_OWNER)
-    refused(desk.join(1, child, "10"), vaults.IS_PART)
-    refused(agent.do(desk.venue, {"type": "vaultCreateSubVault"}, vault=child), vaults.IS_PART)
+    refused(agent.do(desk.venue, back), TxCode.INSUFFICIENT_VAULT_CASH)
+    refused(agent.do(desk.venue, {**move, "to": desk.vault(1, "100")}), TxCode.UNRELATED_VAULTS)
+    refused(desk.agents[1].do(desk.venue, move), TxCode.NOT_VAULT_OWNER)
+    refused(desk.join(1, child, "10"), TxCode.IS_SUB_VAULT)
+    refused(agent.do(desk.venue, {"type": "vaultCreateSubVault"}, vault=child), TxCode.IS_SUB_VAULT)
     assert agent.do(desk.venue, {"type": "vaultClose"}, vault=child)["code"] == 0
     assert desk.balance(vault) == 650 * USDC
     assert agent.do(desk.venue, {"type": "vaultClose"}, vault=vault)["code"] == 0
@@ -441,7 +441,7 @@ def test_who_joins_a_vault_of_few_dear_shares_does_not_pay_for_the_others(desk: 
     vault = desk.vault(0, "100")
     assert desk.leave(0, vault, "99.999999")["code"] == 0
     desk.venue.control.fund(vault, "1000")
-    text = refused(desk.join(1, vault, "1999"), vaults.COARSE)
+    text = refused(desk.join(1, vault, "1999"), TxCode.SHARE_TOO_COARSE)
     assert text.startswith(
         "a millionth of a share is worth 1000.000001 USDC: of 1999 USDC the other depositors would get"
     )
@@ -460,7 +460,7 @@ def test_a_ruined_vault_has_no_room_for_endless_shares(desk: Desk) -> None:
         answer = desk.join(1, vault, deposit)
         desk.venue.control.fund(desk.masters[1].address, deposit)
         desk.venue.state_hash()
-    assert "may have 1000000000000" in refused(answer, vaults.NO_VALUE)
+    assert "may have 1000000000000" in refused(answer, TxCode.VAULT_WORTHLESS)
     assert desk.venue.core.state.vaults[vault.lower()].shares < 10**18
 
 
@@ -468,16 +468,16 @@ def test_leaders_actions_are_for_vaults_that_are_led_and_open(desk: Desk) -> Non
     control, leader = desk.venue.control, desk.masters[0].address
     vault = desk.vault()
     join = {"type": "vaultDeposit", "vault": vault, "amount": "5", "currencyCode": 1}
-    assert control.act(vault, join)["txCode"] == vaults.IS_VAULT
+    assert control.act(vault, join)["txCode"] == TxCode.ACCOUNT_IS_VAULT
     create = {"type": "vaultCreate", "name": "x", "description": "", "amount": "100", "currencyCode": 1}
-    assert control.act(vault, create)["txCode"] == vaults.IS_VAULT
-    assert control.act(LP_VAULT, {"type": "vaultClose"})["txCode"] == vaults.NOT_OWNER
+    assert control.act(vault, create)["txCode"] == TxCode.ACCOUNT_IS_VAULT
+    assert control.act(LP_VAULT, {"type": "vaultClose"})["txCode"] == TxCode.NOT_VAULT_OWNER
     assert control.act(vault, {"type": "vaultClose"})["code"] == 0
-    assert control.act(vault, {"type": "vaultClose"})["txCode"] == vaults.CLOSED
+    assert control.act(vault, {"type": "vaultClose"})["txCode"] == TxCode.VAULT_CLOSED
     amount = {"amount": "1", "currencyCode": 1}
     for action in ({"type": "vaultClose"}, {"type": "vaultCreateSubVault"}, {"type": "vaultPreWithdraw", **amount}):
-        assert control.act(leader, action)["txCode"] == vaults.WRONG_CONTEXT
-    assert control.act(leader, {"type": "vaultUpdateOwner", "owner": leader})["txCode"] == vaults.WRONG_CONTEXT
+        assert control.act(leader, action)["txCode"] == TxCode.WRONG_VAULT_CONTEXT
+    assert control.act(leader, {"type": "vaultUpdateOwner", "owner": leader})["txCode"] == TxCode.WRONG_VAULT_CONTEXT
 
 
 def test_a_closed_vault_tells_what_its_shares_got(desk: Desk) -> None:
@@ -496,10 +496,10 @@ def test_a_vault_with_a_position_is_not_closed(desk: Desk) -> None:
     vault = desk.vault()
     trade = {"type": "placeOrder", "orders": [desk.item("BUY", "0.01")]}
     assert desk.agents[0].do(desk.venue, trade, vault=vault)["code"] == 0
-    text = refused(desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault), vaults.NOT_FLAT)
+    text = refused(desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault), TxCode.VAULT_NOT_FLAT)
     assert "open orders" in text
     assert desk.place(1, "SELL", "0.01")["code"] == 0
-    text = refused(desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault), vaults.NOT_FLAT)
+    text = refused(desk.agents[0].do(desk.venue, {"type": "vaultClose"}, vault=vault), TxCode.VAULT_NOT_FLAT)
     assert "a position in BTCUSDC" in text
 
 
@@ -507,8 +507,8 @@ def test_the_lp_vault_locks_deposits_for_four_days_and_takes_no_part_of_the_gain
     row = desk.info("/info/vault/detail", f"vaultAddress={LP_VAULT}")
     assert (row["tvl"], row["price"], row["ownerAddress"]) == ("1000000", "1", "")
     assert desk.join(1, LP_VAULT, "1000")["data"]["share"] == "1000"
-    assert "locked until" in refused(desk.leave(1, LP_VAULT, "1000"), vaults.LOCKED)
-    refused(desk.leave(2, LP_VAULT, "1"), vaults.NO_SHARES)
+    assert "locked until" in refused(desk.leave(1, LP_VAULT, "1000"), TxCode.SHARES_LOCKED)
+    refused(desk.leave(2, LP_VAULT, "1"), TxCode.SHARES_NOT_HELD)
     desk.venue.advance("4d")
     assert desk.leave(1, LP_VAULT, "1000")["code"] == 0
     assert desk.balance(desk.masters[1].address) == 10_000 * USDC
@@ -591,11 +591,11 @@ def test_an_account_is_bound_once_and_its_inviters_are_paid_daily(desk: Desk) ->
         code = referrals.code_of(desk.masters[upper].address)
         assert desk.agents[lower].do(desk.venue, {"type": "bindReferral", "referralCode": code})["code"] == 0
     bind = {"type": "bindReferral", "referralCode": referrals.code_of(desk.masters[2].address)}
-    refused(desk.agents[0].do(desk.venue, bind), referrals.CIRCLE)
-    refused(desk.agents[2].do(desk.venue, bind), referrals.ALREADY_BOUND)
-    refused(desk.agents[3].do(desk.venue, {**bind, "referralCode": "ABC418"}), referrals.UNKNOWN_CODE)
+    refused(desk.agents[0].do(desk.venue, bind), TxCode.REFERRAL_CYCLE)
+    refused(desk.agents[2].do(desk.venue, bind), TxCode.ALREADY_REFERRED)
+    refused(desk.agents[3].do(desk.venue, {**bind, "referralCode": "ABC418"}), TxCode.UNKNOWN_REFERRAL_CODE)
     own = {**bind, "referralCode": referrals.code_of(desk.masters[3].address)}
-    refused(desk.agents[3].do(desk.venue, own), referrals.OWN_CODE)
+    refused(desk.agents[3].do(desk.venue, own), TxCode.OWN_REFERRAL_CODE)
     assert desk.place(2, "BUY", "0.1")["code"] == 0
     assert desk.place(3, "SELL", "0.1")["code"] == 0
     fee = int(float(desk.mark) * 0.1 * USDC) // 10_000
@@ -649,7 +649,7 @@ def test_the_referral_code_of_an_approval_counts_on_the_first_one_only(desk: Des
     fresh = Signer(development.account(60))
     assert fresh.do(desk.venue, {"type": "faucetClaim"})["code"] == 0
     agent = Signer(development.account(61))
-    refused(desk.approve(fresh, agent, referralCode="nobody"), referrals.UNKNOWN_CODE)
+    refused(desk.approve(fresh, agent, referralCode="nobody"), TxCode.UNKNOWN_REFERRAL_CODE)
     assert desk.approve(fresh, agent, referralCode=code)["code"] == 0
     row = desk.info("/info/referral/code", f"userAddr={fresh.address}")
     assert (row["inviterAddress"], row["inviterCode"]) == (desk.masters[0].address, code)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.venue.floor import PRICES
 from toolkit import checks
 from toolkit.products import Product, whole_units
-from toolkit.venue.engine import codes
+from toolkit.venue.engine.codes import TxCode
 from toolkit.venue.engine.commands import ActionContext, Refused
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_margin_tables, default_products
@@ -116,10 +116,10 @@ def test_what_checks_passes_the_venue_never_refuses_for_those_rules_and_the_othe
         refusal = caught
     if failures:
         assert refusal is not None
-        assert refusal.code == codes.PRE_TRADE_RULE
+        assert refusal.code == TxCode.PRE_TRADE_RULE
         assert refusal.reason == "; ".join(str(failure) for failure in failures)
     elif refusal is not None:
-        assert refusal.code != codes.PRE_TRADE_RULE, refusal.reason
+        assert refusal.code != TxCode.PRE_TRADE_RULE, refusal.reason
 
 
 @settings(max_examples=300)

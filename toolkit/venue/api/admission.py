@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 
+from ..engine.codes import BANNED, DISABLED, LOCATION, RATE_LIMITED
 from ..engine.commands import WireError
 from ..engine.core import Core
 from ..programs import permissions
-
-CLOSED, RATE, DISABLED, BANNED = 40006, 40220, 40280, 40281
 
 
 class Guard:
@@ -26,7 +25,7 @@ class Guard:
         vaultAddress names."""
         lab = core.state.laboratory
         if lab.closed and ("" in lab.closed or peer in lab.closed):
-            raise WireError(CLOSED, "location is not supported")
+            raise WireError(LOCATION, "location is not supported")
         if lab.banned and signer:
             for each in (signer, *permissions.acts_for(core, action, signer), vault):
                 if each in lab.banned:
@@ -49,6 +48,7 @@ class Guard:
         if len(asked) >= limit.count:
             wait = asked[0] + limit.span - now if asked else limit.span
             raise WireError(
-                RATE, f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait} ms"
+                RATE_LIMITED,
+                f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait} ms",
             )
         asked.append(now)

@@ -19,6 +19,7 @@ from ...environments import LOCAL, Chain
 from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.info import BY_PATH, Endpoint
+from ..engine.codes import MALFORMED, SIGNATURE, UNSUPPORTED
 from ..engine.commands import WireError
 from ..engine.core import Core
 from .admission import Guard
@@ -30,9 +31,6 @@ EXCHANGE_PATH = "/api/v1/exchange"
 MAX_BODY = 1 << 20
 """Largest body in bytes; more is answered 413. Source: venue-facts, "Request details" [L]."""
 
-MALFORMED = 40003
-UNSUPPORTED = 40201
-BAD_SIGNATURE = 40204
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 
 Query = Sequence[tuple[str, str]]
@@ -226,7 +224,7 @@ def refusal(error: Exception) -> Answer:
     if isinstance(error, UnknownAction):
         return enveloped(200, UNSUPPORTED, f"unsupported action type: {error}")
     if isinstance(error, BadSignature):
-        return enveloped(200, BAD_SIGNATURE, f"signature verification failed: {error}")
+        return enveloped(200, SIGNATURE, f"signature verification failed: {error}")
     if isinstance(error, VenueError):
         return enveloped(503, 503, str(error))  # what was asked for was not written down, and so not done
     if isinstance(error, InputError):

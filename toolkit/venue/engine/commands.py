@@ -8,12 +8,6 @@ import msgspec
 
 from ..model.accounts import VenueAccount
 
-NONCE, EXPIRED, UNSUPPORTED, SIGNATURE, REFUSED = 40207, 40208, 40201, 40204, 40230
-NO_VAULT = 6001
-"""txCode of a vaultAddress that is no vault."""
-BAD_ARGUMENT = 7001
-"""txCode of a control with an argument that is wrong."""
-
 
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
     """A signed action whose signer has been recovered. `nonce`, `expiry_after` and `vault` are as in the envelope."""
@@ -59,7 +53,7 @@ class Refused(Exception):
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
-        self.code = code
+        self.code = int(code)  # answers show it, and callers expect a plain number there
         self.reason = reason
 
 

@@ -24,22 +24,8 @@ from ..model.triggers import Triggers
 from . import codec, registry
 from . import events as ev
 from .arguments import check_types
-from .commands import (
-    BAD_ARGUMENT,
-    EXPIRED,
-    NO_VAULT,
-    NONCE,
-    REFUSED,
-    SIGNATURE,
-    UNSUPPORTED,
-    ActionContext,
-    Command,
-    Control,
-    Outcome,
-    Refused,
-    Submit,
-    WireError,
-)
+from .codes import EXPIRED, NONCE, REFUSED, SIGNATURE, UNSUPPORTED, TxCode
+from .commands import ActionContext, Command, Control, Outcome, Refused, Submit, WireError
 from .registry import process
 
 NONCES_KEPT = 1_000
@@ -66,7 +52,7 @@ def authorize_owner(core: Core, submit: Submit) -> ActionContext:
 
 def no_vaults(core: Core, context: ActionContext, action: str) -> None:
     """Refuse every vault: the rule of a core without vaults."""
-    raise Refused(NO_VAULT, f"there is no vault {context.vault}")
+    raise Refused(TxCode.UNKNOWN_VAULT, f"there is no vault {context.vault}")
 
 
 class Core:
@@ -128,7 +114,7 @@ class Core:
         found = self.products.get(code)
         if found is None:
             known = ", ".join(f"{p.code} {p.symbol}" for p in self.products.values())
-            raise Refused(1001, f"symbolCode {code} is not a product; known are {known}")
+            raise Refused(TxCode.UNKNOWN_PRODUCT, f"symbolCode {code} is not a product; known are {known}")
         return found
 
     def record_events(self, recording: bool) -> None:
@@ -279,7 +265,7 @@ class Core:
         except Refused as refusal:
             return Outcome(REFUSED, refusal.reason, {"txCode": refusal.code, "txMsg": refusal.reason})
         except InputError as error:
-            return Outcome(REFUSED, str(error), {"txCode": BAD_ARGUMENT, "txMsg": str(error)})
+            return Outcome(REFUSED, str(error), {"txCode": int(TxCode.BAD_ARGUMENT), "txMsg": str(error)})
         return Outcome(data=result if isinstance(result, dict) else None)
 
     def _open_step(self, digest: bytes) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...numerals import rate_text
 from ...protocol.hexbytes import to_checksummed
+from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Outcome, Refused
 from ..engine.core import Core
 from ..engine.events import UserNotice
@@ -24,16 +25,12 @@ from .permissions import agent_of, grant_of, seconds_of_validity
 FEE_CAP = RATE // 1000
 """The environment's cap on builder fees, parts of RATE: 0.001 [L]. Source: venue-facts, "Trading rules"."""
 
-REGISTERED, NOT_REGISTERED, RATE_ABOVE_CAP, RATE_TOO_FINE, TRADERS_AGENT = 5201, 5202, 5203, 5204, 5205
-AGENT_BOUND, OWN_AGENT, NO_GRANT, OTHER_BUILDER, RATE_ABOVE_GRANT, OWN_BUILDER = 5206, 5207, 5208, 5209, 5210, 5211
-"""txCodes of this module."""
-
 
 def parts(rate: str, name: str) -> int:
     """Return decimal text of a fee rate in parts of RATE. Raises Refused for more than 8 decimals."""
     exact = Fraction(rate) * RATE
     if exact.denominator != 1:
-        raise Refused(RATE_TOO_FINE, f"{name} {rate} is finer than 0.00000001")
+        raise Refused(TxCode.FEE_RATE_TOO_PRECISE, f"{name} {rate} is finer than 0.00000001")
     return exact.numerator
 
 
@@ -44,7 +41,8 @@ def register_builder(core: Core, context: ActionContext, action: dict[str, Any])
     if address in known:
         found = known[address]
         raise Refused(
-            REGISTERED, f'{to_checksummed(address)} is a builder since {found.registered}, named "{found.name}"'
+            TxCode.BUILDER_REGISTERED,
+            f'{to_checksummed(address)} is a builder since {found.registered}, named "{found.name}"',
         )
     known[address] = Builder(address, str(action["name"]), core.state.time)
     return {}
@@ -80,7 +78,7 @@ def revoke_agent_to_builder(core: Core, context: ActionContext, action: dict[str
     """End the trader's active authorisation; builder and agent are found from it."""
     grant = active_grant(core, context.account.address)
     if grant is None:
-        raise Refused(NO_GRANT, "there is no active builder authorisation to revoke")
+        raise Refused(TxCode.NO_BUILDER_GRANT, "there is no active builder authorisation to revoke")
     _end(core, context, grant, replaced=False)
     core.emit(UserNotice(grant.trader, "revokeAgentToBuilder", builder_agent_row(core, grant)))
     return {}
@@ -125,17 +123,20 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
     """
     grant = grant_of(core, context.signer)
     if grant is None or grant.trader != context.owner.address:
-        raise Refused(NO_GRANT, f"{to_checksummed(context.owner.address)} has not authorised the agent, or no longer")
+        raise Refused(
+            TxCode.NO_BUILDER_GRANT,
+            f"{to_checksummed(context.owner.address)} has not authorised the agent, or no longer",
+        )
     named = str(action["builder"]).lower()
     if named != grant.builder:
         raise Refused(
-            OTHER_BUILDER,
+            TxCode.WRONG_BUILDER,
             f"the agent is authorised for builder {to_checksummed(grant.builder)}, not {to_checksummed(named)}",
         )
     rate = parts(action["builderFeeRate"], "builderFeeRate")
     if rate > grant.cap:
         raise Refused(
-            RATE_ABOVE_GRANT,
+            TxCode.FEE_RATE_ABOVE_GRANT,
             f"builderFeeRate {action['builderFeeRate']} is above the authorisation's maxFeeRate {rate_text(grant.cap)}",
         )
     return rate
@@ -144,28 +145,34 @@ def check_rate(core: Core, context: ActionContext, action: dict[str, Any]) -> in
 def _checked_cap(text: str) -> int:
     cap = parts(text, "maxFeeRate")
     if cap > FEE_CAP:
-        raise Refused(RATE_ABOVE_CAP, f"maxFeeRate {text} is above the environment's cap {rate_text(FEE_CAP)}")
+        raise Refused(
+            TxCode.FEE_RATE_ABOVE_CAP, f"maxFeeRate {text} is above the environment's cap {rate_text(FEE_CAP)}"
+        )
     return cap
 
 
 def _check_parties(core: Core, trader: str, agent: str, builder: str) -> None:
     if builder not in core.state.permissions.builders:
         raise Refused(
-            NOT_REGISTERED, f"{to_checksummed(builder)} is no registered builder; it signs registerBuilder first"
+            TxCode.UNKNOWN_BUILDER,
+            f"{to_checksummed(builder)} is no registered builder; it signs registerBuilder first",
         )
     if builder == trader:
-        raise Refused(OWN_BUILDER, "an account can't be its own builder")
+        raise Refused(TxCode.BUILDER_IS_TRADER, "an account can't be its own builder")
     if agent in (trader, builder):
-        raise Refused(OWN_AGENT, f"{to_checksummed(agent)} is a master wallet of the two; name the builder's agent")
+        raise Refused(
+            TxCode.AGENT_IS_MASTER, f"{to_checksummed(agent)} is a master wallet of the two; name the builder's agent"
+        )
     own = agent_of(core, agent)
     if own is not None and own.master == trader:
         raise Refused(
-            TRADERS_AGENT, f"{to_checksummed(agent)} is the trader's own agent \"{own.name}\"; name the builder's agent"
+            TxCode.AGENT_OF_TRADER,
+            f"{to_checksummed(agent)} is the trader's own agent \"{own.name}\"; name the builder's agent",
         )
     held = grant_of(core, agent)
     if held is not None and held.trader != trader:
         raise Refused(
-            AGENT_BOUND,
+            TxCode.AGENT_OF_OTHER_TRADER,
             f"{to_checksummed(agent)} is authorised by another trader; the builder needs an agent for each trader",
         )
 

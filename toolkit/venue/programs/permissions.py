@@ -11,7 +11,8 @@ from typing import Any
 
 from ...environments import LOCAL
 from ...protocol.hexbytes import to_checksummed
-from ..engine.commands import SIGNATURE, ActionContext, Refused, Submit, WireError
+from ..engine.codes import SIGNATURE, TxCode
+from ..engine.commands import ActionContext, Refused, Submit, WireError
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles
@@ -28,9 +29,6 @@ DEFAULT_VALIDITY = 7 * 86_400
 """Seconds that validitySeconds 0 stands for."""
 LONGEST_VALIDITY = 365 * 86_400
 ZERO_ADDRESS = "0x" + "0" * 40
-
-OWN_AGENT, AGENT_TAKEN, NO_SUCH_AGENT, VALIDITY, BUILDER_AGENT_TAKEN = 5001, 5002, 5003, 5004, 5005
-"""txCodes of this module."""
 
 
 def attach(core: Core) -> None:
@@ -238,19 +236,26 @@ def seconds_of_validity(action: dict[str, Any]) -> int:
     validity = int(action["validitySeconds"])
     if not 0 <= validity <= LONGEST_VALIDITY:
         raise Refused(
-            VALIDITY, f"validitySeconds {validity} is not between 0 (7 days) and {LONGEST_VALIDITY} (365 days)"
+            TxCode.BAD_VALIDITY,
+            f"validitySeconds {validity} is not between 0 (7 days) and {LONGEST_VALIDITY} (365 days)",
         )
     return validity or DEFAULT_VALIDITY
 
 
 def _check_free(core: Core, master: str, agent: str) -> None:
     if agent == master:
-        raise Refused(OWN_AGENT, f"{to_checksummed(agent)} is the account itself; an agent is another wallet")
+        raise Refused(
+            TxCode.AGENT_IS_ACCOUNT, f"{to_checksummed(agent)} is the account itself; an agent is another wallet"
+        )
     held = agent_of(core, agent)
     if held is not None and held.master != master:
-        raise Refused(AGENT_TAKEN, f"{to_checksummed(agent)} is an active agent of another account; use a fresh wallet")
+        raise Refused(
+            TxCode.AGENT_TAKEN, f"{to_checksummed(agent)} is an active agent of another account; use a fresh wallet"
+        )
     if grant_of(core, agent) is not None:
-        raise Refused(BUILDER_AGENT_TAKEN, f"{to_checksummed(agent)} is a builder's agent with an active authorisation")
+        raise Refused(
+            TxCode.AGENT_OF_BUILDER, f"{to_checksummed(agent)} is a builder's agent with an active authorisation"
+        )
 
 
 def _active_named(core: Core, master: str, name: str) -> list[Approval]:
@@ -262,7 +267,7 @@ def _active_named(core: Core, master: str, name: str) -> list[Approval]:
 def _revoke(core: Core, context: ActionContext, name: str) -> None:
     found = _active_named(core, context.account.address, name)
     if not found:
-        raise Refused(NO_SUCH_AGENT, f'there is no active agent named "{name}" to revoke')
+        raise Refused(TxCode.UNKNOWN_AGENT, f'there is no active agent named "{name}" to revoke')
     for approval in found:
         _end(core, context, approval, replaced=False)
         _tell(core, approval)

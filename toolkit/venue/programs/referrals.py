@@ -12,6 +12,7 @@ from typing import Any
 
 from ...numerals import micro_text, rate_text
 from ...protocol.hexbytes import to_checksummed
+from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Refused
 from ..engine.core import Core
 from ..engine.registry import handles, process
@@ -34,9 +35,6 @@ TIERS = (
 """(30-day network volume in USDC, per cent of the invitees' fees) [L]; the span of 10–35 % is published."""
 SECOND_TIER = 5
 """Per cent of the fees of accounts that one's invitees invited."""
-
-UNKNOWN_CODE, ALREADY_BOUND, OWN_CODE, CIRCLE = 5301, 5302, 5303, 5304
-"""txCodes of this module."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -77,15 +75,19 @@ def bind(core: Core, account: VenueAccount, code: str) -> None:
     inviter = find_code(core, code)
     mine = referral(core, account.address)
     if mine.inviter:
-        raise Refused(ALREADY_BOUND, f"the account is bound to {to_checksummed(mine.inviter)} since {mine.bound}")
+        raise Refused(
+            TxCode.ALREADY_REFERRED, f"the account is bound to {to_checksummed(mine.inviter)} since {mine.bound}"
+        )
     if inviter is None:
-        raise Refused(UNKNOWN_CODE, f'there is no referral code "{code}"')
+        raise Refused(TxCode.UNKNOWN_REFERRAL_CODE, f'there is no referral code "{code}"')
     if inviter == account.address:
-        raise Refused(OWN_CODE, "an account can't invite itself")
+        raise Refused(TxCode.OWN_REFERRAL_CODE, "an account can't invite itself")
     above: str = inviter
     while above:
         if above == account.address:
-            raise Refused(CIRCLE, f"{to_checksummed(inviter)} was itself invited by this account's network")
+            raise Refused(
+                TxCode.REFERRAL_CYCLE, f"{to_checksummed(inviter)} was itself invited by this account's network"
+            )
         above = referral(core, above).inviter
     mine.inviter, mine.bound = inviter, core.state.time
     above_it = referral(core, inviter)

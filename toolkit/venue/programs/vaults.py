@@ -13,7 +13,8 @@ from typing import Any
 
 from ...numerals import micro_text
 from ...protocol.hexbytes import to_checksummed
-from ..engine.commands import NO_VAULT, ActionContext, Refused
+from ..engine.codes import TxCode
+from ..engine.commands import ActionContext, Refused
 from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles, process
@@ -52,9 +53,6 @@ VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_FEE, VAULT_LEADER, VAULT_MOVE = (
 )
 """Business types in the ledger."""
 
-NOT_OWNER, CLOSED, TOO_LITTLE, TOO_MANY, NO_VALUE, NO_SHARES, LOCKED, NO_CASH = range(6002, 6010)
-NOT_FLAT, NOT_FAMILY, IS_PART, NO_OWNER, WRONG_CONTEXT, IS_VAULT, COARSE = range(6010, 6017)
-"""txCodes of this module."""
 
 OF_DEPOSITORS = frozenset({"vaultDeposit", "vaultWithdraw", "vaultCreate"})
 """Vault actions that act for the signer's own account, whatever vaultAddress says."""
@@ -92,11 +90,11 @@ def enter(core: Core, context: ActionContext, action: str) -> None:
     if action in OF_DEPOSITORS:
         return
     if vault.closed:
-        raise Refused(CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
     if vault.owner != context.owner.address:
         owner = to_checksummed(vault.owner) if vault.owner else "the venue"
         raise Refused(
-            NOT_OWNER,
+            TxCode.NOT_VAULT_OWNER,
             f"vault {to_checksummed(vault.address)} belongs to {owner}; only its owner's agents act for it",
         )
     context.account = core.state.accounts[vault.address]
@@ -106,7 +104,7 @@ def find(core: Core, address: str) -> Vault:
     """Return the vault of an address. Raises Refused when there is none."""
     vault = core.state.vaults.get(address.lower())
     if vault is None:
-        raise Refused(NO_VAULT, f"there is no vault {address}")
+        raise Refused(TxCode.UNKNOWN_VAULT, f"there is no vault {address}")
     return vault
 
 
@@ -132,21 +130,20 @@ def _shares_for(core: Core, vault: Vault, amount: int) -> int:
     """Return the shares that an amount buys. Raises Refused where they would be none, too coarse, or too many."""
     worth_now = value(core, vault)
     if vault.shares and worth_now <= 0:
-        raise Refused(NO_VALUE, "the vault has no value left; nobody can join it")
+        raise Refused(TxCode.VAULT_WORTHLESS, "the vault has no value left and takes no deposits")
     shares = amount * vault.shares // worth_now if vault.shares else amount
     if not shares:
-        raise Refused(TOO_LITTLE, f"{micro_text(amount)} USDC is less than 0.000001 of a share")
+        raise Refused(TxCode.VAULT_AMOUNT_TOO_SMALL, f"{micro_text(amount)} USDC is less than 0.000001 of a share")
     lost = amount + -shares * worth_now // vault.shares if vault.shares else 0
     if lost * MOST_LOST > amount:
         raise Refused(
-            COARSE,
+            TxCode.SHARE_TOO_COARSE,
             f"a millionth of a share is worth {micro_text(worth_now // vault.shares)} USDC: of {micro_text(amount)} "
-            f"USDC the other depositors would get {micro_text(lost)}; the depositors of the vault can leave and join "
-            "it anew",
+            f"USDC the other depositors would get {micro_text(lost)}; the depositors can leave the vault and join again",
         )
     if vault.shares + shares > LARGEST:
         raise Refused(
-            NO_VALUE,
+            TxCode.VAULT_WORTHLESS,
             f"the vault has lost so much that {micro_text(amount)} USDC would buy {micro_text(shares)} shares; it has "
             f"{micro_text(vault.shares)}, and may have {micro_text(LARGEST)}",
         )
@@ -177,9 +174,11 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
     holding = vault.holders.get(context.owner.address)
     held = holding.shares if holding else 0
     if holding is None or shares > held:
-        raise Refused(NO_SHARES, f"share {action['share']} is more than the {micro_text(held)} held")
+        raise Refused(TxCode.SHARES_NOT_HELD, f"share {action['share']} is more than the {micro_text(held)} held")
     if core.state.time < holding.locked_until:
-        raise Refused(LOCKED, f"deposits are locked until {holding.locked_until}; it is {core.state.time}")
+        raise Refused(
+            TxCode.SHARES_LOCKED, f"deposits are locked until {holding.locked_until}; it is {core.state.time}"
+        )
     amount = worth(core, vault, shares)
     free = vault.reserve + account_margin.withdrawable(core, core.state.accounts[vault.address])
     if amount > free:
@@ -187,7 +186,7 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
         if vault.is_lp:
             remedy = "the rest is margin of what it took over, or what that has gained"
         raise Refused(
-            NO_CASH,
+            TxCode.INSUFFICIENT_VAULT_CASH,
             f"the shares are worth {micro_text(amount)} USDC, and {micro_text(free)} of the vault is free; {remedy}",
         )
     paid, fee = _pay_out(core, vault, context.owner, shares, amount)
@@ -220,22 +219,26 @@ def _pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amoun
 def _open_top(core: Core, address: str) -> Vault:
     vault = find(core, address)
     if vault.closed:
-        raise Refused(CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
     if vault.parent:
         raise Refused(
-            IS_PART, f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one"
+            TxCode.IS_SUB_VAULT,
+            f"{to_checksummed(vault.address)} is a sub-vault of {to_checksummed(vault.parent)}; use that one",
         )
     return vault
 
 
 def _check_context(context: ActionContext, vault: Vault) -> None:
     if context.vault is not None and context.vault.lower() != vault.address:
-        raise Refused(WRONG_CONTEXT, "vaultAddress names another vault than the action; leave it out")
+        raise Refused(TxCode.WRONG_VAULT_CONTEXT, "vaultAddress names another vault than the action; leave it out")
 
 
 def _check_person(context: ActionContext) -> None:
     if context.owner.kind == "vault":
-        raise Refused(IS_VAULT, f"{to_checksummed(context.owner.address)} is a vault; vaults don't join or lead vaults")
+        raise Refused(
+            TxCode.ACCOUNT_IS_VAULT,
+            f"{to_checksummed(context.owner.address)} is a vault; vaults don't join or lead vaults",
+        )
 
 
 def _led(core: Core, context: ActionContext) -> Vault:
@@ -243,13 +246,13 @@ def _led(core: Core, context: ActionContext) -> Vault:
     vault = core.state.vaults.get(context.account.address)
     if vault is None:
         raise Refused(
-            WRONG_CONTEXT,
+            TxCode.WRONG_VAULT_CONTEXT,
             f"{to_checksummed(context.account.address)} is no vault; vaultAddress names the one to act for",
         )
     if vault.closed:
-        raise Refused(CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
     if vault.is_lp:
-        raise Refused(NOT_OWNER, "the LP vault belongs to the venue; nobody leads it")
+        raise Refused(TxCode.NOT_VAULT_OWNER, "the LP vault belongs to the venue and has no leader")
     return vault
 
 
@@ -262,11 +265,13 @@ def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[s
     check_currency(action)
     owner, amount = context.owner, micro(action["amount"])
     if context.vault is not None:
-        raise Refused(WRONG_CONTEXT, "a vault is created by an account, not by a vault; leave vaultAddress out")
+        raise Refused(
+            TxCode.WRONG_VAULT_CONTEXT, "a vault is created by an account, not by a vault; leave vaultAddress out"
+        )
     _check_person(context)
     if amount < CREATION_MINIMUM:
         raise Refused(
-            TOO_LITTLE,
+            TxCode.VAULT_AMOUNT_TOO_SMALL,
             f"amount {action['amount']} is below the {micro_text(CREATION_MINIMUM)} USDC a vault begins with",
         )
     _check_number(core, owner.address)
@@ -281,7 +286,9 @@ def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[s
 def _check_number(core: Core, owner: str) -> None:
     mine = [each for each in core.state.vaults.values() if each.owner == owner and not each.closed and not each.parent]
     if len(mine) >= MOST_VAULTS:
-        raise Refused(TOO_MANY, f"{to_checksummed(owner)} has {len(mine)} vaults; an account may have {MOST_VAULTS}")
+        raise Refused(
+            TxCode.TOO_MANY_VAULTS, f"{to_checksummed(owner)} has {len(mine)} vaults; an account may have {MOST_VAULTS}"
+        )
 
 
 def _new(core: Core, owner: str, name: str, description: str, parent: str = "") -> Vault:
@@ -298,9 +305,11 @@ def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any])
     """Create an empty part of a vault that is traded apart; money comes by vaultRebalance."""
     vault = _led(core, context)
     if vault.parent:
-        raise Refused(IS_PART, "a sub-vault has no sub-vaults of its own")
+        raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has no sub-vaults of its own")
     if len(vault.children) >= MOST_SUB_VAULTS:
-        raise Refused(TOO_MANY, f"the vault has {len(vault.children)} sub-vaults; it may have {MOST_SUB_VAULTS}")
+        raise Refused(
+            TxCode.TOO_MANY_VAULTS, f"the vault has {len(vault.children)} sub-vaults; it may have {MOST_SUB_VAULTS}"
+        )
     child = _new(core, vault.owner, f"{vault.name} / {len(vault.children) + 1}", vault.description, vault.address)
     vault.children.append(child.address)
     _keep(core, context, vault, "CREATE_SUB_VAULT", 0, 0)
@@ -326,16 +335,17 @@ def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dic
     source, target = find(core, str(action["from"])), find(core, str(action["to"]))
     top = source.parent or source.address
     if (target.parent or target.address) != top:
-        raise Refused(NOT_FAMILY, "from and to must be a vault and its sub-vaults")
+        raise Refused(TxCode.UNRELATED_VAULTS, "from and to must be a vault and its sub-vaults")
     if source.owner != context.owner.address:
-        raise Refused(NOT_OWNER, f"vault {to_checksummed(source.address)} belongs to another account")
+        raise Refused(TxCode.NOT_VAULT_OWNER, f"vault {to_checksummed(source.address)} belongs to another account")
     if source.closed or target.closed:
-        raise Refused(CLOSED, "one of the two vaults was closed")
+        raise Refused(TxCode.VAULT_CLOSED, "one of the two vaults was closed")
     accounts, amount = core.state.accounts, micro(action["amount"])
     if source is target:
         if amount > source.reserve:
             raise Refused(
-                NO_CASH, f"amount {action['amount']} is more than the {micro_text(source.reserve)} USDC set aside"
+                TxCode.INSUFFICIENT_VAULT_CASH,
+                f"amount {action['amount']} is more than the {micro_text(source.reserve)} USDC set aside",
             )
         source.reserve -= amount
         ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_MOVE, 0, source.address)
@@ -361,9 +371,9 @@ def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     vault, owner = _led(core, context), str(action["owner"]).lower()
     account = core.state.accounts.get(owner)
     if account is None or account.kind != "user":
-        raise Refused(NO_OWNER, f"{to_checksummed(owner)} has no account here")
+        raise Refused(TxCode.UNKNOWN_VAULT_OWNER, f"{to_checksummed(owner)} has no account here")
     if vault.parent:
-        raise Refused(IS_PART, "a sub-vault has the owner of its parent")
+        raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has the owner of its parent")
     _check_number(core, owner)
     vault.owner = owner
     for child in vault.children:
@@ -399,7 +409,7 @@ def _check_flat(core: Core, vault: Vault) -> None:
         what = ", ".join(
             [*(f"a position in {symbol}" for symbol in held), *(["open orders"] if account.orders else [])]
         )
-        raise Refused(NOT_FLAT, f"vault {to_checksummed(vault.address)} still has {what}")
+        raise Refused(TxCode.VAULT_NOT_FLAT, f"vault {to_checksummed(vault.address)} still has {what}")
 
 
 def _gather(core: Core, source: Vault, target: Vault) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ... import margin
 from ...numerals import micro_text, shortest_text
 from ...products import MICRO, Product
+from ..engine.codes import TxCode
 from ..engine.commands import Refused
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, ONE_WAY, RATE
@@ -23,9 +24,6 @@ from .ledger import assign
 
 if TYPE_CHECKING:
     from ..engine.core import Core
-
-INSUFFICIENT, POSITION_LIMIT, LEVERAGE_TIER, IN_LIQUIDATION = 1010, 1011, 2001, 2002
-"""txCodes of the refusals raised here."""
 
 
 class Figures(NamedTuple):
@@ -247,7 +245,7 @@ def check_increase(
         own = isolated_margin(core, position)
         if own.equity < own.initial:
             raise Refused(
-                INSUFFICIENT,
+                TxCode.INSUFFICIENT_MARGIN,
                 f"margin: the isolated {product.symbol} position has equity {micro_text(own.equity)} USDC, less than "
                 f"its initial margin {micro_text(own.initial)}; add to it with assignPosMargin before it grows",
             )
@@ -274,7 +272,7 @@ def check_increase(
     if equity - loss < initial:
         cost = f" and {micro_text(loss)} for what it would trade at once (fees, and prices beyond mark)" if loss else ""
         raise Refused(
-            INSUFFICIENT,
+            TxCode.INSUFFICIENT_MARGIN,
             f"margin: the order needs initial margin {micro_text(initial)} USDC in all{cost}; "
             f"equity {micro_text(equity)} is {micro_text(initial + loss - equity)} short",
         )
@@ -363,14 +361,14 @@ def _check_notional(
     reach = own * price + resting + value
     if reach > table.max_notional:
         raise Refused(
-            POSITION_LIMIT,
+            TxCode.POSITION_LIMIT,
             f"position and orders would reach {micro_text(reach)} USDC, above maxPositionNtnl "
             f"{micro_text(table.max_notional)} of {table.product.symbol}",
         )
     limit = table.leverage_limit(reach)
     if position.leverage > limit:
         raise Refused(
-            LEVERAGE_TIER,
+            TxCode.LEVERAGE_TIER,
             f"at a notional of {micro_text(reach)} USDC {table.product.symbol} allows leverage "
             f"{leverage_text(limit)}, yours is {leverage_text(position.leverage)}",
         )
@@ -379,7 +377,9 @@ def _check_notional(
 def _refuse_in_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     product = position.product if position.mode == ISOLATED else 0
     if f"{account.address}:{product}" in core.state.liquidations:
-        raise Refused(IN_LIQUIDATION, "the position is being liquidated; only orders that reduce are taken")
+        raise Refused(
+            TxCode.POSITION_IN_LIQUIDATION, "the position is being liquidated; only orders that reduce are taken"
+        )
 
 
 def settle_isolated(

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...numerals import micro_text
 from ..engine import arguments
+from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Refused
 from ..engine.core import Core
 from ..engine.registry import controls, handles
@@ -18,22 +19,22 @@ USDC = 1
 """Currency code of USDC, the only one."""
 LARGEST = 1_000_000_000_000 * MICRO
 """What may come in from outside altogether, so that every sum of money fits into 64 bits."""
-CLAIMED, TOO_SMALL, NOT_ENOUGH, CURRENCY, PRECISION, TOO_MUCH = 5101, 5102, 5103, 5104, 5105, 5106
-"""txCodes of this module."""
 
 
 def micro(amount: str, name: str = "amount") -> int:
     """Return decimal text of USDC as micro-USDC. Raises Refused for more than 6 decimals."""
     exact = Fraction(amount) * MICRO
     if exact.denominator != 1:
-        raise Refused(PRECISION, f"{name} {amount} is finer than 0.000001 USDC")
+        raise Refused(TxCode.AMOUNT_TOO_PRECISE, f"{name} {amount} is finer than 0.000001 USDC")
     return exact.numerator
 
 
 def check_currency(action: dict[str, Any]) -> None:
     """Refuse every currency but USDC."""
     if action["currencyCode"] != USDC:
-        raise Refused(CURRENCY, f"currencyCode {action['currencyCode']} is not known; 1 is USDC, the only currency")
+        raise Refused(
+            TxCode.UNKNOWN_CURRENCY, f"currencyCode {action['currencyCode']} is not known; 1 is USDC, the only currency"
+        )
 
 
 def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
@@ -41,7 +42,7 @@ def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
     free = account_margin.withdrawable(core, account)
     if amount > free:
         raise Refused(
-            NOT_ENOUGH,
+            TxCode.INSUFFICIENT_BALANCE,
             f"{micro_text(amount)} USDC is more than the {micro_text(free)} USDC that can be taken out; margin in use "
             "and unrealised profit can't",
         )
@@ -53,7 +54,10 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     account, config, now = context.account, core.state.config, core.state.time
     if account.faucet_time and now < account.faucet_time + config.faucet_pause:
         again = account.faucet_time + config.faucet_pause
-        raise Refused(CLAIMED, f"the faucet was claimed at {account.faucet_time}; it can be claimed again at {again}")
+        raise Refused(
+            TxCode.FAUCET_CLAIMED,
+            f"the faucet was claimed at {account.faucet_time}; it can be claimed again at {again}",
+        )
     account.faucet_time = now
     ledger.deposit(core, account, config.faucet_amount, ledger.FAUCET)
     return {}
@@ -66,7 +70,8 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
     smallest = core.state.config.withdrawal_minimum
     if amount < smallest:
         raise Refused(
-            TOO_SMALL, f"amount {action['amount']} is below the smallest withdrawal, {micro_text(smallest)} USDC"
+            TxCode.WITHDRAWAL_TOO_SMALL,
+            f"amount {action['amount']} is below the smallest withdrawal, {micro_text(smallest)} USDC",
         )
     check_covered(core, context.account, amount)
     sequence = action.get("withdrawSequence")
@@ -82,7 +87,8 @@ def fund(core: Core, address: str, amount: str) -> dict[str, Any]:
     room = LARGEST - core.state.deposits
     if given > room:
         raise Refused(
-            TOO_MUCH, f"amount {amount} is more than the {micro_text(max(0, room))} USDC that can still come in"
+            TxCode.DEPOSIT_LIMIT,
+            f"amount {amount} is more than the {micro_text(max(0, room))} USDC that can still come in",
         )
     account = core.account(address)
     ledger.deposit(core, account, given)

@@ -13,6 +13,7 @@ from ...errors import InputError
 from ...products import Product
 from ..engine import arguments
 from ..engine import events as ev
+from ..engine.codes import TxCode
 from ..engine.commands import Refused
 from ..engine.registry import controls, process
 from ..model.state import MarketState
@@ -20,8 +21,6 @@ from ..model.state import MarketState
 if TYPE_CHECKING:
     from ..engine.core import Core
     from ..model.genesis import Genesis
-
-BAD_PRICE = 2010
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -129,7 +128,7 @@ def oracle_ticks(product: Product, price: object) -> int:
     try:
         ticks = product.ticks(arguments.positive(price, "price"))
     except InputError as error:
-        raise Refused(BAD_PRICE, f"oracle {error}") from None
+        raise Refused(TxCode.BAD_PRICE, f"oracle {error}") from None
     check_bound(product, "oracle price", ticks)
     return ticks
 
@@ -138,7 +137,9 @@ def check_bound(product: Product, what: str, ticks: int) -> None:
     """Refuse a price that no order could have."""
     if ticks > product.max_price:
         most = product.price_text(product.max_price)
-        raise Refused(BAD_PRICE, f"{what} {product.price_text(ticks)} is above {most}, the highest price of an order")
+        raise Refused(
+            TxCode.BAD_PRICE, f"{what} {product.price_text(ticks)} is above {most}, the highest price of an order"
+        )
 
 
 @controls("release_oracle")

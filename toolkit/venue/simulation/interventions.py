@@ -12,7 +12,8 @@ from ...numerals import micro_text
 from ...products import Product
 from ...protocol import actions
 from ..engine import arguments
-from ..engine.commands import BAD_ARGUMENT, ActionContext, Refused, Submit
+from ..engine.codes import TxCode
+from ..engine.commands import ActionContext, Refused, Submit
 from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.accounts import VenueAccount
@@ -29,8 +30,6 @@ RELEASE = 0
 """In place of a price: let the source take over."""
 LEVELS = 200
 """Largest number of levels of one call."""
-BAD, UNKNOWN = BAD_ARGUMENT, 7002
-"""txCodes of this module: an argument that is wrong, and something that does not exist."""
 
 
 # prices
@@ -43,11 +42,12 @@ def script_oracle(core: Core, product: int, points: list[list[Any]], release: bo
     script: list[tuple[int, int]] = []
     for point in points:
         if len(point) != 2 or type(point[0]) is not int:
-            raise Refused(BAD, f"a point is [time in ms, price], not {point!r}")
+            raise Refused(TxCode.BAD_ARGUMENT, f"a point is [time in ms, price], not {point!r}")
         time, price = point
         if time <= core.state.time or (script and time <= script[-1][0]):
             raise Refused(
-                BAD, f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})"
+                TxCode.BAD_ARGUMENT,
+                f"points must lie ahead, each after the one before; {time} does not (now {core.state.time})",
             )
         script.append((time, prices.oracle_ticks(listed, price)))
     lab = core.state.laboratory
@@ -105,9 +105,9 @@ def add_liquidity(
     """Place orders of an account that never runs out: `levels` of them, each `gap` further from the market."""
     listed = core.product(product)
     if side not in ("BUY", "SELL"):
-        raise Refused(BAD, f"side {side!r} is not known; it is BUY or SELL")
+        raise Refused(TxCode.BAD_ARGUMENT, f"side {side!r} is not known; it is BUY or SELL")
     if not 1 <= levels <= LEVELS:
-        raise Refused(BAD, f"levels must be 1 to {LEVELS}, not {levels}")
+        raise Refused(TxCode.BAD_ARGUMENT, f"levels must be 1 to {LEVELS}, not {levels}")
     sign = 1 if side == "BUY" else -1
     first, steps, apart = _sizes(listed, price, quantity, gap)
     account = _house(core)
@@ -150,7 +150,9 @@ def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, 
     prices.check_bound(product, "price", ticks)
     prices.check_bound(product, "gap", apart)
     if ticks * steps * product.unit > CAPITAL:
-        raise Refused(BAD, f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC")
+        raise Refused(
+            TxCode.BAD_ARGUMENT, f"quantity {quantity} at {price} is worth more than {micro_text(CAPITAL)} USDC"
+        )
     return ticks, steps, apart
 
 
@@ -162,11 +164,11 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
     """Do an action as an account, without its signature: nothing is asked but the rules of the action itself."""
     account = core.state.accounts.get(arguments.address(address))
     if account is None:
-        raise Refused(UNKNOWN, f"{address} has no account here; fund it first")
+        raise Refused(TxCode.UNKNOWN_TARGET, f"{address} has no account here; fund it first")
     try:
         action = actions.parse(action)
     except MalformedRequest as error:
-        raise Refused(BAD, str(error)) from None
+        raise Refused(TxCode.BAD_ARGUMENT, str(error)) from None
     now = core.state.time
     context = ActionContext(account, account.address, 0, now, core.tx_hash())
     outcome = core.execute(context, Submit(now, action, account.address, 0), str(action["type"]))
@@ -180,7 +182,9 @@ def act(core: Core, address: str, action: dict[str, Any]) -> dict[str, Any]:
 def disable(core: Core, action: str) -> None:
     """Switch an action off: it is answered 40280."""
     if action not in core.handlers:
-        raise Refused(UNKNOWN, f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}")
+        raise Refused(
+            TxCode.UNKNOWN_TARGET, f"there is no action {action!r}; there are {', '.join(sorted(core.handlers))}"
+        )
     _add(core.state.laboratory.disabled, action)
 
 
@@ -218,10 +222,12 @@ def open_location(core: Core, peer: str = "") -> None:
 def limit(core: Core, action: str, count: int, span: int) -> None:
     """Let an address send `count` requests of an action in `span` ms, more are answered 40220."""
     if count < 0 or span < 1:
-        raise Refused(BAD, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
+        raise Refused(TxCode.BAD_ARGUMENT, f"count must be 0 or more and span 1 ms or more, not {count} and {span}")
     if action not in ("", "info") and action not in core.handlers:
         known = ", ".join(sorted(core.handlers))
-        raise Refused(UNKNOWN, f"there is no action {action!r}; there are info, {known}, and '' for all the others")
+        raise Refused(
+            TxCode.UNKNOWN_TARGET, f"there is no action {action!r}; there are info, {known}, and '' for all the others"
+        )
     core.state.laboratory.limits[action] = Limit(count, span)
 
 

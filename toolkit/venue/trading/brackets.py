@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..engine import codes
+from ..engine.codes import TxCode
 from ..engine.commands import Refused
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import REDUCE_ONLY, SL_FROM_POSITION, TP_FROM_POSITION
@@ -44,28 +44,28 @@ def check_child(main: VenueOrder, child: VenueOrder) -> None:
     """Refuse an exit that does not fit its main order."""
     if child.reduce not in (TP_FROM_POSITION, SL_FROM_POSITION):
         raise Refused(
-            codes.BAD_BRACKET, "orders after the main one need reduceOnly TP_FROM_POSITION or SL_FROM_POSITION"
+            TxCode.BAD_BRACKET, "orders after the main one need reduceOnly TP_FROM_POSITION or SL_FROM_POSITION"
         )
     if child.side != -main.side:
-        raise Refused(codes.BAD_BRACKET, "take profit and stop loss must be on the other side than the main order")
+        raise Refused(TxCode.BAD_BRACKET, "take profit and stop loss must be on the other side than the main order")
     if child.product != main.product:
-        raise Refused(codes.BAD_BRACKET, "take profit and stop loss must be of the main order's product")
+        raise Refused(TxCode.BAD_BRACKET, "take profit and stop loss must be of the main order's product")
     if child.quantity > main.quantity:
-        raise Refused(codes.BAD_BRACKET, "take profit and stop loss may not be larger than the main order")
+        raise Refused(TxCode.BAD_BRACKET, "take profit and stop loss may not be larger than the main order")
 
 
 def check_children(account: VenueAccount, main: VenueOrder, children: list[VenueOrder]) -> None:
     """Refuse exits that do not fit each other or the account's position mode."""
     kinds = [child.reduce for child in children]
     if len(set(kinds)) < len(kinds):
-        raise Refused(codes.BAD_BRACKET, "a bracket has at most one take profit and one stop loss")
+        raise Refused(TxCode.BAD_BRACKET, "a bracket has at most one take profit and one stop loss")
     mode = account.position_mode
     if any(child.closing != (mode == 2) for child in children):
         sides = "the *_CLOSE_HEDGE sides" if mode == 2 else "BUY or SELL"
-        raise Refused(codes.WRONG_SIDE, f"take profit and stop loss need {sides} in this position mode")
+        raise Refused(TxCode.WRONG_SIDE, f"take profit and stop loss need {sides} in this position mode")
     ids = [order.client_id for order in (main, *children) if order.client_id]
     if len(set(ids)) < len(ids):
-        raise Refused(codes.CLIENT_ID_IN_USE, "each order of a bracket needs a clOrdId of its own")
+        raise Refused(TxCode.CLIENT_ID_IN_USE, "each order of a bracket needs a clOrdId of its own")
 
 
 def join(position: Position, main: VenueOrder, child: VenueOrder) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ...checks import Failure, Spec, min_value_failure, read_order, slippage_bound
 from ...products import Product
-from ..engine import codes
-from ..engine.commands import REFUSED, ActionContext, Outcome, Refused
+from ..engine.codes import REFUSED, TxCode
+from ..engine.commands import ActionContext, Outcome, Refused
 from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.accounts import Position, VenueAccount, VenueOrder
@@ -133,7 +133,7 @@ def place_bracket(
         main = _order(account, product, spec)
         main.builder, main.builder_rate = builder, builder_rate
         if main.reducing:
-            raise Refused(codes.BAD_BRACKET, "the main order of a bracket may not be reduce-only or close a position")
+            raise Refused(TxCode.BAD_BRACKET, "the main order of a bracket may not be reduce-only or close a position")
         limit = admit(core, account, product, position, main, None)
         children = []
         for at in range(1, len(items)):
@@ -229,13 +229,13 @@ def find(core: Core, account: VenueAccount, item: Item) -> VenueOrder:
     name = f"ordId {order_id}" if order_id else f"clOrdId {client_id}"
     if order is None:
         raise Refused(
-            codes.UNKNOWN_ORDER, f"{name} is no open order of {account.address}{_ending(core, account, item)}"
+            TxCode.UNKNOWN_ORDER, f"{name} is no open order of {account.address}{_ending(core, account, item)}"
         )
     if order_id and client_id and order.client_id != client_id:
-        raise Refused(codes.UNKNOWN_ORDER, f"ordId {order_id} has clOrdId {order.client_id}, not {client_id}")
+        raise Refused(TxCode.UNKNOWN_ORDER, f"ordId {order_id} has clOrdId {order.client_id}, not {client_id}")
     if order.product != code:
         other = core.products[order.product].symbol
-        raise Refused(codes.UNKNOWN_ORDER, f"{name} is an order in {other}, not in {product.symbol}")
+        raise Refused(TxCode.UNKNOWN_ORDER, f"{name} is an order in {other}, not in {product.symbol}")
     return order
 
 
@@ -247,7 +247,7 @@ def read(
     code = product.code
     market, book = core.state.markets[code], core.books[code]
     if market.paused:
-        raise Refused(codes.PAUSED, f"trading in {product.symbol} is paused")
+        raise Refused(TxCode.PAUSED, f"trading in {product.symbol} is paused")
     spec = read_order(
         product,
         item,
@@ -261,7 +261,7 @@ def read(
         triggered=triggered,
     )
     if spec.failures:
-        raise Refused(codes.PRE_TRADE_RULE, "; ".join(failure.message for failure in spec.failures))
+        raise Refused(TxCode.PRE_TRADE_RULE, "; ".join(failure.message for failure in spec.failures))
     return product, spec
 
 
@@ -280,7 +280,7 @@ def admit(
     """
     if order.client_id and order.client_id in account.client_ids:
         raise Refused(
-            codes.CLIENT_ID_IN_USE,
+            TxCode.CLIENT_ID_IN_USE,
             f"clOrdId {order.client_id} is in use by the open order {account.client_ids[order.client_id]}",
         )
     limit = valued = order.price
@@ -291,7 +291,7 @@ def admit(
     if order.closing and account.position_mode == 1:
         name = "BUY_CLOSE_HEDGE" if order.side > 0 else "SELL_CLOSE_HEDGE"
         raise Refused(
-            codes.WRONG_SIDE,
+            TxCode.WRONG_SIDE,
             f"ordSide {name} needs hedge mode, the account is in one-way mode;"
             f" use {name.partition('_')[0]} with REDUCE_ONLY",
         )
@@ -311,11 +311,11 @@ def _fit(account: VenueAccount, product: Product, position: Position, order: Ven
     name, other = ("BUY", "short") if order.side > 0 else ("SELL", "long")
     if leg is None:
         raise Refused(
-            codes.WRONG_SIDE,
+            TxCode.WRONG_SIDE,
             f"in hedge mode {name} can't reduce; use {name}_CLOSE_HEDGE to close the {other} position",
         )
     if not leg.size:
-        raise Refused(codes.NO_POSITION, f"there is no {other} position in {product.symbol} to reduce")
+        raise Refused(TxCode.NO_POSITION, f"there is no {other} position in {product.symbol} to reduce")
     if order.trigger:
         if order.quantity and order.quantity < leg.size:
             _check_value(product, price, order.quantity)
@@ -325,13 +325,13 @@ def _fit(account: VenueAccount, product: Product, position: Position, order: Ven
         free -= position.buy_reducing if order.side > 0 else position.sell_reducing
         if free <= 0:
             raise Refused(
-                codes.COVERED,
+                TxCode.COVERED,
                 f"reduce-only orders cover the {other} position of {product.quantity_text(leg.size)} already",
             )
     if order.leaves > free:
         if order.tif == FOK:
             raise Refused(
-                codes.NO_POSITION,
+                TxCode.NO_POSITION,
                 f"FOK of {product.quantity_text(order.quantity)} is above the {other} position of"
                 f" {product.quantity_text(free)} that it may reduce",
             )
@@ -344,7 +344,7 @@ def _fit(account: VenueAccount, product: Product, position: Position, order: Ven
 def _check_value(product: Product, price: int, quantity: int) -> None:
     if price * quantity * product.unit < product.min_value:
         failure: Failure = min_value_failure(product, price, quantity)
-        raise Refused(codes.MIN_VALUE, f"{failure.message}, or the whole position")
+        raise Refused(TxCode.MIN_VALUE, f"{failure.message}, or the whole position")
 
 
 def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) -> None:
@@ -362,11 +362,11 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
         _replace_waiting(core, account, product, position, order, spec, main)
         return
     if spec.tif not in (GTC, POST_ONLY):
-        raise Refused(codes.NOT_REPLACEABLE, "timeInForce of an open order can only be GTC or POST_ONLY")
+        raise Refused(TxCode.NOT_REPLACEABLE, "timeInForce of an open order can only be GTC or POST_ONLY")
     leaves = spec.quantity - order.filled
     if leaves <= 0:
         filled = product.quantity_text(order.filled)
-        raise Refused(codes.NOT_REPLACEABLE, f"ordQty {item['ordQty']} is not above the {filled} filled already")
+        raise Refused(TxCode.NOT_REPLACEABLE, f"ordQty {item['ordQty']} is not above the {filled} filled already")
     if spec.price == order.price and leaves <= order.leaves:
         if order.reducing and leaves < order.leaves:
             _check_value(product, order.price, leaves)
@@ -419,7 +419,7 @@ def _child(
     """Return the TP or SL of a bracket, checked against its main order."""
     found, spec = read(core, item, builder=builder, entry=main.price or main.trigger)
     if found.code != product.code:
-        raise Refused(codes.BAD_BRACKET, f"a bracket is of one product, not {product.symbol} and {found.symbol}")
+        raise Refused(TxCode.BAD_BRACKET, f"a bracket is of one product, not {product.symbol} and {found.symbol}")
     child = _order(account, product, spec)
     check_child(main, child)
     if child.quantity and child.quantity < main.quantity:
@@ -439,7 +439,7 @@ def _check_same(order: VenueOrder, spec: Spec) -> None:
     }
     for field, kept in same.items():
         if not kept:
-            raise Refused(codes.NOT_REPLACEABLE, f"{field} can't be replaced; cancel the order and place another")
+            raise Refused(TxCode.NOT_REPLACEABLE, f"{field} can't be replaced; cancel the order and place another")
 
 
 def _replace_waiting(
@@ -453,7 +453,7 @@ def _replace_waiting(
 ) -> None:
     """Replace a waiting trigger: new trigger, price and quantity, same id. `main` is the open main order of an exit."""
     if main is not None and spec.quantity > main.quantity:
-        raise Refused(codes.BAD_BRACKET, "take profit and stop loss may not be larger than the main order")
+        raise Refused(TxCode.BAD_BRACKET, "take profit and stop loss may not be larger than the main order")
     leg = closing_leg(account, position, order.side, order.closing)
     whole = main.quantity if main is not None else leg.size if leg is not None and order.reducing else 0
     if 0 < spec.quantity < whole:
