@@ -26,6 +26,7 @@ MODULES: tuple[str, ...] = (
     "programs.permissions",
     "programs.builders",
     "programs.vaults",
+    "programs.vault_leaders",
     "programs.referrals",
     "simulation.participants",
     "simulation.interventions",

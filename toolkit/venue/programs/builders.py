@@ -181,9 +181,6 @@ def _end(core: Core, context: ActionContext, grant: Grant, *, replaced: bool) ->
     grant.ended, grant.ended_tx, grant.replaced = core.state.time, context.tx_hash, replaced
 
 
-# queries
-
-
 def builder_agent_row(core: Core, grant: Grant) -> dict[str, Any]:
     """Return a BuilderAgent record; `expiresAt` is in seconds."""
     return {

@@ -1,8 +1,8 @@
-"""Who may do what: accounts, agents, builder agents, and the signatures they answer for.
+"""Authority: which account a signature acts for, and the approval of agents.
 
 A request names no account. It acts for the recovered signer (master actions), for the account that approved the
 recovered agent (trading), or for the trader who authorised the recovered builder agent. So wrong bytes, a wrong chain
-or a wrong domain show up as a signer nobody knows, and the 40204 texts say where to look.
+or a wrong domain show up as an unknown signer, and the 40204 texts name the likely causes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...environments import LOCAL
+from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
 from ..engine.codes import SIGNATURE, TxCode
 from ..engine.commands import ActionContext, Refused, Submit, WireError
@@ -35,9 +36,6 @@ def attach(core: Core) -> None:
     """Put the rules of this module in force, where the venue's settings ask for them (a bare core knows no agents)."""
     if core.state.settings.get("permissions"):
         core.authorize = authorize
-
-
-# who signs
 
 
 def authorize(core: Core, submit: Submit) -> ActionContext:
@@ -86,8 +84,8 @@ def grant_of(core: Core, agent: str) -> Grant | None:
 
 
 def acts_for(core: Core, action: str, signer: str) -> tuple[str, ...]:
-    """Return for whom an agent's signature would act now: its master, or the trader and then the builder of a builder's
-    agent. Empty for a signer that is nobody's agent."""
+    """Return the accounts an agent's signature would act for now: its master, or the trader and then the builder of a builder's
+    agent. Empty for a signer that is not an agent."""
     if action in BUILDER_ACTIONS:
         grant = grant_of(core, signer)
         return (grant.trader, grant.builder) if grant else ()
@@ -200,9 +198,6 @@ def _unknown(signer: str, what: str, note: str) -> WireError:
     )
 
 
-# approving and revoking
-
-
 @handles("approveAgent")
 def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Approve an agent under a name, replace the name's agent, or (zero address) revoke it."""
@@ -227,7 +222,7 @@ def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) ->
     )
     known.by_agent.setdefault(agent, []).append(position)
     known.by_master.setdefault(master, []).append(position)
-    _tell(core, known.approvals[position])
+    _notify(core, known.approvals[position])
     return {}
 
 
@@ -270,7 +265,7 @@ def _revoke(core: Core, context: ActionContext, name: str) -> None:
         raise Refused(TxCode.UNKNOWN_AGENT, f'there is no active agent named "{name}" to revoke')
     for approval in found:
         _end(core, context, approval, replaced=False)
-        _tell(core, approval)
+        _notify(core, approval)
 
 
 def _end(core: Core, context: ActionContext, approval: Approval, *, replaced: bool) -> None:
@@ -278,11 +273,8 @@ def _end(core: Core, context: ActionContext, approval: Approval, *, replaced: bo
     approval.ended_height, approval.ended_tx = core.height, context.tx_hash
 
 
-def _tell(core: Core, approval: Approval) -> None:
+def _notify(core: Core, approval: Approval) -> None:
     core.emit(UserNotice(approval.master, "approveAgent", agent_row(core, approval)))
-
-
-# queries
 
 
 def agent_row(core: Core, approval: Approval) -> dict[str, Any]:
@@ -293,7 +285,7 @@ def agent_row(core: Core, approval: Approval) -> dict[str, Any]:
         "masterAddress": to_checksummed(approval.master),
         "agentAddress": to_checksummed(approval.agent),
         "agentName": approval.name,
-        "status": 1 if active else 2,
+        "status": int(AgentStatus.ACTIVE if active else AgentStatus.REVOKED),
         "permission": "TRADE",
         "approvedAt": approval.approved,
         "approvedBlock": approval.height,

@@ -43,11 +43,8 @@ def begin(core: Core, genesis: Genesis) -> None:
     core.wake("referrals", (core.state.time // DAY + 1) * DAY)
 
 
-# binding
-
-
 def referral(core: Core, address: str) -> Referral:
-    """Return what is known of an account, with its code."""
+    """Return the referral record of an account, creating it with its code."""
     book = core.state.referrals
     found = book.accounts.get(address)
     if found is None:
@@ -100,9 +97,6 @@ def bind_referral(core: Core, context: ActionContext, action: dict[str, Any]) ->
     """Bind the agent's account to an inviter."""
     bind(core, context.account, str(action["referralCode"]))
     return {}
-
-
-# rebates
 
 
 def share(core: Core, payer: VenueAccount, fee: int, value: int) -> None:
@@ -158,9 +152,6 @@ def pay_out(core: Core, time: int) -> int:
             book.payouts.append(Payout(len(book.payouts) + 1, time, address, source, tier, amount, core.tx_hash()))
         mine.due = {}
     return (time // DAY + 1) * DAY
-
-
-# queries
 
 
 def code(core: Core, address: str) -> dict[str, Any]:

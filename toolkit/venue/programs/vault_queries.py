@@ -1,4 +1,4 @@
-"""What is told of vaults: the records of the Info API, in wire names."""
+"""Records of vaults for the Info API and the feed, in wire names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a vault and its shares are worth. Money in micro-USDC, shares in millionths."""
+"""The net asset value of a vault and its shares. Money in micro-USDC, shares in millionths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vaults: money of many, traded by one; shares at net asset value.
+"""Vaults: pooled money that one account trades; shares are bought and redeemed at net asset value.
 
 A vault's cash and positions are an account of its own; its owner's agents trade it with `vaultAddress`. A share is
 worth net asset value / shares, where net asset value is the account's equity, the cash set aside for withdrawals, and
@@ -8,7 +8,6 @@ liquidations; it has no leader and locks deposits for 4 days. Source: venue-fact
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from ...numerals import micro_text
@@ -19,9 +18,8 @@ from ..engine.core import Core
 from ..engine.events import UserNotice
 from ..engine.registry import handles, process
 from ..model.accounts import VenueAccount
-from ..model.constants import DAY, USDC
+from ..model.constants import DAY
 from ..model.genesis import Genesis
-from ..model.history import ROUND
 from ..model.program_state import Holding, Vault, VaultEvent
 from ..risk import account_margin, ledger
 from ..risk.deposits import check_covered, check_currency, micro
@@ -30,12 +28,6 @@ from .vault_value import LARGEST, SHARE, price, value, worth
 
 RESERVES = "0x00000000000000000000000000000000000000fa"
 """The venue's account that holds what vaults set aside for withdrawals."""
-CREATION_MINIMUM = 100 * USDC
-CREATION_FEE = 100 * USDC
-MOST_VAULTS = 5
-"""Open vaults of one owner, sub-vaults not counted."""
-MOST_SUB_VAULTS = 10
-"""Open sub-vaults of one vault [L]."""
 LEADER_SHARE = 10
 """Per cent of a depositor's gain."""
 LP_LOCK = 4 * DAY
@@ -108,21 +100,18 @@ def find(core: Core, address: str) -> Vault:
     return vault
 
 
-# deposits and withdrawals
-
-
 @handles("vaultDeposit")
 def deposit(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Buy shares at net asset value."""
     check_currency(action)
     vault = _open_top(core, str(action["vault"]))
     _check_context(context, vault)
-    _check_person(context)
+    check_not_vault(context)
     amount = micro(action["amount"])
     check_covered(core, context.owner, amount)
     shares = _shares_for(core, vault, amount)
-    _pay_in(core, context.owner, vault, amount, shares)
-    _keep(core, context, vault, "DEPOSIT", amount, shares)
+    pay_in(core, context.owner, vault, amount, shares)
+    record_event(core, context, vault, "DEPOSIT", amount, shares)
     return {"vault": to_checksummed(vault.address), "share": micro_text(shares)}
 
 
@@ -138,8 +127,8 @@ def _shares_for(core: Core, vault: Vault, amount: int) -> int:
     if lost * MOST_LOST > amount:
         raise Refused(
             TxCode.SHARE_TOO_COARSE,
-            f"a millionth of a share is worth {micro_text(worth_now // vault.shares)} USDC: of {micro_text(amount)} "
-            f"USDC the other depositors would get {micro_text(lost)}; the depositors can leave the vault and join again",
+            f"a millionth of a share is worth {micro_text(worth_now // vault.shares)} USDC: the other depositors would "
+            f"get {micro_text(lost)} of {micro_text(amount)} USDC; the depositors can leave the vault and join again",
         )
     if vault.shares + shares > LARGEST:
         raise Refused(
@@ -150,7 +139,8 @@ def _shares_for(core: Core, vault: Vault, amount: int) -> int:
     return shares
 
 
-def _pay_in(core: Core, account: VenueAccount, vault: Vault, amount: int, shares: int) -> None:
+def pay_in(core: Core, account: VenueAccount, vault: Vault, amount: int, shares: int) -> None:
+    """Take a deposit into a vault: move the cash and give the shares it buys."""
     now = core.state.time
     ledger.move(core, account, core.state.accounts[vault.address], amount, VAULT_DEPOSIT, 0, vault.address)
     holding = vault.holders.get(account.address)
@@ -189,12 +179,12 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
             TxCode.INSUFFICIENT_VAULT_CASH,
             f"the shares are worth {micro_text(amount)} USDC, and {micro_text(free)} of the vault is free; {remedy}",
         )
-    paid, fee = _pay_out(core, vault, context.owner, shares, amount)
-    _keep(core, context, vault, "WITHDRAW", amount, shares, fee)
+    paid, fee = pay_out(core, vault, context.owner, shares, amount)
+    record_event(core, context, vault, "WITHDRAW", amount, shares, fee)
     return {"vault": to_checksummed(vault.address), "amount": micro_text(paid)}
 
 
-def _pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount: int) -> tuple[int, int]:
+def pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount: int) -> tuple[int, int]:
     """End shares worth `amount`; return what the depositor and what the leader got."""
     accounts, holding = core.state.accounts, vault.holders[account.address]
     cost = holding.cost * shares // holding.shares
@@ -233,7 +223,8 @@ def _check_context(context: ActionContext, vault: Vault) -> None:
         raise Refused(TxCode.WRONG_VAULT_CONTEXT, "vaultAddress names another vault than the action; leave it out")
 
 
-def _check_person(context: ActionContext) -> None:
+def check_not_vault(context: ActionContext) -> None:
+    """Refuse an action that only a person's account may do, in the name of a vault."""
     if context.owner.kind == "vault":
         raise Refused(
             TxCode.ACCOUNT_IS_VAULT,
@@ -241,208 +232,10 @@ def _check_person(context: ActionContext) -> None:
         )
 
 
-def _led(core: Core, context: ActionContext) -> Vault:
-    """Return the vault that a leader's action is for. Raises Refused: none, closed, or the LP vault."""
-    vault = core.state.vaults.get(context.account.address)
-    if vault is None:
-        raise Refused(
-            TxCode.WRONG_VAULT_CONTEXT,
-            f"{to_checksummed(context.account.address)} is no vault; vaultAddress names the one to act for",
-        )
-    if vault.closed:
-        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
-    if vault.is_lp:
-        raise Refused(TxCode.NOT_VAULT_OWNER, "the LP vault belongs to the venue and has no leader")
-    return vault
-
-
-# a leader's actions
-
-
-@handles("vaultCreate")
-def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Create a vault with a first deposit of at least 100 USDC, for a fee of 100 USDC."""
-    check_currency(action)
-    owner, amount = context.owner, micro(action["amount"])
-    if context.vault is not None:
-        raise Refused(
-            TxCode.WRONG_VAULT_CONTEXT, "a vault is created by an account, not by a vault; leave vaultAddress out"
-        )
-    _check_person(context)
-    if amount < CREATION_MINIMUM:
-        raise Refused(
-            TxCode.VAULT_AMOUNT_TOO_SMALL,
-            f"amount {action['amount']} is below the {micro_text(CREATION_MINIMUM)} USDC a vault begins with",
-        )
-    _check_number(core, owner.address)
-    check_covered(core, owner, amount + CREATION_FEE)
-    vault = _new(core, owner.address, str(action["name"]), str(action["description"]))
-    ledger.move(core, owner, core.state.accounts[ledger.FEES], CREATION_FEE, VAULT_FEE, 0, vault.address)
-    _pay_in(core, owner, vault, amount, amount)
-    _keep(core, context, vault, "CREATE", amount, amount)
-    return {"vault": to_checksummed(vault.address)}
-
-
-def _check_number(core: Core, owner: str) -> None:
-    mine = [each for each in core.state.vaults.values() if each.owner == owner and not each.closed and not each.parent]
-    if len(mine) >= MOST_VAULTS:
-        raise Refused(
-            TxCode.TOO_MANY_VAULTS, f"{to_checksummed(owner)} has {len(mine)} vaults; an account may have {MOST_VAULTS}"
-        )
-
-
-def _new(core: Core, owner: str, name: str, description: str, parent: str = "") -> Vault:
-    state = core.state
-    seed = f"vault:{state.seed}:{owner}:{len(state.vaults)}"
-    address = "0x" + hashlib.sha256(seed.encode()).hexdigest()[:40]
-    core.account(address).kind = "vault"
-    vault = state.vaults[address] = Vault(address, owner, name, description, state.time, parent)
-    return vault
-
-
-@handles("vaultCreateSubVault")
-def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Create an empty part of a vault that is traded apart; money comes by vaultRebalance."""
-    vault = _led(core, context)
-    if vault.parent:
-        raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has no sub-vaults of its own")
-    if len(vault.children) >= MOST_SUB_VAULTS:
-        raise Refused(
-            TxCode.TOO_MANY_VAULTS, f"the vault has {len(vault.children)} sub-vaults; it may have {MOST_SUB_VAULTS}"
-        )
-    child = _new(core, vault.owner, f"{vault.name} / {len(vault.children) + 1}", vault.description, vault.address)
-    vault.children.append(child.address)
-    _keep(core, context, vault, "CREATE_SUB_VAULT", 0, 0)
-    return {"vault": to_checksummed(child.address)}
-
-
-@handles("vaultPreWithdraw")
-def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Set free cash aside for withdrawals, where positions can't use it up."""
-    check_currency(action)
-    vault, amount = _led(core, context), micro(action["amount"])
-    check_covered(core, context.account, amount)
-    ledger.move(core, context.account, core.state.accounts[RESERVES], amount, VAULT_MOVE, 0, vault.address)
-    vault.reserve += amount
-    _keep(core, context, vault, "PRE_WITHDRAW", amount, 0)
-    return {}
-
-
-@handles("vaultRebalance")
-def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Move cash between a vault and its sub-vaults; from a vault to itself brings back what was set aside."""
-    check_currency(action)
-    source, target = find(core, str(action["from"])), find(core, str(action["to"]))
-    top = source.parent or source.address
-    if (target.parent or target.address) != top:
-        raise Refused(TxCode.UNRELATED_VAULTS, "from and to must be a vault and its sub-vaults")
-    if source.owner != context.owner.address:
-        raise Refused(TxCode.NOT_VAULT_OWNER, f"vault {to_checksummed(source.address)} belongs to another account")
-    if source.closed or target.closed:
-        raise Refused(TxCode.VAULT_CLOSED, "one of the two vaults was closed")
-    accounts, amount = core.state.accounts, micro(action["amount"])
-    if source is target:
-        if amount > source.reserve:
-            raise Refused(
-                TxCode.INSUFFICIENT_VAULT_CASH,
-                f"amount {action['amount']} is more than the {micro_text(source.reserve)} USDC set aside",
-            )
-        source.reserve -= amount
-        ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_MOVE, 0, source.address)
-    else:
-        check_covered(core, accounts[source.address], amount)
-        ledger.move(core, accounts[source.address], accounts[target.address], amount, VAULT_MOVE, 0, target.address)
-        _note_move(source, target, amount)
-    _keep(core, context, core.state.vaults[top], "REBALANCE", amount, 0)
-    return {}
-
-
-def _note_move(source: Vault, target: Vault, amount: int) -> None:
-    """Let cash that a sub-vault gets or gives be no profit of its own; its parent's value holds it either way."""
-    if source.parent:
-        source.paid_in -= amount
-    if target.parent:
-        target.paid_in += amount
-
-
-@handles("vaultUpdateOwner")
-def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Hand a vault and its sub-vaults to another account; the shares stay where they are."""
-    vault, owner = _led(core, context), str(action["owner"]).lower()
-    account = core.state.accounts.get(owner)
-    if account is None or account.kind != "user":
-        raise Refused(TxCode.UNKNOWN_VAULT_OWNER, f"{to_checksummed(owner)} has no account here")
-    if vault.parent:
-        raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has the owner of its parent")
-    _check_number(core, owner)
-    vault.owner = owner
-    for child in vault.children:
-        core.state.vaults[child].owner = owner
-    _keep(core, context, vault, "UPDATE_OWNER", 0, 0)
-    return {}
-
-
-@handles("vaultClose")
-def close(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Pay everybody out and end a vault without positions and orders; a sub-vault's money goes to its parent."""
-    vault = _led(core, context)
-    family = [vault, *(core.state.vaults[child] for child in vault.children)]
-    for each in family:
-        _check_flat(core, each)
-    parent = core.state.vaults.get(vault.parent)
-    target, shares, fee = parent or vault, vault.shares, 0
-    gathered = sum(_gather(core, each, target) for each in family if each is not target)
-    if parent is not None:
-        parent.children.remove(vault.address)
-        amount = gathered
-    else:
-        vault.children = []
-        amount, fee = _pay_everybody(core, vault)
-    _keep(core, context, vault, "CLOSE", amount, shares, fee)
-    return {}
-
-
-def _check_flat(core: Core, vault: Vault) -> None:
-    account = core.state.accounts[vault.address]
-    held = [core.products[code].symbol for code, each in account.positions.items() if each.long.size or each.short.size]
-    if held or account.orders:
-        what = ", ".join(
-            [*(f"a position in {symbol}" for symbol in held), *(["open orders"] if account.orders else [])]
-        )
-        raise Refused(TxCode.VAULT_NOT_FLAT, f"vault {to_checksummed(vault.address)} still has {what}")
-
-
-def _gather(core: Core, source: Vault, target: Vault) -> int:
-    """End a sub-vault and return what it gave, cash and what it had set aside."""
-    accounts = core.state.accounts
-    given = source.reserve + accounts[source.address].balance
-    target.reserve, source.reserve = target.reserve + source.reserve, 0
-    balance = accounts[source.address].balance
-    ledger.move(core, accounts[source.address], accounts[target.address], balance, VAULT_MOVE, 0, target.address)
-    _note_move(source, target, given)
-    source.closed = core.state.time
-    return given
-
-
-def _pay_everybody(core: Core, vault: Vault) -> tuple[int, int]:
-    """Pay out all shares; return what they were worth together, and the leader's part of it."""
-    accounts, paid, fees = core.state.accounts, 0, 0
-    total, shares = value(core, vault), vault.shares
-    for address, holding in list(vault.holders.items()):
-        amount = max(0, total) * holding.shares // shares
-        _, fee = _pay_out(core, vault, accounts[address], holding.shares, amount)
-        paid, fees = paid + amount, fees + fee
-    left = vault.reserve
-    vault.reserve = 0
-    ledger.move(core, accounts[RESERVES], accounts[vault.address], left, VAULT_MOVE, 0, vault.address)
-    rest = accounts[vault.address].balance
-    ledger.move(core, accounts[vault.address], accounts[ledger.ROUNDING], rest, ROUND, 0, vault.address)
-    vault.closed = core.state.time
-    return paid, fees
-
-
-def _keep(core: Core, context: ActionContext, vault: Vault, kind: str, amount: int, shares: int, fee: int = 0) -> None:
-    """Keep an event of a vault, and tell the account that made it."""
+def record_event(
+    core: Core, context: ActionContext, vault: Vault, kind: str, amount: int, shares: int, fee: int = 0
+) -> None:
+    """Add an event to a vault's history and send it to the account that caused it."""
     ended = shares if not vault.shares else 0
     event = VaultEvent(
         len(vault.events) + 1,

@@ -1,0 +1,224 @@
+"""What a vault's leader does: create and close vaults, move their cash, hand them over (venue-facts, "Protobuf")."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from ...numerals import micro_text
+from ...protocol.hexbytes import to_checksummed
+from ..engine.codes import TxCode
+from ..engine.commands import ActionContext, Refused
+from ..engine.core import Core
+from ..engine.registry import handles
+from ..model.constants import USDC
+from ..model.history import ROUND
+from ..model.program_state import Vault
+from ..risk import ledger
+from ..risk.deposits import check_covered, check_currency, micro
+from .vault_value import value
+from .vaults import RESERVES, VAULT_FEE, VAULT_MOVE, check_not_vault, find, pay_in, pay_out, record_event
+
+CREATION_MINIMUM = 100 * USDC
+CREATION_FEE = 100 * USDC
+MOST_VAULTS = 5
+"""Open vaults of one owner, sub-vaults not counted."""
+MOST_SUB_VAULTS = 10
+"""Open sub-vaults of one vault [L]."""
+
+
+def led_vault(core: Core, context: ActionContext) -> Vault:
+    """Return the vault that a leader's action is for. Raises Refused: none, closed, or the LP vault."""
+    vault = core.state.vaults.get(context.account.address)
+    if vault is None:
+        raise Refused(
+            TxCode.WRONG_VAULT_CONTEXT,
+            f"{to_checksummed(context.account.address)} is no vault; vaultAddress names the one to act for",
+        )
+    if vault.closed:
+        raise Refused(TxCode.VAULT_CLOSED, f"vault {to_checksummed(vault.address)} was closed at {vault.closed}")
+    if vault.is_lp:
+        raise Refused(TxCode.NOT_VAULT_OWNER, "the LP vault belongs to the venue and has no leader")
+    return vault
+
+
+@handles("vaultCreate")
+def create(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+    """Create a vault with a first deposit of at least 100 USDC, for a fee of 100 USDC."""
+    check_currency(action)
+    owner, amount = context.owner, micro(action["amount"])
+    if context.vault is not None:
+        raise Refused(
+            TxCode.WRONG_VAULT_CONTEXT, "a vault is created by an account, not by a vault; leave vaultAddress out"
+        )
+    check_not_vault(context)
+    if amount < CREATION_MINIMUM:
+        raise Refused(
+            TxCode.VAULT_AMOUNT_TOO_SMALL,
+            f"amount {action['amount']} is below the {micro_text(CREATION_MINIMUM)} USDC a vault begins with",
+        )
+    _check_vault_count(core, owner.address)
+    check_covered(core, owner, amount + CREATION_FEE)
+    vault = _new(core, owner.address, str(action["name"]), str(action["description"]))
+    ledger.move(core, owner, core.state.accounts[ledger.FEES], CREATION_FEE, VAULT_FEE, 0, vault.address)
+    pay_in(core, owner, vault, amount, amount)
+    record_event(core, context, vault, "CREATE", amount, amount)
+    return {"vault": to_checksummed(vault.address)}
+
+
+def _check_vault_count(core: Core, owner: str) -> None:
+    mine = [each for each in core.state.vaults.values() if each.owner == owner and not each.closed and not each.parent]
+    if len(mine) >= MOST_VAULTS:
+        raise Refused(
+            TxCode.TOO_MANY_VAULTS, f"{to_checksummed(owner)} has {len(mine)} vaults; an account may have {MOST_VAULTS}"
+        )
+
+
+def _new(core: Core, owner: str, name: str, description: str, parent: str = "") -> Vault:
+    state = core.state
+    seed = f"vault:{state.seed}:{owner}:{len(state.vaults)}"
+    address = "0x" + hashlib.sha256(seed.encode()).hexdigest()[:40]
+    core.account(address).kind = "vault"
+    vault = state.vaults[address] = Vault(address, owner, name, description, state.time, parent)
+    return vault
+
+
+@handles("vaultCreateSubVault")
+def create_sub_vault(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+    """Create an empty part of a vault that is traded apart; money comes by vaultRebalance."""
+    vault = led_vault(core, context)
+    if vault.parent:
+        raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has no sub-vaults of its own")
+    if len(vault.children) >= MOST_SUB_VAULTS:
+        raise Refused(
+            TxCode.TOO_MANY_VAULTS, f"the vault has {len(vault.children)} sub-vaults; it may have {MOST_SUB_VAULTS}"
+        )
+    child = _new(core, vault.owner, f"{vault.name} / {len(vault.children) + 1}", vault.description, vault.address)
+    vault.children.append(child.address)
+    record_event(core, context, vault, "CREATE_SUB_VAULT", 0, 0)
+    return {"vault": to_checksummed(child.address)}
+
+
+@handles("vaultPreWithdraw")
+def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+    """Set free cash aside for withdrawals, where positions can't use it up."""
+    check_currency(action)
+    vault, amount = led_vault(core, context), micro(action["amount"])
+    check_covered(core, context.account, amount)
+    ledger.move(core, context.account, core.state.accounts[RESERVES], amount, VAULT_MOVE, 0, vault.address)
+    vault.reserve += amount
+    record_event(core, context, vault, "PRE_WITHDRAW", amount, 0)
+    return {}
+
+
+@handles("vaultRebalance")
+def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+    """Move cash between a vault and its sub-vaults; from a vault to itself brings back what was set aside."""
+    check_currency(action)
+    source, target = find(core, str(action["from"])), find(core, str(action["to"]))
+    top = source.parent or source.address
+    if (target.parent or target.address) != top:
+        raise Refused(TxCode.UNRELATED_VAULTS, "from and to must be a vault and its sub-vaults")
+    if source.owner != context.owner.address:
+        raise Refused(TxCode.NOT_VAULT_OWNER, f"vault {to_checksummed(source.address)} belongs to another account")
+    if source.closed or target.closed:
+        raise Refused(TxCode.VAULT_CLOSED, "one of the two vaults was closed")
+    accounts, amount = core.state.accounts, micro(action["amount"])
+    if source is target:
+        if amount > source.reserve:
+            raise Refused(
+                TxCode.INSUFFICIENT_VAULT_CASH,
+                f"amount {action['amount']} is more than the {micro_text(source.reserve)} USDC set aside",
+            )
+        source.reserve -= amount
+        ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_MOVE, 0, source.address)
+    else:
+        check_covered(core, accounts[source.address], amount)
+        ledger.move(core, accounts[source.address], accounts[target.address], amount, VAULT_MOVE, 0, target.address)
+        _record_move(source, target, amount)
+    record_event(core, context, core.state.vaults[top], "REBALANCE", amount, 0)
+    return {}
+
+
+def _record_move(source: Vault, target: Vault, amount: int) -> None:
+    """Keep a transfer within the family out of a sub-vault's profit; the parent's value includes both sides anyway."""
+    if source.parent:
+        source.paid_in -= amount
+    if target.parent:
+        target.paid_in += amount
+
+
+@handles("vaultUpdateOwner")
+def update_owner(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+    """Hand a vault and its sub-vaults to another account; the shares stay where they are."""
+    vault, owner = led_vault(core, context), str(action["owner"]).lower()
+    account = core.state.accounts.get(owner)
+    if account is None or account.kind != "user":
+        raise Refused(TxCode.UNKNOWN_VAULT_OWNER, f"{to_checksummed(owner)} has no account here")
+    if vault.parent:
+        raise Refused(TxCode.IS_SUB_VAULT, "a sub-vault has the owner of its parent")
+    _check_vault_count(core, owner)
+    vault.owner = owner
+    for child in vault.children:
+        core.state.vaults[child].owner = owner
+    record_event(core, context, vault, "UPDATE_OWNER", 0, 0)
+    return {}
+
+
+@handles("vaultClose")
+def close(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
+    """Pay out all holders and end a vault without positions and orders; a sub-vault's money goes to its parent."""
+    vault = led_vault(core, context)
+    family = [vault, *(core.state.vaults[child] for child in vault.children)]
+    for each in family:
+        _check_flat(core, each)
+    parent = core.state.vaults.get(vault.parent)
+    target, shares, fee = parent or vault, vault.shares, 0
+    gathered = sum(_wind_up(core, each, target) for each in family if each is not target)
+    if parent is not None:
+        parent.children.remove(vault.address)
+        amount = gathered
+    else:
+        vault.children = []
+        amount, fee = _pay_all_out(core, vault)
+    record_event(core, context, vault, "CLOSE", amount, shares, fee)
+    return {}
+
+
+def _check_flat(core: Core, vault: Vault) -> None:
+    account = core.state.accounts[vault.address]
+    held = [core.products[code].symbol for code, each in account.positions.items() if each.long.size or each.short.size]
+    if held or account.orders:
+        what = ", ".join(
+            [*(f"a position in {symbol}" for symbol in held), *(["open orders"] if account.orders else [])]
+        )
+        raise Refused(TxCode.VAULT_NOT_FLAT, f"vault {to_checksummed(vault.address)} still has {what}")
+
+
+def _wind_up(core: Core, source: Vault, target: Vault) -> int:
+    """Close a sub-vault into `target`; return its cash and its reserve."""
+    accounts = core.state.accounts
+    given = source.reserve + accounts[source.address].balance
+    target.reserve, source.reserve = target.reserve + source.reserve, 0
+    balance = accounts[source.address].balance
+    ledger.move(core, accounts[source.address], accounts[target.address], balance, VAULT_MOVE, 0, target.address)
+    _record_move(source, target, given)
+    source.closed = core.state.time
+    return given
+
+
+def _pay_all_out(core: Core, vault: Vault) -> tuple[int, int]:
+    """Redeem all shares; return their total value and the leader's share of the gains."""
+    accounts, paid, fees = core.state.accounts, 0, 0
+    total, shares = value(core, vault), vault.shares
+    for address, holding in list(vault.holders.items()):
+        amount = max(0, total) * holding.shares // shares
+        _, fee = pay_out(core, vault, accounts[address], holding.shares, amount)
+        paid, fees = paid + amount, fees + fee
+    left = vault.reserve
+    vault.reserve = 0
+    ledger.move(core, accounts[RESERVES], accounts[vault.address], left, VAULT_MOVE, 0, vault.address)
+    rest = accounts[vault.address].balance
+    ledger.move(core, accounts[vault.address], accounts[ledger.ROUNDING], rest, ROUND, 0, vault.address)
+    vault.closed = core.state.time
+    return paid, fees
