@@ -443,7 +443,7 @@ def test_who_joins_a_vault_of_few_dear_shares_does_not_pay_for_the_others(desk: 
     desk.venue.control.fund(vault, "1000")
     text = refused(desk.join(1, vault, "1999"), TxCode.SHARE_TOO_COARSE)
     assert text.startswith(
-        "a millionth of a share is worth 1000.000001 USDC: of 1999 USDC the other depositors would get"
+        "a millionth of a share is worth 1000.000001 USDC: the other depositors would get 998.999999 of 1999 USDC"
     )
     assert desk.join(1, vault, "1000.000001")["data"]["share"] == "0.000001", "nothing is lost"
     desk.venue.control.fund(vault, "900000000000")

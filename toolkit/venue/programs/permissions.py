@@ -84,8 +84,8 @@ def grant_of(core: Core, agent: str) -> Grant | None:
 
 
 def acts_for(core: Core, action: str, signer: str) -> tuple[str, ...]:
-    """Return the accounts an agent's signature would act for now: its master, or the trader and then the builder of a builder's
-    agent. Empty for a signer that is not an agent."""
+    """Return the accounts an agent's signature would act for now: its master, or for a builder's agent the trader and
+    then the builder. Empty for a signer that is not an agent."""
     if action in BUILDER_ACTIONS:
         grant = grant_of(core, signer)
         return (grant.trader, grant.builder) if grant else ()
