@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "plots": set(),
     "margin": {"errors", "numerals"},
     "numerals": {"errors"},
-    "checks": {"errors", "products"},
+    "checks": {"errors", "numerals", "products", "protocol"},
     "products": {"errors", "numerals"},
 }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import plots
 from .errors import InputError
+from .protocol.enums import OrderType
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,7 @@ _SECONDS = 600_000
 """Spans of at most so many ms show seconds on the axis."""
 _MICRO = 1_000_000
 _RATE = 100_000_000
-_SYSTEM = {50: "ADL", 51: "LIQUIDATION"}
+_SYSTEM = {kind: kind.name for kind in (OrderType.ADL, OrderType.LIQUIDATION)}
 
 
 def account_frames(

@@ -15,14 +15,6 @@ from toolkit.protocol.actions import ACTIONS
 from toolkit.protocol.fields import INT64_MAX, INT64_MIN, Enum, Field, Items, Shape
 
 AGENT_ACTIONS = tuple(name for name, action in ACTIONS.items() if action.signed_by_agent)
-ENUMS = {
-    "OrdType": actions.ORD_TYPE,
-    "OrdSide": actions.ORD_SIDE,
-    "OrdTIF": actions.ORD_TIF,
-    "ReduceOnlyOption": actions.REDUCE_ONLY,
-    "ConditionalOrdTriggerType": actions.TRIGGER_TYPE,
-    "PositionMarginMode": actions.MARGIN_MODE,
-}
 
 
 def message_fields(shape: Shape, value: dict[str, Any]) -> dict[str, Any]:
@@ -94,13 +86,6 @@ def test_declared_fields_are_those_of_the_message(name: str) -> None:
                 assert action.layout in ("bracket", "builder bracket")
     if action.layout == "plain":
         assert {entry.proto_name for entry in action.fields} == {field.name for field in descriptor.fields}
-
-
-@pytest.mark.parametrize("name", sorted(ENUMS))
-def test_enum_numbers_are_those_of_the_proto(name: str) -> None:
-    described = generated.DESCRIPTOR.enum_types_by_name[name].values
-    prefix = described[0].name.removesuffix("NONE")
-    assert {value.name.removeprefix(prefix): value.number for value in described} == ENUMS[name]
 
 
 def test_an_action_of_masters_has_no_bytes() -> None:

@@ -11,36 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Literal
 
 from ..errors import MalformedRequest, UnknownAction
+from .enums import MarginMode, OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
 from .fields import INT64_MAX, Address, Bool, Broken, DecimalText, Enum, Field, Int, Items, Rule, Shape, Text, shown
 
 Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder agent"]
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]
-
-# --- enum numbers -----------------------------------------------------------------------------------------------------
-
-ORD_TYPE = {
-    "NONE": 0,
-    "LIMIT": 1,
-    "MARKET": 2,
-    "MARKET_LIQ_SELLOFF": 3,
-    "LIMIT_LIQ_SELLOFF": 4,
-    "STOP_LIMIT": 5,
-    "STOP_MARKET": 6,
-    "TAKE_PROFIT_LIMIT": 7,
-    "TAKE_PROFIT_MARKET": 8,
-    "ADL": 50,
-    "LIQUIDATION": 51,
-}
-ORD_SIDE = {"NONE": 0, "BUY": 1, "SELL": 2, "BUY_CLOSE_HEDGE": 3, "SELL_CLOSE_HEDGE": 4}
-ORD_TIF = {"NONE": 0, "GTC": 1, "IOC": 2, "FOK": 3, "POST_ONLY": 4}
-REDUCE_ONLY = {"NONE": 0, "REDUCE_ONLY": 1, "TP_FROM_POSITION": 2, "SL_FROM_POSITION": 3}
-TRIGGER_TYPE = {"NONE": 0, "LAST_PRICE": 1, "MARK_PRICE": 2, "INDEX_PRICE": 3}
-MARGIN_MODE = {"NONE": 0, "CROSS": 1, "ISOLATED": 2}
-DEX_CHAIN = {"Mainnet": 0, "Testnet": 1}
-"""dexChain travels as text only; the numbers mean nothing."""
 
 MAX_VALIDITY_SECONDS = 365 * 24 * 3600
 
@@ -52,21 +31,21 @@ _NEVER_SENT = dict.fromkeys(("NONE", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", 
 _STOP_TYPES = ("STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET")
 
 
-def _sent(numbers: Mapping[str, int], *names: str, refused: Mapping[str, str] | None = None) -> Enum:
-    """Return the rule of an enum field: the given names (all but NONE when none are given) may be sent."""
-    chosen = names or tuple(name for name in numbers if name != "NONE")
-    return Enum({name: numbers[name] for name in chosen}, {"NONE": _DISPLAY_ONLY} | dict(refused or {}))
+def _sent(enum: type[IntEnum], *names: str, refused: Mapping[str, str] | None = None) -> Enum:
+    """Return the rule of an enum field: the given names may be sent, by default all but NONE."""
+    numbers = {member.name: member.value for member in enum if member.value}
+    return Enum({name: numbers[name] for name in names or numbers}, {"NONE": _DISPLAY_ONLY} | dict(refused or {}))
 
 
-ORDER_TYPE = _sent(ORD_TYPE, "LIMIT", "MARKET", refused=_NEVER_SENT | dict.fromkeys(_STOP_TYPES, _STOPS))
-BUILDER_ORDER_TYPE = _sent(ORD_TYPE, "LIMIT", "MARKET", *_STOP_TYPES, refused=_NEVER_SENT)
+ORDER_TYPE = _sent(OrderType, "LIMIT", "MARKET", refused=_NEVER_SENT | dict.fromkeys(_STOP_TYPES, _STOPS))
+BUILDER_ORDER_TYPE = _sent(OrderType, "LIMIT", "MARKET", *_STOP_TYPES, refused=_NEVER_SENT)
 
 SYMBOL_CODE = Int(1)
 ORDER_ID = Int(0)
 CLIENT_ID = Int()
 AMOUNT = DecimalText("above zero")
 SECONDS = Int(0)
-CHAIN_NAME = Enum(DEX_CHAIN)
+CHAIN_NAME = Enum({"Mainnet": 0, "Testnet": 0})  # travels as text only, never as a number
 CURRENCY = Int(1)
 
 
@@ -140,13 +119,13 @@ def _order_fields(reduce_name: str, types: Enum, alias: str = "") -> tuple[Field
         Field("ordPx", DecimalText(), 3, required=True, note='limit price; "0" for a market order'),
         Field("ordQty", DecimalText(), 4, required=True, note='quantity; "0" in a TP/SL means the whole position'),
         Field("ordType", types, 6, required=True),
-        Field("ordSide", _sent(ORD_SIDE), 7, required=True),
-        Field("timeInForce", _sent(ORD_TIF), 8, required=True),
+        Field("ordSide", _sent(OrderSide), 7, required=True),
+        Field("timeInForce", _sent(TimeInForce), 8, required=True),
         Field("clOrdId", CLIENT_ID, 1, note="client order id"),
         Field("parentOrdId", ORDER_ID, 10),
-        Field(reduce_name, _sent(REDUCE_ONLY), 9, proto="reduce_only_option", alias=alias),
+        Field(reduce_name, _sent(ReduceOnly), 9, proto="reduce_only_option", alias=alias),
         Field("triggerPx", DecimalText(), 5),
-        Field("tpslTriggerType", _sent(TRIGGER_TYPE), 11),
+        Field("tpslTriggerType", _sent(TriggerType), 11),
         Field("slippagePct", DecimalText(), 12, note='a ratio: "0.01" is 1 %'),
     )
 
@@ -312,7 +291,7 @@ _declare(
     "Agent",
     "Set a product's margin mode.",
     Field("symbolCode", SYMBOL_CODE, 1, required=True),
-    Field("marginMode", _sent(MARGIN_MODE), 2, required=True),
+    Field("marginMode", _sent(MarginMode), 2, required=True),
     message="MsgSetMarginMode",
     vault=True,
 )

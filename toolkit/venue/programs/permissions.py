@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...environments import LOCAL
+from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
 from ..engine.core import SIGNATURE, ActionContext, Core, Refused, Submit, WireError, handles
 from ..engine.events import UserNotice
@@ -286,7 +287,7 @@ def agent_row(core: Core, approval: Approval) -> dict[str, Any]:
         "masterAddress": to_checksummed(approval.master),
         "agentAddress": to_checksummed(approval.agent),
         "agentName": approval.name,
-        "status": 1 if active else 2,
+        "status": (AgentStatus.ACTIVE if active else AgentStatus.REVOKED).value,
         "permission": "TRADE",
         "approvedAt": approval.approved,
         "approvedBlock": approval.height,
