@@ -230,7 +230,7 @@ def _read_names(spec: Spec, get: Callable[[str], Any], builder: bool) -> None:
         name = get("reduceOnly")
     reduce = REDUCE.get(name)
     if reduce is None:
-        reduce = _unknown(spec, "reduceOnly", name, [name for name, number in REDUCE.items() if number], 0)
+        reduce = _unknown(spec, "reduceOnly", name, [name for name, number in REDUCE.items() if name and number], 0)
     spec.reduce = reduce
 
 

@@ -26,7 +26,7 @@ _SECONDS = 600_000
 """Spans of at most so many ms show seconds on the axis."""
 _MICRO = 1_000_000
 _RATE = 100_000_000
-_SYSTEM = {kind: kind.name for kind in (OrderType.ADL, OrderType.LIQUIDATION)}
+_SYSTEM = {kind.value: kind.name for kind in (OrderType.ADL, OrderType.LIQUIDATION)}
 
 
 def account_frames(
