@@ -16,7 +16,21 @@ from typing import Any, Literal
 
 from ..errors import MalformedRequest, UnknownAction
 from .enums import MarginMode, OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
-from .fields import INT64_MAX, Address, Bool, Broken, DecimalText, Enum, Field, Int, Items, Rule, Shape, Text, shown
+from .fields import (
+    INT64_MAX,
+    Address,
+    Bool,
+    Broken,
+    DecimalText,
+    EnumName,
+    Field,
+    Int,
+    Items,
+    Object,
+    Rule,
+    Text,
+    shown,
+)
 
 Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder agent"]
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]
@@ -31,10 +45,10 @@ _NEVER_SENT = dict.fromkeys(("NONE", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", 
 _STOP_TYPES = ("STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET")
 
 
-def _sent(enum: type[IntEnum], *names: str, refused: Mapping[str, str] | None = None) -> Enum:
+def _sent(enum: type[IntEnum], *names: str, refused: Mapping[str, str] | None = None) -> EnumName:
     """Return the rule of an enum field: the given names may be sent, by default all but NONE."""
     numbers = {member.name: member.value for member in enum if member.value}
-    return Enum({name: numbers[name] for name in names or numbers}, {"NONE": _DISPLAY_ONLY} | dict(refused or {}))
+    return EnumName({name: numbers[name] for name in names or numbers}, {"NONE": _DISPLAY_ONLY} | dict(refused or {}))
 
 
 ORDER_TYPE = _sent(OrderType, "LIMIT", "MARKET", refused=_NEVER_SENT | dict.fromkeys(_STOP_TYPES, _STOPS))
@@ -45,7 +59,7 @@ ORDER_ID = Int(0)
 CLIENT_ID = Int()
 AMOUNT = DecimalText("above zero")
 SECONDS = Int(0)
-CHAIN_NAME = Enum({"Mainnet": 0, "Testnet": 0})  # travels as text only, never as a number
+CHAIN_NAME = EnumName({"Mainnet": 0, "Testnet": 0})  # travels as text only, never as a number
 CURRENCY = Int(1)
 
 
@@ -112,7 +126,7 @@ def _is_bracket(action: dict[str, Any]) -> None:
 # --- order items ------------------------------------------------------------------------------------------------------
 
 
-def _order_fields(reduce_name: str, types: Enum, alias: str = "") -> tuple[Field, ...]:
+def _order_fields(reduce_name: str, types: EnumName, alias: str = "") -> tuple[Field, ...]:
     """Return the fields of an order item; only the name of the reduce-only field and the types differ."""
     return (
         Field("symbolCode", SYMBOL_CODE, 2, required=True, note="numeric product code"),
@@ -133,14 +147,14 @@ def _order_fields(reduce_name: str, types: Enum, alias: str = "") -> tuple[Field
 _SAY_OPTION = {"reduceOnly": "is named reduceOnlyOption in placeOrder"}
 _SAY_REDUCE = {"reduceOnlyOption": "is named reduceOnly in this action; reduceOnlyOption is for placeOrder"}
 
-PLACE_ITEM = Shape(_order_fields("reduceOnlyOption", ORDER_TYPE), "MsgPlaceOrder", (_price_fits_type,), _SAY_OPTION)
-BRACKET_ITEM = Shape(_order_fields("reduceOnly", ORDER_TYPE), "MsgPlaceOrder", (_price_fits_type,), _SAY_REDUCE)
-BUILDER_ITEM = Shape(
+PLACE_ITEM = Object(_order_fields("reduceOnlyOption", ORDER_TYPE), "MsgPlaceOrder", (_price_fits_type,), _SAY_OPTION)
+BRACKET_ITEM = Object(_order_fields("reduceOnly", ORDER_TYPE), "MsgPlaceOrder", (_price_fits_type,), _SAY_REDUCE)
+BUILDER_ITEM = Object(
     _order_fields("reduceOnly", BUILDER_ORDER_TYPE, alias="reduceOnlyOption"),
     "MsgPlaceBuilderOrder",
     (_price_fits_type,),
 )
-CANCEL_ITEM = Shape(
+CANCEL_ITEM = Object(
     (
         Field("symbolCode", Int(1, or_text=True), 1, required=True),
         Field("clOrdId", Int(or_text=True), 2, note="clOrdId or ordId is required"),
@@ -174,7 +188,7 @@ class Action:
     type: str
     signer: Signer
     summary: str
-    shape: Shape
+    shape: Object
     expiry: bool = False
     vault: bool = False
     vault_required: bool = False
@@ -217,7 +231,7 @@ def _declare(
     advice: Mapping[str, str] | None = None,
     **more: Any,
 ) -> None:
-    shape = Shape((Field("type", Enum({name: 0}), required=True), *fields), message, checks, advice or {})
+    shape = Object((Field("type", EnumName({name: 0}), required=True), *fields), message, checks, advice or {})
     ACTIONS[name] = Action(name, signer, summary, shape, **more)
 
 
@@ -582,7 +596,7 @@ def _field_rows(fields: tuple[Field, ...], parent: str = "") -> list[str]:
         rows.append(f"| {name} | {required} | {_rule_text(entry.rule)} | {note} |")
         if isinstance(entry.rule, Items):
             rows += _field_rows(entry.rule.item.fields, f"{name}[].")
-        elif isinstance(entry.rule, Shape):
+        elif isinstance(entry.rule, Object):
             rows += _field_rows(entry.rule.fields, f"{name}.")
     return rows
 
