@@ -561,9 +561,7 @@ GOOD: dict[str, Any] = {
     "cap": "0.02", "bankruptcy_price": 80, "positions": [(1, 10, 3), (2, 10, 6)],
 }  # fmt: skip
 FORMULAS = [
-    found
-    for name, found in sorted(vars(margin).items())
-    if inspect.isfunction(found) and found.__module__ == margin.__name__ and not name.startswith("_")
+    found for name, found in sorted(vars(margin).items()) if inspect.isfunction(found) and name in margin.__all__
 ]
 
 

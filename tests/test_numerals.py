@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from toolkit import numerals
 
 
-@pytest.mark.parametrize("module", ["toolkit.numerals", "toolkit.margin", "toolkit.products", "toolkit.checks"])
+@pytest.mark.parametrize("module", ["numerals", "margin", "funding", "protocol.actions", "protocol.nonces"])
 def test_examples_in_docstrings_hold(module: str) -> None:
-    assert not doctest.testmod(import_module(module)).failed
+    assert not doctest.testmod(import_module(f"toolkit.{module}")).failed
 
 
 @pytest.mark.parametrize(

@@ -1,61 +1,62 @@
 """Pre-trade rules that need no account: one implementation for the order ticket, the client and the venue.
 
-`check_order` is for people and speaks text; `read_order` is the same pass over the same rules in integers, which the
-venue takes its order from. Each failure names field, rule, value, limit and the nearest values that would pass.
+`check_order` takes reference prices as Decimal and returns the failures; `read_order` applies the same rules in
+integers and also returns the parsed order, which the venue uses. Each failure names the field, the rule, the value,
+the limit and the nearest values that would pass.
 Sources: specification "Order item", "Limits"; venue-facts "Trading rules", "Request details"; risk-rules "Order rules".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from .numerals import plain_text
 from .products import MAX_PRICE, MICRO, Product, whole_units
+from .protocol.enums import OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
 
-LIMIT, MARKET, STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT, TAKE_PROFIT_MARKET = 1, 2, 5, 6, 7, 8
-GTC, IOC, FOK, POST_ONLY = 1, 2, 3, 4
-REDUCE_ONLY, TP_FROM_POSITION, SL_FROM_POSITION = 1, 2, 3
-LAST_PRICE, MARK_PRICE, INDEX_PRICE = 1, 2, 3
+# Plain integers, because every order is compared with them, and comparing with members of an IntEnum is slower.
+LIMIT, MARKET = OrderType.LIMIT.value, OrderType.MARKET.value
+STOP_TYPES = frozenset({OrderType.STOP_LIMIT.value, OrderType.STOP_MARKET.value})
+MARKET_TYPES = frozenset({MARKET, OrderType.STOP_MARKET.value, OrderType.TAKE_PROFIT_MARKET.value})
+GTC, POST_ONLY = TimeInForce.GTC.value, TimeInForce.POST_ONLY.value
+REDUCE_ONLY, SL_FROM_POSITION = ReduceOnly.REDUCE_ONLY.value, ReduceOnly.SL_FROM_POSITION.value
 
-TYPES = {"LIMIT": LIMIT, "MARKET": MARKET}
-CONDITIONAL_TYPES = {
-    "STOP_LIMIT": STOP_LIMIT,
-    "STOP_MARKET": STOP_MARKET,
-    "TAKE_PROFIT_LIMIT": TAKE_PROFIT_LIMIT,
-    "TAKE_PROFIT_MARKET": TAKE_PROFIT_MARKET,
-}
+_BUILDER_TYPES = (
+    OrderType.STOP_LIMIT,
+    OrderType.STOP_MARKET,
+    OrderType.TAKE_PROFIT_LIMIT,
+    OrderType.TAKE_PROFIT_MARKET,
+)
+TYPES = {kind.name: kind.value for kind in (OrderType.LIMIT, OrderType.MARKET)}
+CONDITIONAL_TYPES = {kind.name: kind.value for kind in _BUILDER_TYPES}
 """Types that only builder orders may have."""
-SIDES = {"BUY": (1, False), "SELL": (-1, False), "BUY_CLOSE_HEDGE": (1, True), "SELL_CLOSE_HEDGE": (-1, True)}
-"""Name → (+1 or −1, closes in hedge mode)."""
-_MARKET_TYPES = frozenset({MARKET, STOP_MARKET, TAKE_PROFIT_MARKET})
-TIFS = {"GTC": GTC, "IOC": IOC, "FOK": FOK, "POST_ONLY": POST_ONLY}
-REDUCE = {
-    None: 0,
-    "": 0,
-    "NONE": 0,
-    "REDUCE_ONLY": REDUCE_ONLY,
-    "TP_FROM_POSITION": TP_FROM_POSITION,
-    "SL_FROM_POSITION": SL_FROM_POSITION,
+SIDES = {
+    OrderSide.BUY.name: (1, False),
+    OrderSide.SELL.name: (-1, False),
+    OrderSide.BUY_CLOSE_HEDGE.name: (1, True),
+    OrderSide.SELL_CLOSE_HEDGE.name: (-1, True),
 }
-TRIGGERS = {"LAST_PRICE": LAST_PRICE, "MARK_PRICE": MARK_PRICE, "INDEX_PRICE": INDEX_PRICE}
-TRIGGER_NAMES = {number: name for name, number in TRIGGERS.items()}
+"""Name → (+1 or −1, closes in hedge mode)."""
+TIFS = {tif.name: tif.value for tif in TimeInForce}
+REDUCE = {None: ReduceOnly.NONE.value, "": ReduceOnly.NONE.value} | {kind.name: kind.value for kind in ReduceOnly}
+TRIGGERS = {source.name: source.value for source in TriggerType if source}
 
 SLIPPAGE_UNIT = 100_000_000
-"""Slippage inside is a whole number of 1/SLIPPAGE_UNIT: 1 % is 1_000_000."""
+"""Slippage is an integer in units of 1/SLIPPAGE_UNIT: 1 % is 1_000_000."""
 MIN_SLIPPAGE = Decimal("0.005")
 DEFAULT_SLIPPAGE = Decimal("0.03")
 _DEFAULT_SLIPPAGE = int(DEFAULT_SLIPPAGE * SLIPPAGE_UNIT)
 _EXACT = Context(prec=100)
 _LARGEST = 2**63 - 1
-"""Numbers above this are not kept, not even of a refused order: the venue's state has 64 bits for them."""
+"""Largest number that the venue's state can hold (64 bits)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One broken rule. `field` is the wire name, `value` as given, `limit` what it is held against."""
+    """One broken rule. `field` is the wire name, `value` is as given, `limit` is what the rule allows."""
 
     rule: str
     field: str
@@ -70,7 +71,7 @@ class Failure:
 
 
 class Spec:
-    """An order item as integers. Units: ticks, steps, 1/SLIPPAGE_UNIT; `failures` is None when every rule passed."""
+    """An order item in integers: ticks, steps, 1/SLIPPAGE_UNIT. `failures` is None when every rule passed."""
 
     __slots__ = (
         "client_id",
@@ -98,7 +99,7 @@ class Spec:
     price: int
     """0 for market orders."""
     quantity: int
-    """0 only for TP/SL of the whole position."""
+    """0 only for a take-profit or stop-loss of the whole position."""
     trigger: int
     """0 = none."""
     trigger_by: int
@@ -116,7 +117,10 @@ def default_slippage(product: Product) -> int:
 
 
 def slippage_bound(product: Product, side: int, reference: int, slippage: int) -> int:
-    """Return the worst price in ticks a market order may trade at: reference × (1 ± slippage), rounded inwards."""
+    """Return the worst price in ticks a market order may trade at: reference × (1 ± slippage).
+
+    Rounded towards the reference, so that the order never trades beyond its slippage.
+    """
     width = slippage or default_slippage(product)
     if side > 0:
         return reference * (SLIPPAGE_UNIT + width) // SLIPPAGE_UNIT
@@ -163,82 +167,71 @@ def read_order(
 ) -> Spec:
     """Return the order item in integers, with the rules it breaks. Reference prices are in ticks, 0 = not known.
 
-    `triggered` leaves out what it says of a trigger: it is to replace an order whose trigger has been met.
+    `triggered` skips the trigger fields: the item replaces an order whose trigger has been met.
     Fields that could not be read, or are beyond 64 bits, are 0 in the result; use it only when `failures` is None.
     """
     spec = Spec()
     spec.failures = None
     get = item.get
-    kind = TYPES.get(get("ordType"), 0)  # type: ignore[arg-type]
-    if not kind:
-        kind = _conditional_type(spec, get("ordType"), builder)
-    spec.type = kind
-    named = SIDES.get(get("ordSide"))  # type: ignore[arg-type]
-    if named is None:
-        named = _unknown(spec, "ordSide", get("ordSide"), SIDES, (0, False))
-    side, closing = named
-    spec.side, spec.closing = side, closing
-    tif = TIFS.get(get("timeInForce"), 0)  # type: ignore[arg-type]
-    if not tif:
-        tif = _unknown(spec, "timeInForce", get("timeInForce"), TIFS, 0)
-    spec.tif = tif
-    name = get("reduceOnlyOption")
-    if name is None:
-        name = get("reduceOnly")
-    reduce = REDUCE.get(name, -1)
-    if reduce < 0:
-        reduce = _unknown(spec, "reduceOnly", name, {key: 0 for key in REDUCE if key and key != "NONE"}, 0)
-    spec.reduce = reduce
+    _read_names(spec, get, builder)
     spec.client_id = get("clOrdId") or 0
     spec.parent = get("parentOrdId") or 0
     if product.list_status != "listed":
-        _fail(
-            spec,
-            "listing",
-            "symbolCode",
-            str(product.code),
-            "listed",
-            f"{product.symbol} is {product.list_status}, not listed",
-        )
+        message = f"{product.symbol} is {product.list_status}, not listed"
+        _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
+    kind, exits_position = spec.type, spec.reduce > REDUCE_ONLY
 
-    market = kind != LIMIT and kind in _MARKET_TYPES
+    market = kind != LIMIT and kind in MARKET_TYPES
     text = get("ordPx")
     price = whole_units(text, *product.tick_scale) if type(text) is str else -1
     if market or not 0 < price <= product.max_price or price * 10 < mark:
         price = _check_price(spec, product, text, price, mark, market)
     spec.price = price
+
     spec.trigger = spec.trigger_by = 0
     spec.trigger_up = False
-    conditional = get("triggerPx") is not None or get("tpslTriggerType") is not None or reduce > 1 or kind > MARKET
+    conditional = exits_position or kind > MARKET or get("triggerPx") is not None or get("tpslTriggerType") is not None
     if conditional and not triggered:
         _read_trigger(spec, product, item, (last, mark, index), entry)
+
     text = get("ordQty")
     quantity = whole_units(text, *product.step_scale) if type(text) is str else -1
-    if quantity <= 0 and not (quantity == 0 and reduce > 1):
-        _off_grid(spec, "quantity", "ordQty", text, "stepSize", product.step_size)
-        quantity = 0
+    if not 0 < quantity <= product.max_steps:
+        quantity = _check_quantity(spec, product, text, quantity, may_be_0=exits_position)
     spec.quantity = quantity
-    if quantity > product.max_steps:
-        _too_much(spec, product, str(text))
-        spec.quantity = _kept(quantity)
     slippage = get("slippagePct")
     spec.slippage = 0 if slippage is None else _read_slippage(spec, product, slippage)
+
     if market:
-        if tif == POST_ONLY or (tif == GTC and kind == MARKET):
+        if spec.tif == POST_ONLY or (spec.tif == GTC and kind == MARKET):
             _market_tif(spec, str(get("ordType")), str(get("timeInForce")))
         price = spec.trigger or last or mark
-    elif tif == POST_ONLY and not spec.trigger:
-        if (side > 0 and ask and price >= ask) or (side < 0 and bid and 0 < price <= bid):
-            _would_match(spec, product, side, price, ask if side > 0 else bid)
-    if (
-        not reduce
-        and not closing
-        and price > 0
-        and quantity > 0
-        and price * quantity * product.unit < product.min_value
-    ):
+    elif spec.tif == POST_ONLY and not spec.trigger:
+        if (spec.side > 0 and ask and price >= ask) or (spec.side < 0 and bid and 0 < price <= bid):
+            _would_match(spec, product, price, ask if spec.side > 0 else bid)
+    # Orders that reduce a position are exempt, so that the rest of any position can be closed.
+    if not spec.reduce and not spec.closing and 0 < price * quantity * product.unit < product.min_value:
         spec.failures = [*(spec.failures or ()), min_value_failure(product, price, quantity)]
     return spec
+
+
+def _read_names(spec: Spec, get: Callable[[str], Any], builder: bool) -> None:
+    """Read the fields that hold names of enums: ordType, ordSide, timeInForce and reduceOnly."""
+    kind = TYPES.get(get("ordType"), 0)
+    spec.type = kind or _conditional_type(spec, get("ordType"), builder)
+    named = SIDES.get(get("ordSide"))
+    if named is None:
+        named = _unknown(spec, "ordSide", get("ordSide"), SIDES, (0, False))
+    spec.side, spec.closing = named
+    tif = TIFS.get(get("timeInForce"), 0)
+    spec.tif = tif or _unknown(spec, "timeInForce", get("timeInForce"), TIFS, 0)
+    name = get("reduceOnlyOption")
+    if name is None:
+        name = get("reduceOnly")
+    reduce = REDUCE.get(name)
+    if reduce is None:
+        reduce = _unknown(spec, "reduceOnly", name, [name for name, number in REDUCE.items() if name and number], 0)
+    spec.reduce = reduce
 
 
 def min_value_failure(product: Product, price: int, quantity: int) -> Failure:
@@ -257,9 +250,6 @@ def min_value_failure(product: Product, price: int, quantity: int) -> Failure:
     )
 
 
-# one function per rule; each is called only when its rule is (or may be) broken
-
-
 def _fail(
     spec: Spec, rule: str, field: str, value: str, limit: str, message: str, nearest: tuple[str, ...] = ()
 ) -> None:
@@ -270,7 +260,7 @@ def _fail(
     spec.failures.append(Failure(rule, field, value, limit, message, nearest))
 
 
-def _unknown(spec: Spec, field: str, value: object, known: Mapping[str, Any], default: Any) -> Any:
+def _unknown(spec: Spec, field: str, value: object, known: Iterable[str], default: Any) -> Any:
     names = tuple(known)
     limit = ", ".join(names)
     _fail(spec, "known name", field, str(value), limit, f"{field} {value!r} is not one of {limit}", names)
@@ -282,27 +272,22 @@ def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
     if kind and builder:
         return kind
     if kind:
-        _fail(
-            spec,
-            "order type",
-            "ordType",
-            str(name),
-            "LIMIT, MARKET",
+        message = (
             f"ordType {name} is for builder orders; here a conditional order is LIMIT or MARKET with triggerPx and"
-            " TP_FROM_POSITION or SL_FROM_POSITION",
-            tuple(TYPES),
+            " TP_FROM_POSITION or SL_FROM_POSITION"
         )
+        _fail(spec, "order type", "ordType", str(name), "LIMIT, MARKET", message, tuple(TYPES))
         return kind
     allowed = {**TYPES, **CONDITIONAL_TYPES} if builder else TYPES
     return int(_unknown(spec, "ordType", name, allowed, 0))
 
 
 def _check_price(spec: Spec, product: Product, text: object, price: int, mark: int, market: bool) -> int:
+    """Report the rule that a price in ticks breaks; return the price as the order keeps it."""
     if market:
         if price != 0:
-            _fail(
-                spec, "market price", "ordPx", str(text), "0", f"price of a market order must be 0, got {text}", ("0",)
-            )
+            message = f"price of a market order must be 0, got {text}"
+            _fail(spec, "market price", "ordPx", str(text), "0", message, ("0",))
         return 0
     if price <= 0:
         _off_grid(spec, "price", "ordPx", text, "tickSize", product.tick_size)
@@ -318,11 +303,12 @@ def _check_price(spec: Spec, product: Product, text: object, price: int, mark: i
 
 
 def _kept(number: int) -> int:
+    """Return the number as a refused order keeps it: 0 where the venue's state has no room for it."""
     return number if number <= _LARGEST else 0
 
 
 def _off_grid(spec: Spec, what: str, field: str, text: object, rule: str, size: Decimal) -> None:
-    """Tell why text is no positive multiple of `size`."""
+    """Report why text is not a positive multiple of `size`."""
     step = format(size, "f")
     number = _plain_number(text)
     if number is None:
@@ -337,9 +323,19 @@ def _off_grid(spec: Spec, what: str, field: str, text: object, rule: str, size: 
         _fail(spec, rule, field, str(text), step, f"{what} {text} is not a multiple of {rule} {step}", nearest)
 
 
-def _too_much(spec: Spec, product: Product, text: str) -> None:
-    most = product.quantity_text(product.max_steps)
-    _fail(spec, "maxOrderQty", "ordQty", text, most, f"quantity {text} is above maxOrderQty {most}", (most,))
+def _check_quantity(spec: Spec, product: Product, text: object, quantity: int, may_be_0: bool) -> int:
+    """Report the rule that a quantity in steps breaks; return the quantity as the order keeps it.
+
+    Only a take-profit or stop-loss may be 0, which means the whole position.
+    """
+    if quantity > product.max_steps:
+        most = product.quantity_text(product.max_steps)
+        message = f"quantity {text} is above maxOrderQty {most}"
+        _fail(spec, "maxOrderQty", "ordQty", str(text), most, message, (most,))
+        return _kept(quantity)
+    if quantity < 0 or not may_be_0:
+        _off_grid(spec, "quantity", "ordQty", text, "stepSize", product.step_size)
+    return 0
 
 
 def _market_tif(spec: Spec, kind: str, name: str) -> None:
@@ -347,11 +343,12 @@ def _market_tif(spec: Spec, kind: str, name: str) -> None:
     _fail(spec, "market timeInForce", "timeInForce", name, "IOC, FOK", message, ("IOC", "FOK"))
 
 
-def _would_match(spec: Spec, product: Product, side: int, price: int, best: int) -> None:
-    near = product.price_text(best - side)
-    other = f"best {'ask' if side > 0 else 'bid'} {product.price_text(best)}"
+def _would_match(spec: Spec, product: Product, price: int, best: int) -> None:
+    behind = best - spec.side
+    nearest = (product.price_text(behind),) if behind > 0 else ()
+    other = f"best {'ask' if spec.side > 0 else 'bid'} {product.price_text(best)}"
     message = f"POST_ONLY at {product.price_text(price)} would match the {other}"
-    _fail(spec, "POST_ONLY", "ordPx", product.price_text(price), other, message, (near,) if best > side else ())
+    _fail(spec, "POST_ONLY", "ordPx", product.price_text(price), other, message, nearest)
 
 
 def _read_slippage(spec: Spec, product: Product, text: object) -> int:
@@ -378,17 +375,20 @@ def _read_slippage(spec: Spec, product: Product, text: object) -> int:
 def _read_trigger(
     spec: Spec, product: Product, item: Mapping[str, Any], prices: tuple[int, int, int], entry: int
 ) -> None:
-    """Read triggerPx and tpslTriggerType, and hold them against the order's kind and the present prices."""
+    """Read triggerPx and tpslTriggerType, and check them against the order type and the current prices.
+
+    `prices` are last, mark and index price in ticks: the price of each TriggerType, in the order of their numbers.
+    """
     text, by = item.get("triggerPx"), item.get("tpslTriggerType")
     from_position, stop_type = spec.reduce > REDUCE_ONLY, spec.type > MARKET
     if not (from_position or stop_type):
         message = "triggerPx and tpslTriggerType need reduceOnly TP_FROM_POSITION or SL_FROM_POSITION"
         _fail(spec, "trigger kind", "triggerPx", str(text), "", message)
         return
-    spec.trigger_by = LAST_PRICE if by is None else TRIGGERS.get(by, 0)
+    spec.trigger_by = TriggerType.LAST_PRICE.value if by is None else TRIGGERS.get(by, 0)
     if not spec.trigger_by:
         spec.trigger_by = _unknown(spec, "tpslTriggerType", by, TRIGGERS, 0)
-    stop = spec.type in (STOP_LIMIT, STOP_MARKET) if stop_type else spec.reduce == SL_FROM_POSITION
+    stop = spec.type in STOP_TYPES if stop_type else spec.reduce == SL_FROM_POSITION
     if stop_type and from_position and stop != (spec.reduce == SL_FROM_POSITION):
         message = f"ordType {item.get('ordType')} contradicts {'TP' if stop else 'SL'}_FROM_POSITION"
         _fail(spec, "trigger kind", "ordType", str(item.get("ordType")), "", message)
@@ -402,16 +402,10 @@ def _read_trigger(
         return
     if trigger > product.max_price:
         most = product.price_text(product.max_price)
-        _fail(
-            spec,
-            "price band",
-            "triggerPx",
-            text,
-            most,
-            f"trigger price {text} is above {plain_text(MAX_PRICE)}",
-            (most,),
-        )
+        message = f"trigger price {text} is above {plain_text(MAX_PRICE)}"
+        _fail(spec, "price band", "triggerPx", text, most, message, (most,))
     spec.trigger = _kept(trigger)
+    # A stop triggers where the market moves against the position, a take-profit where it moves with it.
     spec.trigger_up = up = (spec.side > 0) == stop
     now = entry or (prices[spec.trigger_by - 1] if spec.trigger_by else 0)
     if now and (now >= trigger if up else now <= trigger):
@@ -420,7 +414,7 @@ def _read_trigger(
 
 def _already_met(spec: Spec, product: Product, text: str, now: int, entry: bool, stop: bool) -> None:
     up = spec.trigger_up
-    price = "the main order's price" if entry else TRIGGER_NAMES[spec.trigger_by]
+    price = "the main order's price" if entry else TriggerType(spec.trigger_by).name
     what = f"a {'stop' if stop else 'take profit'} that {'buys' if spec.side > 0 else 'sells'}"
     message = (
         f"trigger price {text} is met already: {what} triggers at {price} {'≥' if up else '≤'} {text},"

@@ -5,14 +5,18 @@ Whatever is none raises InputError that names the argument, its value and what w
 
 from __future__ import annotations
 
+import functools
 import numbers
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 from .errors import InputError
+
+Number = Decimal | int | str | float
+"""What an argument of a formula may be."""
 
 FLOAT_DIGITS = 15
 """Every decimal of up to 15 digits survives a binary float unharmed; what has more was computed, not written."""
@@ -21,6 +25,20 @@ _MAGNITUDE = 300
 _CONTEXT = Context(prec=50)
 _ANSWER = Context(prec=28)
 _ZERO = Decimal(0)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def exactly(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compute with 50 digits and return a Decimal with 28, whatever decimal context the caller uses."""
+
+    @functools.wraps(function)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with localcontext(_CONTEXT):
+            result = function(*args, **kwargs)
+        return cast(_R, _ANSWER.plus(result)) if isinstance(result, Decimal) else result
+
+    return wrapped
 
 
 def read_side(value: Any) -> int:

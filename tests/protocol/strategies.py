@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from toolkit.protocol.actions import ACTIONS, Action
-from toolkit.protocol.fields import INT64_MAX, Address, Bool, DecimalText, Enum, Int, Items, Rule, Shape, Text
+from toolkit.protocol.fields import INT64_MAX, Address, Bool, DecimalText, EnumName, Int, Items, Object, Rule, Text
 
 ADDRESSES = st.binary(min_size=20, max_size=20).map(lambda raw: "0x" + raw.hex())
 WHOLE = st.integers(0, 10**12)
@@ -30,7 +30,7 @@ def values(rule: Rule) -> st.SearchStrategy[Any]:
         return st.one_of(numbers, numbers.map(str)) if rule.or_text else numbers
     if isinstance(rule, DecimalText):
         return _decimals(rule)
-    if isinstance(rule, Enum):
+    if isinstance(rule, EnumName):
         return st.sampled_from(sorted(rule.numbers))
     if isinstance(rule, Text):
         return st.text(st.characters(exclude_categories=["Cs"]), min_size=rule.minimum, max_size=min(rule.maximum, 140))
@@ -38,13 +38,13 @@ def values(rule: Rule) -> st.SearchStrategy[Any]:
         return ADDRESSES
     if isinstance(rule, Bool):
         return st.booleans()
-    if isinstance(rule, Shape):
+    if isinstance(rule, Object):
         return objects(rule)
     assert isinstance(rule, Items)
     return st.lists(objects(rule.item), min_size=rule.minimum, max_size=rule.maximum or 3)
 
 
-def objects(shape: Shape) -> st.SearchStrategy[dict[str, Any]]:
+def objects(shape: Object) -> st.SearchStrategy[dict[str, Any]]:
     """Return objects that pass a shape; its whole-object checks are met by construction."""
     required = {entry.name: values(entry.rule) for entry in shape.fields if entry.required}
     optional = {entry.name: values(entry.rule) for entry in shape.fields if not entry.required}

@@ -16,19 +16,19 @@ from toolkit.protocol.fields import (
     Bool,
     Broken,
     DecimalText,
-    Enum,
+    EnumName,
     Field,
     Int,
     Items,
+    Object,
     Rule,
-    Shape,
     Text,
     key_text,
     shown,
 )
 
 ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
-NAMES = Enum({"BUY": 1, "SELL": 2}, {"ADL": "is display-only and must not be sent"})
+NAMES = EnumName({"BUY": 1, "SELL": 2}, {"ADL": "is display-only and must not be sent"})
 
 PASSES: list[tuple[Rule, Any, Any]] = [
     (Int(), 0, 0),
@@ -133,15 +133,15 @@ def test_what_fails_says_rule_value_and_what_would_pass(rule: Rule, value: Any, 
         assert caught.value.reason == words
 
 
-ITEM = Shape(
+ITEM = Object(
     (
         Field("code", Int(1), 1, required=True),
         Field("side", NAMES, 2, alias="direction"),
-        Field("inner", Shape((Field("inner", Int(), 1),)), 3),
+        Field("inner", Object((Field("inner", Int(), 1),)), 3),
     ),
     advice={"price": "is named code here"},
 )
-OUTER = Shape((Field("items", Items(ITEM, 1, 2), 1, required=True),))
+OUTER = Object((Field("items", Items(ITEM, 1, 2), 1, required=True),))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Every action of the exchange, declared once.
 
-A declaration states the fields and their rules, who signs, which envelope fields it may carry, and what is signed:
-a protobuf message (agents) or typed data (masters). Parsing, encoding, signing, client methods, the venue's
-registry and the documentation are made from it. Sources: specification, "Endpoints" and "Request envelope";
+A declaration has the fields and their rules, the signer, the envelope fields it may carry, and what is signed: a
+protobuf message (agents) or typed data (masters). Parsing, encoding, signing, client methods, the venue's registry
+and the documentation are derived from it. Sources: specification, "Endpoints" and "Request envelope";
 venue-facts, "Protobuf", "Master-signed typed data" and "Request details".
 """
 
@@ -14,170 +14,38 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..errors import MalformedRequest, UnknownAction
-from .fields import INT64_MAX, Address, Bool, Broken, DecimalText, Enum, Field, Int, Items, Rule, Shape, Text, shown
+from .enums import MarginMode
+from .fields import Address, Bool, Broken, DecimalText, EnumName, Field, Int, Items, Object, Rule, Text, shown
+from .order_items import (
+    BRACKET_ITEM,
+    BUILDER_ITEM,
+    CANCEL_ITEM,
+    NAMED_REDUCE,
+    ORDER_ID,
+    ORDER_TYPE,
+    PLACE_ITEM,
+    SYMBOL_CODE,
+    is_bracket,
+    names_an_order,
+    order_fields,
+    price_fits_type,
+    sendable,
+)
 
 Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder agent"]
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]
 
-# --- enum numbers -----------------------------------------------------------------------------------------------------
-
-ORD_TYPE = {
-    "NONE": 0,
-    "LIMIT": 1,
-    "MARKET": 2,
-    "MARKET_LIQ_SELLOFF": 3,
-    "LIMIT_LIQ_SELLOFF": 4,
-    "STOP_LIMIT": 5,
-    "STOP_MARKET": 6,
-    "TAKE_PROFIT_LIMIT": 7,
-    "TAKE_PROFIT_MARKET": 8,
-    "ADL": 50,
-    "LIQUIDATION": 51,
-}
-ORD_SIDE = {"NONE": 0, "BUY": 1, "SELL": 2, "BUY_CLOSE_HEDGE": 3, "SELL_CLOSE_HEDGE": 4}
-ORD_TIF = {"NONE": 0, "GTC": 1, "IOC": 2, "FOK": 3, "POST_ONLY": 4}
-REDUCE_ONLY = {"NONE": 0, "REDUCE_ONLY": 1, "TP_FROM_POSITION": 2, "SL_FROM_POSITION": 3}
-TRIGGER_TYPE = {"NONE": 0, "LAST_PRICE": 1, "MARK_PRICE": 2, "INDEX_PRICE": 3}
-MARGIN_MODE = {"NONE": 0, "CROSS": 1, "ISOLATED": 2}
-DEX_CHAIN = {"Mainnet": 0, "Testnet": 1}
-"""dexChain travels as text only; the numbers mean nothing."""
-
 MAX_VALIDITY_SECONDS = 365 * 24 * 3600
 
-_DISPLAY_ONLY = "is display-only and must not be sent"
-_STOPS = (
-    "is for builder orders; here a TP/SL is LIMIT or MARKET with triggerPx and TP_FROM_POSITION or SL_FROM_POSITION"
-)
-_NEVER_SENT = dict.fromkeys(("NONE", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "ADL", "LIQUIDATION"), _DISPLAY_ONLY)
-_STOP_TYPES = ("STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET")
-
-
-def _sent(numbers: Mapping[str, int], *names: str, refused: Mapping[str, str] | None = None) -> Enum:
-    """Return the rule of an enum field: the given names (all but NONE when none are given) may be sent."""
-    chosen = names or tuple(name for name in numbers if name != "NONE")
-    return Enum({name: numbers[name] for name in chosen}, {"NONE": _DISPLAY_ONLY} | dict(refused or {}))
-
-
-ORDER_TYPE = _sent(ORD_TYPE, "LIMIT", "MARKET", refused=_NEVER_SENT | dict.fromkeys(_STOP_TYPES, _STOPS))
-BUILDER_ORDER_TYPE = _sent(ORD_TYPE, "LIMIT", "MARKET", *_STOP_TYPES, refused=_NEVER_SENT)
-
-SYMBOL_CODE = Int(1)
-ORDER_ID = Int(0)
-CLIENT_ID = Int()
 AMOUNT = DecimalText("above zero")
 SECONDS = Int(0)
-CHAIN_NAME = Enum(DEX_CHAIN)
+CHAIN_NAME = EnumName({"Mainnet": 0, "Testnet": 0})  # travels as text only, never as a number
 CURRENCY = Int(1)
-
-
-# --- checks of whole objects ------------------------------------------------------------------------------------------
-
-
-def _price_fits_type(item: dict[str, Any]) -> None:
-    """Refuse a limit order without a price, and a market order with one."""
-    price, kind = item["ordPx"], item["ordType"]
-    if kind.endswith("MARKET"):
-        if price != "0":
-            raise Broken(
-                'a market order has ordPx "0"',
-                f'must be "0" for a {kind} order, got {shown(price)}',
-                price,
-                ("0",),
-                ("ordPx",),
-            )
-    elif not price.strip("0."):
-        raise Broken(
-            "a limit order has ordPx above 0",
-            f"must be decimal text above 0 for a {kind} order, got {shown(price)}",
-            price,
-            (),
-            ("ordPx",),
-        )
-
-
-def _names_an_order(item: dict[str, Any]) -> None:
-    """Refuse an item with neither id; 0 is how the wire says that there is none."""
-    if not (item.get("ordId") or item.get("clOrdId")):
-        raise Broken("clOrdId or ordId", "clOrdId or ordId is missing; give one of them", None, (), ("ordId",))
-
-
-def _is_bracket(action: dict[str, Any]) -> None:
-    """Refuse a bracket that is not one main order with a take-profit, a stop-loss or both."""
-    seen: set[str] = set()
-    for index, item in enumerate(action["orders"]):
-        kind = item.get("reduceOnly")
-        closing = kind in ("TP_FROM_POSITION", "SL_FROM_POSITION")
-        path = ("orders", f"[{index}]", "reduceOnly")
-        if index == 0 and closing:
-            raise Broken(
-                "the first order is the main order",
-                f"must not be {kind}: the first order of a bracket is the main order",
-                kind,
-                ("REDUCE_ONLY",),
-                path,
-            )
-        if index and not closing:
-            raise Broken(
-                "the others are TP or SL",
-                "must be TP_FROM_POSITION or SL_FROM_POSITION in the orders after the first, "
-                f"got {shown(kind) if kind else 'nothing'}",
-                kind,
-                ("TP_FROM_POSITION", "SL_FROM_POSITION"),
-                path,
-            )
-        if closing and kind in seen:
-            raise Broken("one TP and one SL", f"{kind} stands twice; a bracket has one of each", kind, (), path)
-        seen.add(kind or "")
-
-
-# --- order items ------------------------------------------------------------------------------------------------------
-
-
-def _order_fields(reduce_name: str, types: Enum, alias: str = "") -> tuple[Field, ...]:
-    """Return the fields of an order item; only the name of the reduce-only field and the types differ."""
-    return (
-        Field("symbolCode", SYMBOL_CODE, 2, required=True, note="numeric product code"),
-        Field("ordPx", DecimalText(), 3, required=True, note='limit price; "0" for a market order'),
-        Field("ordQty", DecimalText(), 4, required=True, note='quantity; "0" in a TP/SL means the whole position'),
-        Field("ordType", types, 6, required=True),
-        Field("ordSide", _sent(ORD_SIDE), 7, required=True),
-        Field("timeInForce", _sent(ORD_TIF), 8, required=True),
-        Field("clOrdId", CLIENT_ID, 1, note="client order id"),
-        Field("parentOrdId", ORDER_ID, 10),
-        Field(reduce_name, _sent(REDUCE_ONLY), 9, proto="reduce_only_option", alias=alias),
-        Field("triggerPx", DecimalText(), 5),
-        Field("tpslTriggerType", _sent(TRIGGER_TYPE), 11),
-        Field("slippagePct", DecimalText(), 12, note='a ratio: "0.01" is 1 %'),
-    )
-
-
-_SAY_OPTION = {"reduceOnly": "is named reduceOnlyOption in placeOrder"}
-_SAY_REDUCE = {"reduceOnlyOption": "is named reduceOnly in this action; reduceOnlyOption is for placeOrder"}
-
-PLACE_ITEM = Shape(_order_fields("reduceOnlyOption", ORDER_TYPE), "MsgPlaceOrder", (_price_fits_type,), _SAY_OPTION)
-BRACKET_ITEM = Shape(_order_fields("reduceOnly", ORDER_TYPE), "MsgPlaceOrder", (_price_fits_type,), _SAY_REDUCE)
-BUILDER_ITEM = Shape(
-    _order_fields("reduceOnly", BUILDER_ORDER_TYPE, alias="reduceOnlyOption"),
-    "MsgPlaceBuilderOrder",
-    (_price_fits_type,),
-)
-CANCEL_ITEM = Shape(
-    (
-        Field("symbolCode", Int(1, or_text=True), 1, required=True),
-        Field("clOrdId", Int(or_text=True), 2, note="clOrdId or ordId is required"),
-        Field("ordId", Int(0, or_text=True), 3, note="clOrdId or ordId is required"),
-    ),
-    "MsgCancelOrder",
-    (_names_an_order,),
-)
-
-
-# --- declarations -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class TypedData:
-    """Typed data a master signs: primary type and ordered (name, type) pairs.
+    """Typed data that a master signs: primary type and ordered (name, type) pairs.
 
     Values come from the action, the envelope (nonce, expiryAfter) or the chain (dexChain). A name in `optional`
     is part of the type only when the action carries it.
@@ -190,12 +58,16 @@ class TypedData:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action: its type, signer, fields, envelope fields, and what is signed."""
+    """One action: its type, signer, fields, envelope fields, and what is signed.
+
+    `layout` says how orders are placed in the protobuf message: "bracket" has a field for each role, and the builder
+    layouts repeat the builder's fields in every order. `method` is the name of the client method.
+    """
 
     type: str
     signer: Signer
     summary: str
-    shape: Shape
+    shape: Object
     expiry: bool = False
     vault: bool = False
     vault_required: bool = False
@@ -207,7 +79,7 @@ class Action:
     method: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", self.shape.fields[1:])
+        object.__setattr__(self, "fields", self.shape.fields[1:])  # without `type`
         object.__setattr__(self, "message", self.shape.message)
         object.__setattr__(self, "method", re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), self.type))
 
@@ -238,7 +110,7 @@ def _declare(
     advice: Mapping[str, str] | None = None,
     **more: Any,
 ) -> None:
-    shape = Shape((Field("type", Enum({name: 0}), required=True), *fields), message, checks, advice or {})
+    shape = Object((Field("type", EnumName({name: 0}), required=True), *fields), message, checks, advice or {})
     ACTIONS[name] = Action(name, signer, summary, shape, **more)
 
 
@@ -262,11 +134,11 @@ _declare(
     "replaceOrder",
     "Agent",
     "Replace an open order by another.",
-    *_order_fields("reduceOnly", ORDER_TYPE),
+    *order_fields("reduceOnly", ORDER_TYPE),
     Field("ordId", ORDER_ID, 13, note="clOrdId or ordId is required"),
     message="MsgReplaceOrder",
-    checks=(_price_fits_type, _names_an_order),
-    advice=_SAY_REDUCE,
+    checks=(price_fits_type, names_an_order),
+    advice=NAMED_REDUCE,
     expiry=True,
     vault=True,
 )
@@ -276,7 +148,7 @@ _declare(
     "Place a main order together with its take-profit, its stop-loss or both.",
     Field("orders", Items(BRACKET_ITEM, 2, 3), 1, required=True),
     message="MsgPlaceBracketOrder",
-    checks=(_is_bracket,),
+    checks=(is_bracket,),
     layout="bracket",
     expiry=True,
     vault=True,
@@ -312,7 +184,7 @@ _declare(
     "Agent",
     "Set a product's margin mode.",
     Field("symbolCode", SYMBOL_CODE, 1, required=True),
-    Field("marginMode", _sent(MARGIN_MODE), 2, required=True),
+    Field("marginMode", sendable(MarginMode), 2, required=True),
     message="MsgSetMarginMode",
     vault=True,
 )
@@ -437,7 +309,7 @@ _declare(
     Field("orders", Items(BUILDER_ITEM, 2, 3), required=True),
     *_BUILDER,
     message="MsgPlaceBuilderBracketOrder",
-    checks=(_is_bracket,),
+    checks=(is_bracket,),
     layout="builder bracket",
     expiry=True,
     vault=True,
@@ -521,26 +393,27 @@ _declare(
 )
 
 
-# --- use --------------------------------------------------------------------------------------------------------------
-
-
 def declaration(payload: Any, prefix: str = "") -> Action:
     """Return the declaration of a payload's type.
 
-    Raises MalformedRequest when there is no type, UnknownAction (wire code 40201) when nobody knows it.
+    Raises MalformedRequest without a type, and UnknownAction (wire code 40201) for a type that is not declared.
     """
     usual = payload.get("type") if type(payload) is dict else None
     if type(usual) is str and usual in ACTIONS:
         return ACTIONS[usual]
     at = f"{prefix}.type" if prefix else "type"
     if not isinstance(payload, Mapping):
-        said = f"must be an object with a type, got {shown(payload)}"
-        raise MalformedRequest(f"{prefix or 'action'}: {said}", field=prefix or "action", rule="an object")
+        reason = f"must be an object with a type, got {shown(payload)}"
+        raise MalformedRequest(f"{prefix or 'action'}: {reason}", field=prefix or "action", rule="an object")
     kind = payload.get("type")
     if type(kind) is not str:
-        said = "is missing" if "type" not in payload else f"must be text, got {shown(kind)}"
+        reason = "is missing" if "type" not in payload else f"must be text, got {shown(kind)}"
         raise MalformedRequest(
-            f"{at}: {said}; use one of {', '.join(ACTIONS)}", field=at, rule="required", value=kind, nearest=(*ACTIONS,)
+            f"{at}: {reason}; use one of {', '.join(ACTIONS)}",
+            field=at,
+            rule="required",
+            value=kind,
+            nearest=(*ACTIONS,),
         )
     found = ACTIONS.get(kind)
     if found is None:
@@ -561,7 +434,7 @@ _ADVICE = {"revokeAgent": "revoke with approveAgent, the zero address and validi
 def parse(payload: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the canonical form of an action: checked, JSON-ready, aliases resolved, ids of cancels as numbers.
 
-    Decimal text stays as written. Raises MalformedRequest with the field's path, or UnknownAction.
+    Decimal text stays as written, because it is signed. Raises MalformedRequest (with the field's path), UnknownAction.
 
     >>> parse({"type": "cancelOrder", "cancels": [{"symbolCode": "1", "ordId": "12"}]})
     {'type': 'cancelOrder', 'cancels': [{'symbolCode': 1, 'ordId': 12}]}
@@ -603,14 +476,13 @@ def _field_rows(fields: tuple[Field, ...], parent: str = "") -> list[str]:
         rows.append(f"| {name} | {required} | {_rule_text(entry.rule)} | {note} |")
         if isinstance(entry.rule, Items):
             rows += _field_rows(entry.rule.item.fields, f"{name}[].")
-        elif isinstance(entry.rule, Shape):
+        elif isinstance(entry.rule, Object):
             rows += _field_rows(entry.rule.fields, f"{name}.")
     return rows
 
 
 __all__ = [
     "ACTIONS",
-    "INT64_MAX",
     "Action",
     "TypedData",
     "declaration",

@@ -1,7 +1,7 @@
-"""Protobuf bytes of agent actions, written straight from the declarations.
+"""Protobuf bytes of agent actions, written from the declarations.
 
-A table-driven writer, which needs no protobuf runtime at import. Property tests hold it equal to the generated classes.
-Fields are written in the order of their numbers, zero values are left out (proto3).
+The encoder is driven by tables and needs no protobuf runtime at import. Property tests prove that it writes what the
+generated classes write. Fields are written in the order of their numbers; zero values are omitted (proto3).
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .actions import ACTIONS, Action
-from .fields import Enum as EnumRule
-from .fields import Field, Items, Rule, Shape
+from .fields import EnumName, Field, Items, Object, Rule
 
 Writer = Callable[[Any], bytes]
 
@@ -20,10 +19,10 @@ _SHORT = tuple(bytes([number]) for number in range(128))
 
 
 def varint(number: int) -> bytes:
-    """Return a protobuf varint; negative numbers take ten bytes, as int64 does."""
+    """Return a protobuf varint; a negative int64 takes ten bytes."""
     if 0 <= number < 128:
         return _SHORT[number]
-    number &= 0xFFFFFFFFFFFFFFFF
+    number &= 0xFFFFFFFFFFFFFFFF  # two's complement, as protobuf writes negative numbers
     out = bytearray()
     while number > 127:
         out.append(number & 127 | 128)
@@ -65,8 +64,8 @@ def _enum_writer(tag: bytes, numbers: Mapping[str, int]) -> Writer:
     return written.__getitem__
 
 
-def _list_writer(tag: bytes, item: Shape) -> Writer:
-    encode_item = shape_writer(item)
+def _list_writer(tag: bytes, item: Object) -> Writer:
+    encode_item = object_writer(item)
 
     def write(values: list[dict[str, Any]]) -> bytes:
         return b"".join([_delimited(tag, encode_item(value)) for value in values])
@@ -76,7 +75,7 @@ def _list_writer(tag: bytes, item: Shape) -> Writer:
 
 def _writer(entry: Field) -> Writer:
     rule: Rule = entry.rule
-    if isinstance(rule, EnumRule):
+    if isinstance(rule, EnumName):
         return _enum_writer(_tag(entry.number, _VARINT), rule.numbers)
     if isinstance(rule, Items):
         return _list_writer(_tag(entry.number, _BYTES), rule.item)
@@ -85,8 +84,8 @@ def _writer(entry: Field) -> Writer:
     return _int_writer(_tag(entry.number, _VARINT))
 
 
-def shape_writer(shape: Shape) -> Writer:
-    """Return the function that writes canonical objects of this shape."""
+def object_writer(shape: Object) -> Writer:
+    """Return the function that encodes canonical objects of this shape."""
     numbered = sorted((entry for entry in shape.fields if entry.number), key=lambda entry: entry.number)
     table = [(entry.name, _writer(entry)) for entry in numbered]
 
@@ -104,7 +103,7 @@ _MAIN_TAG = _tag(1, _BYTES)
 
 
 def _bracket(orders: list[dict[str, Any]], put: Writer, suffix: bytes = b"") -> bytes:
-    """Write main order, take-profit and stop-loss, whatever order the list has the last two in."""
+    """Encode main order, take-profit and stop-loss; the list may have the last two in either order."""
     main, *others = orders
     parts = {_BRACKET_TAGS[item["reduceOnly"]]: put(item) + suffix for item in others}
     parts[_MAIN_TAG] = put(main) + suffix
@@ -112,33 +111,31 @@ def _bracket(orders: list[dict[str, Any]], put: Writer, suffix: bytes = b"") -> 
 
 
 def _action_writer(action: Action) -> Writer:
-    own = shape_writer(action.shape)
-    by_name = {entry.name: entry.rule for entry in action.fields}
+    own = object_writer(action.shape)
+    if action.layout == "plain":
+        return own
+    orders = action.fields[0].rule
+    item = orders.item if isinstance(orders, Items) else orders
+    assert isinstance(item, Object)
+    put = object_writer(item)
     if action.layout == "bracket":
-        items = by_name["orders"]
-        put = shape_writer(items.item) if isinstance(items, Items) else own
         return lambda value: _bracket(value["orders"], put)
+    # The builder's fields belong to each order message. Their numbers are higher than the order's, so they follow it.
     if action.layout == "builder bracket":
-        items = by_name["orders"]
-        put = shape_writer(items.item) if isinstance(items, Items) else own
         return lambda value: _bracket(value["orders"], put, own(value))
-    if action.layout == "builder":
-        item = by_name["order"]
-        put = shape_writer(item) if isinstance(item, Shape) else own
-        return lambda value: put(value["order"]) + own(value)
-    return own
+    return lambda value: put(value["order"]) + own(value)
 
 
 WRITERS: dict[str, Writer] = {
     action.type: _action_writer(action) for action in ACTIONS.values() if action.signed_by_agent
 }
-"""Action type → writer of canonical payloads; only actions that agents sign have one."""
+"""Action type → encoder of canonical payloads; only actions that agents sign have one."""
 
 
 def encode(action: Action | str, payload: Mapping[str, Any]) -> bytes:
     """Return the protobuf bytes of an agent-signed action.
 
-    Raises MalformedRequest when the payload breaks a rule, ValueError for an action that masters sign.
+    Raises MalformedRequest when the payload breaks a rule, and ValueError for an action that masters sign.
     """
     chosen = ACTIONS[action] if isinstance(action, str) else action
     if not chosen.signed_by_agent:

@@ -1,8 +1,8 @@
-"""The request envelope: bytes of a POST body to a checked request, and back.
+"""The request envelope: from the bytes of a POST body to a checked request, and back.
 
-Reading is strict: unknown fields, wrong types, fields an action does not carry, duplicate keys, and anything that
-is not JSON are a MalformedRequest that names the path (such as action.orders[0].ordPx). Nothing else is raised,
-whatever the bytes are. Source: specification, "Request envelope" and "Signature".
+Parsing is strict: unknown fields, wrong types, fields that the action does not carry, duplicate keys and invalid JSON
+raise MalformedRequest, which names the path (such as action.orders[0].ordPx). No bytes raise any other error.
+Source: specification, "Request envelope" and "Signature".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Signature(NamedTuple):
 
 
 class Unsigned(NamedTuple):
-    """What a signature is about. `action` is canonical; times are Unix milliseconds."""
+    """What is signed. `action` is canonical; times are Unix milliseconds."""
 
     declaration: Action
     action: dict[str, Any]
@@ -44,7 +44,7 @@ class Unsigned(NamedTuple):
 class Request(NamedTuple):
     """A well-formed signed request. `action` is canonical; times are Unix milliseconds.
 
-    An expiryAfter of 0 is read as none, because that is what 0 is signed as.
+    An expiryAfter of 0 is read as None, because "no expiry" is signed as 0.
     """
 
     action: dict[str, Any]
@@ -63,7 +63,7 @@ _SIGNATURE_FIELDS = frozenset(("r", "s", "v"))
 
 
 def parse(body: bytes | str) -> Request:
-    """Return the request in a POST body. Raises MalformedRequest (UnknownAction for an action nobody knows)."""
+    """Return the request in a POST body. Raises MalformedRequest, or UnknownAction for an unknown type."""
     return read(decode(body))
 
 
@@ -76,7 +76,7 @@ def read(document: Any) -> Request:
 
 
 def read_unsigned(document: Any) -> Unsigned:
-    """Return the content of an envelope without signature, as `toolkit sign` takes it. Raises as `parse` does."""
+    """Return the content of an unsigned envelope, the input of `toolkit sign`. Raises as `parse` does."""
     _known_fields(document, _UNSIGNED_KNOWN)
     return _content(document)
 
@@ -93,6 +93,8 @@ def decode(body: bytes | str) -> Any:
         raise MalformedRequest(str(jsontext.TooDeep()), rule="JSON")
     try:
         document = msgspec.json.decode(raw)
+        # msgspec keeps the last of duplicate keys. More colons than keys can mean duplicates, or colons inside texts;
+        # only then the slower parser of the standard library looks.
         if raw.count(b":") != _count_keys(document):
             json.loads(raw, object_pairs_hook=_unique)
     except MalformedRequest:
@@ -104,7 +106,7 @@ def decode(body: bytes | str) -> Any:
 
 
 def _count_keys(document: Any) -> int:
-    """Return the number of keys in all objects: with no colon inside texts, as many as the bytes have colons."""
+    """Return the number of keys in all objects of a document."""
     if type(document) is dict:
         inner = document.values()
         total = len(document)

@@ -1,8 +1,8 @@
-"""Rules for fields: what may stand in a JSON field, and how a breach is told.
+"""Rules for fields: which values a JSON field accepts, and the error for any other value.
 
-A rule's `check` returns the canonical value or raises `Broken`; whoever knows more of the path adds it with
-`under`, and the border of the protocol turns it into a MalformedRequest. Canonical means: equal meaning, equal
-value (ids are integers, an alias has its first name); decimal text stays as written, because it is signed.
+A rule's `check` returns the canonical value or raises `Broken`. Each enclosing rule adds its part of the path with
+`under`, and the public functions of the protocol turn the error into a MalformedRequest. Values of equal meaning have
+one canonical form (ids are integers, an alias has its first name); decimal text stays as written, because it is signed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MAX_DIGITS = 40
 
 _DECIMAL = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?")
 _plain_decimal = re.compile(rf"(?=.{{1,{MAX_DIGITS}}}\Z)[0-9]+(?:\.[0-9]+)?", re.DOTALL).fullmatch
-"""The usual decimal text, told by one look."""
+"""Matches unsigned decimal text of allowed length in one step, which nearly all fields hold."""
 
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 class Broken(Exception):
-    """A rule is broken; collects the path from the inside out. Never leaves the protocol."""
+    """A rule is broken. The path is collected from the inside out. Internal to the protocol."""
 
     def __init__(
         self, rule: str, reason: str, value: Any = None, nearest: tuple[str, ...] = (), path: tuple[str, ...] = ()
@@ -43,27 +43,27 @@ class Broken(Exception):
         self.path = list(path)
 
     def under(self, *parents: str) -> Broken:
-        """Put parents in front of the path and return itself."""
+        """Put parents in front of the path and return the error itself."""
         self.path[:0] = parents
         return self
 
     @property
     def where(self) -> str:
-        """Path such as orders[0].ordPx."""
+        """Path, such as orders[0].ordPx."""
         text = ""
         for step in self.path:
             text += step if step.startswith("[") or not text else f".{step}"
         return text
 
     def error(self, kind: type[MalformedRequest] = MalformedRequest, prefix: str = "") -> MalformedRequest:
-        """Return the public error; `prefix` (such as "action") stands before the path."""
+        """Return the public error; `prefix` (such as "action") precedes the path."""
         where = f"{prefix}.{self.where}" if prefix and self.path else prefix or self.where
-        said = f"{where}: {self.reason}" if where else self.reason
-        return kind(said, field=where, rule=self.rule, value=self.value, nearest=self.nearest)
+        message = f"{where}: {self.reason}" if where else self.reason
+        return kind(message, field=where, rule=self.rule, value=self.value, nearest=self.nearest)
 
 
 def shown(value: Any) -> str:
-    """Return a value as an error may show it: its kind and at most 60 characters, always printable ASCII."""
+    """Return a value as errors show it: its kind and at most 60 characters, in printable ASCII."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -81,12 +81,12 @@ def shown(value: Any) -> str:
 
 
 def key_text(key: object) -> str:
-    """Return a field name as a path may show it."""
+    """Return a field name as paths show it."""
     return key if isinstance(key, str) and _PLAIN_KEY.fullmatch(key) else shown(key)
 
 
 class Rule:
-    """What a field may hold. `kind` is its protobuf type, `accepts` says in words what passes."""
+    """What a field accepts: `kind` is its protobuf type, `accepts` describes it in words."""
 
     kind: ClassVar[str] = ""
     accepts: str = ""
@@ -96,14 +96,14 @@ class Rule:
         raise Broken("known rule", f"no rule accepts {shown(value)}", value)
 
     def refuse(self, value: Any, rule: str = "", nearest: tuple[str, ...] = ()) -> NoReturn:
-        """Raise Broken in the words of this rule, saying what would pass."""
+        """Raise Broken with what this rule accepts, and values close to `value` that would pass."""
         hint = f"; {' or '.join(nearest)} would pass" if nearest else ""
         raise Broken(rule or self.accepts, f"must be {self.accepts}, got {shown(value)}{hint}", value, nearest)
 
 
 @dataclass(frozen=True, slots=True)
 class Int(Rule):
-    """A whole number within bounds; with `or_text` also as text, as the items of cancelOrder carry it."""
+    """A whole number within bounds; with `or_text` also as text, as in the items of cancelOrder."""
 
     kind: ClassVar[str] = "int64"
     minimum: int = INT64_MIN
@@ -135,7 +135,7 @@ class Int(Rule):
 
 @dataclass(frozen=True, slots=True)
 class DecimalText(Rule):
-    """A decimal as text: digits, one point, no exponent, no spaces, no plus sign. Kept as written."""
+    """A decimal as text: digits and at most one point; no exponent, spaces or plus sign. Kept as written."""
 
     kind: ClassVar[str] = "string"
     sign: str = "zero or more"
@@ -176,7 +176,7 @@ class DecimalText(Rule):
         return value
 
     def _as_text(self, value: Any) -> tuple[str, ...]:
-        """Return the text that a number was meant to be, if that text passes."""
+        """Return a number as the text that would pass, if there is one."""
         if type(value) not in (int, float):
             return ()
         text = f"{Decimal(repr(value)):f}" if abs(value) < 10**MAX_DIGITS else ""
@@ -187,8 +187,8 @@ class DecimalText(Rule):
 
 
 @dataclass(frozen=True, slots=True)
-class Enum(Rule):
-    """One of some names; in protobuf their numbers. `refused` names values that exist but must not be sent."""
+class EnumName(Rule):
+    """The name of an enum's member, in protobuf its number. `refused` has names that must not be sent, and why."""
 
     kind: ClassVar[str] = "enum"
     numbers: Mapping[str, int]
@@ -216,7 +216,7 @@ class Enum(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Text(Rule):
-    """Text with a length between bounds (in characters) that UTF-8 can hold."""
+    """Text that UTF-8 can encode, with a length in characters between bounds."""
 
     kind: ClassVar[str] = "string"
     minimum: int = 0
@@ -265,7 +265,7 @@ class Bool(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of an object: its JSON name, rule, whether it must be there, protobuf number and name, alias."""
+    """One field of an object: JSON name, rule, protobuf number, whether it is required, protobuf name and alias."""
 
     name: str
     rule: Rule
@@ -277,13 +277,16 @@ class Field:
 
     @property
     def proto_name(self) -> str:
-        """Its name in the protobuf message."""
+        """Name of the field in the protobuf message."""
         return self.proto or re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), self.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape(Rule):
-    """An object with known fields. `checks` look at the whole canonical object after its fields passed."""
+class Object(Rule):
+    """An object with known fields. `checks` examine the whole canonical object after its fields passed.
+
+    `advice` has messages for names that are not fields here but are fields of a similar object.
+    """
 
     kind: ClassVar[str] = "message"
     fields: tuple[Field, ...]
@@ -310,17 +313,13 @@ class Shape(Rule):
             for key, given in value.items():
                 entry = known.get(key)
                 if entry is None:
-                    break
+                    self._unknown(key)
                 name, check = entry
                 if name in canonical:
-                    self._same_value(name, canonical[name], check(given))
+                    self._same_value(name, canonical[name], check(given))  # a field and its alias
                 canonical[name] = check(given)
-            else:
-                entry = ("", self.check)
         except Broken as broken:
-            raise broken.under(key) from None
-        if entry is None:
-            self._unknown(key)
+            raise broken.under(key_text(key)) from None
         for name in self._required:
             if name not in canonical:
                 self._missing(name)
@@ -330,9 +329,9 @@ class Shape(Rule):
 
     def _unknown(self, key: Any) -> NoReturn:
         names = tuple(entry.name for entry in self.fields)
-        told = self.advice.get(key, "") if isinstance(key, str) else ""
-        said = told or f"is not a field here; known are {', '.join(names) or 'none'}"
-        raise Broken("known field", said, key if isinstance(key, str) else None, names, (key_text(key),))
+        advice = self.advice.get(key, "") if isinstance(key, str) else ""
+        reason = advice or f"is not a field here; known are {', '.join(names) or 'none'}"
+        raise Broken("known field", reason, key if isinstance(key, str) else None, names)
 
     def _missing(self, name: str) -> NoReturn:
         entry = next(entry for entry in self.fields if entry.name == name)
@@ -350,10 +349,10 @@ class Shape(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Items(Rule):
-    """A list of objects of one shape, with a length between bounds."""
+    """A list of objects with the same fields, with a length between bounds."""
 
     kind: ClassVar[str] = "repeated"
-    item: Shape
+    item: Object
     minimum: int = 1
     maximum: int | None = None
     accepts: str = field(init=False, default="")

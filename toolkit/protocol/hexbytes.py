@@ -1,4 +1,4 @@
-"""Hashes, addresses and hex text: the only place that knows which Keccak implementation is used."""
+"""Keccak-256, addresses and hex text. No other module depends on which Keccak implementation is used."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _WORD = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})")
 
 
 def _load_keccak() -> Callable[[bytes], bytes]:
-    """Return the quickest Keccak-256 at hand.
+    """Return the fastest Keccak-256 that is installed.
 
-    tiny-keccak has wheels for Linux, macOS and Windows and takes half the time of safe-pysha3, a tenth of
-    pycryptodome's. pycryptodome comes with eth-account anyway, and stands in where tiny-keccak has no wheel.
+    tiny-keccak takes half the time of safe-pysha3 and a tenth of pycryptodome's, and has wheels for Linux, macOS and
+    Windows. On other platforms pycryptodome is used, which eth-account depends on anyway.
     """
     try:
         from tiny_keccak import keccak256
@@ -35,7 +35,7 @@ keccak: Callable[[bytes], bytes] = _load_keccak()
 
 
 def is_address(value: object) -> bool:
-    """Tell whether `value` is text of the form 0x and 40 hex digits, in any case."""
+    """Return whether `value` is text of 0x and 40 hex digits, in any case."""
     return type(value) is str and _ADDRESS.fullmatch(value) is not None
 
 
@@ -57,12 +57,12 @@ def checksummed(raw: bytes) -> str:
 
 
 def to_checksummed(address: str) -> str:
-    """Return an address in EIP-55 letters. Raises ValueError when it is none."""
+    """Return an address with its EIP-55 checksum. Raises ValueError for anything else."""
     return checksummed(address_bytes(address))
 
 
 def has_wrong_checksum(address: str) -> bool:
-    """Tell whether the letters of an address are mixed, but not as EIP-55 says: probably a mistyped address."""
+    """Return whether an address has letters of both cases that break EIP-55, which usually means a typing error."""
     digits = address[2:]
     if digits in (digits.lower(), digits.upper()):
         return False
@@ -76,5 +76,5 @@ def word_bytes(text: str) -> bytes | None:
 
 
 def hex_text(raw: bytes) -> str:
-    """Return bytes as 0x and lower-case digits."""
+    """Return bytes as 0x and lower-case hex digits."""
     return "0x" + raw.hex()

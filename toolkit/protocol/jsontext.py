@@ -1,7 +1,7 @@
-"""JSON from outside, decoded without risk to the process: no decoder is safe from any depth of nesting.
+"""Decoding of untrusted JSON that can't crash the process by deep nesting.
 
-Decoders recurse, guarded by the interpreter's recursion limit; where something raised that limit (test tools do), a
-few kilobytes of brackets end the process. So depth is looked at before decoding, in linear time and without recursion.
+Decoders recurse and rely on the interpreter's recursion limit. Where that limit was raised (test tools do so), a few
+kilobytes of brackets overflow the stack. Depth is therefore checked before decoding, in linear time, without recursion.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 64
-"""Deepest nesting that is decoded; the exchange needs 6."""
+"""Deepest nesting that is decoded; messages of the exchange need 6."""
 
 _SAFE_LIMIT = 3_000
-"""Up to this recursion limit a decoder stops by itself before its stack ends."""
+"""Up to this recursion limit a decoder raises RecursionError before the stack overflows."""
 
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-"""Texts, also one that never ends, so that looking for them takes linear time whatever the bytes are."""
+"""Matches JSON strings. It also matches an unterminated one, which keeps the search linear for any bytes."""
 
 _NO_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 
@@ -32,9 +32,9 @@ class TooDeep(ValueError):
 
 
 def is_deep(raw: bytes) -> bool:
-    """Tell whether brackets nest deeper than MAX_DEPTH.
+    """Return whether brackets nest deeper than MAX_DEPTH.
 
-    Each round takes the innermost pairs away; what is still there after MAX_DEPTH rounds, or never was a pair, is deep.
+    Each round removes the innermost pairs. Brackets that are left after MAX_DEPTH rounds are too deep, or unbalanced.
     """
     if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
         return False
@@ -48,7 +48,7 @@ def is_deep(raw: bytes) -> bool:
 
 
 def guard(raw: bytes) -> None:
-    """Raise TooDeep for JSON that could end this process; costs nothing while the recursion limit is a usual one."""
+    """Raise TooDeep for JSON that could overflow the stack. Costs nothing at a usual recursion limit."""
     if sys.getrecursionlimit() > _SAFE_LIMIT and is_deep(raw):
         raise TooDeep
 

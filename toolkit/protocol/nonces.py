@@ -1,8 +1,8 @@
 """Nonces: unique and increasing for a key, across threads and across processes that share it.
 
-The last nonce of an address stands in a small file, under a lock that works on Linux, macOS and Windows; file names
-carry the address, never key material. Time is an argument: a nonce is the time, or one more than the last one.
-Without a directory the memory of the process is enough (one process, or a venue inside it).
+The last nonce of an address is stored in a small file, under a lock that works on Linux, macOS and Windows. The file
+name contains the address, never key material. The time is an argument: a nonce is the time, or one more than the last
+nonce. Without a directory the last nonce is kept in memory, which is enough for a single process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .hexbytes import is_address
 
 _WIDTH = 20
 _LOCK_AT = 1 << 20
-"""Offset of the locked byte: far behind the number, because Windows keeps others from reading what is locked."""
+"""Offset of the locked byte, far behind the number, because Windows refuses reads of a locked range."""
 
 try:
     import fcntl
@@ -43,7 +43,7 @@ def _lock_with_msvcrt(handle: int) -> None:
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
             return
-        except OSError:  # another process holds it, for microseconds
+        except OSError:  # another process holds the lock, for microseconds
             time.sleep(0.001)
 
 
@@ -61,7 +61,7 @@ _unlock: Callable[[int], None] = _unlock_with_fcntl if fcntl is not None else _u
 class _Shared:
     """The last nonce of one address, shared by all sources of this process for the same file.
 
-    One open file a process: POSIX locks belong to the process, and closing any other handle would drop them.
+    A process opens the file once: POSIX locks belong to the process, and closing any handle of the file drops them.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -76,6 +76,7 @@ class _Shared:
                 self.last = max(now_ms, self.last + 1)
                 return self.last
             handle = self._open()
+            # The mutex excludes threads, the lock excludes processes: a POSIX lock doesn't exclude its own process.
             _lock(handle)
             try:
                 self.last = max(now_ms, self.last + 1, _read(handle) + 1)
@@ -125,7 +126,7 @@ if hasattr(os, "register_at_fork"):
 class NonceSource:
     """Nonces of one address.
 
-    With a `directory`, all processes that name the same one share the sequence; without, this object is alone.
+    With a `directory`, all processes that use the same one share the sequence; without one, this object has its own.
 
     >>> nonces = NonceSource("0x70997970C51812dc3A010C7d01b50e0d17dc79C8")
     >>> nonces.next(1767225600000), nonces.next(1767225600000), nonces.next(0)
@@ -145,7 +146,7 @@ class NonceSource:
     def next(self, now_ms: int) -> int:
         """Return the next nonce at time `now_ms` (Unix milliseconds): the time itself, or one more than the last.
 
-        Raises InputError for a time that is no 64-bit whole number of 0 or more, OSError when the file can't be used.
+        Raises InputError unless the time is a 64-bit whole number of 0 or more, and OSError if the file can't be used.
         """
         if type(now_ms) is not int or not 0 <= now_ms < INT64_MAX:
             raise InputError(

@@ -1,8 +1,8 @@
-"""Signing and recovering, side by side, for both domains and both chains.
+"""Signing and recovering, for both domains and both chains.
 
-Agents sign `Agent{source, connectionId}` in the domain Exchange, where connectionId is the Keccak of protobuf bytes,
-vault, nonce and expiry; masters sign their action's typed data in the domain SignTransaction. The hashes of types
-and domains are computed once; tests hold the result equal to eth-account's typed data on every golden request.
+Agents sign `Agent{source, connectionId}` in the domain Exchange, where connectionId is the Keccak hash of protobuf
+bytes, vault, nonce and expiry. Masters sign their action's typed data in the domain SignTransaction. The hashes of
+types and domains are computed once; tests compare the result with eth-account's typed data for every golden request.
 Source: specification, "Authentication"; venue-facts, "Protobuf" and "Master-signed typed data".
 """
 
@@ -35,21 +35,18 @@ _DOMAIN_FIELDS = (("name", "string"), ("version", "string"), ("chainId", "uint25
 _AGENT_FIELDS = (("source", "string"), ("connectionId", "bytes32"))
 
 
-# --- keys -------------------------------------------------------------------------------------------------------------
-
-
 class PrivateKey:
-    """A secp256k1 key that signs digests and never shows itself.
+    """A secp256k1 key that signs digests and never shows its secret.
 
-    Its text form is its address; it can't be pickled, and a copy is the same object. Only `reveal` gives the secret,
-    for encrypting it into a key file.
+    Its repr shows the address; it can't be pickled, and a copy is the same object. Only `reveal` returns the secret, to
+    encrypt it into a key file.
     """
 
     __slots__ = ("__address", "__key", "__sign")
 
     def __init__(self, secret: bytes) -> None:
         key = _curve_key(secret)
-        del secret  # whatever is raised below, a traceback that shows variables doesn't show this one
+        del secret  # a traceback that shows local variables must not show the secret
         if key is None:
             raise WalletError("a private key is 32 bytes, and a number from 1 to the order of the curve")
         self._hold(key)
@@ -81,21 +78,22 @@ class PrivateKey:
         try:
             return cls.from_hex(os.environ[name])
         except WalletError as error:
-            said = str(error)
-        raise WalletError(f"the environment variable {name} holds no usable key: {said}")
+            reason = str(error)
+        # Raised outside the except block, so that the traceback of from_hex is not chained to it.
+        raise WalletError(f"the environment variable {name} holds no usable key: {reason}")
 
     @property
     def address(self) -> str:
-        """Its address, EIP-55."""
+        """Address of the key, with EIP-55 checksum."""
         return self.__address
 
     def sign(self, digest: bytes) -> Signature:
-        """Return the signature of a 32-byte digest: deterministic (RFC 6979), low s. Raises ValueError otherwise."""
+        """Return the signature of a 32-byte digest: deterministic (RFC 6979), low s. Raises ValueError."""
         raw = self.__sign(digest, None)
         return Signature(raw[:64], 27 + raw[64])
 
     def reveal(self) -> bytes:
-        """Return the 32 secret bytes. Only for encrypting them."""
+        """Return the 32 secret bytes, only to encrypt them."""
         return bytes(self.__key.secret)
 
     def __repr__(self) -> str:
@@ -128,16 +126,13 @@ def _hex_bytes(text: str) -> bytes:
 
 
 def _curve_key(secret: bytes) -> coincurve.PrivateKey | None:
-    """Return the key, None when it is none: nothing is raised while the secret is in sight."""
+    """Return the key, or None for bytes that are not a key. Never raises, as the traceback could show the secret."""
     if type(secret) is not bytes or len(secret) != 32:
         return None
     try:
         return coincurve.PrivateKey(secret)
     except ValueError:
         return None
-
-
-# --- typed data -------------------------------------------------------------------------------------------------------
 
 
 def _type_text(name: str, fields: tuple[tuple[str, str], ...]) -> str:
@@ -174,7 +169,7 @@ def _domain_separator(name: str, chain: Chain) -> bytes:
 
 
 class _ChainHashes(NamedTuple):
-    """What a chain's digests start with, computed once."""
+    """The constant first parts of a chain's digests, computed once."""
 
     agent: bytes
     agent_struct: bytes
@@ -191,23 +186,20 @@ def _chain_hashes(chain: Chain) -> _ChainHashes:
 
 
 def _typed_fields(typed: TypedData, action: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of the type, without the optional ones that this action does not carry."""
+    """Return the fields of the type, without the optional ones that the action does not carry."""
     if not typed.optional:
         return typed.fields
     return tuple(entry for entry in typed.fields if entry[0] not in typed.optional or entry[0] in action)
 
 
 def _typed_values(content: Unsigned | Request, chain: Chain, fields: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    whole = {
+    available = {
         "dexChain": chain.dex_chain,
         **content.action,
         "nonce": content.nonce,
         "expiryAfter": content.expiry_after or 0,
     }
-    return {name: whole[name] for name, _ in fields}
-
-
-# --- digests ----------------------------------------------------------------------------------------------------------
+    return {name: available[name] for name, _ in fields}
 
 
 def _connection_id(content: Unsigned | Request, proto: bytes) -> bytes:
@@ -229,7 +221,7 @@ def content_digest(content: Unsigned | Request, chain: Chain) -> bytes:
 
 
 def _checked(payload: Mapping[str, Any], nonce: int, expiry_after: int | None, vault_address: str | None) -> Unsigned:
-    """Return the checked content of a request; paths in errors start at the request."""
+    """Return the checked content of a request; paths in errors start at the envelope."""
     return envelope.read_unsigned(
         {"action": payload, "nonce": nonce, "expiryAfter": expiry_after, "vaultAddress": vault_address}
     )
@@ -250,7 +242,7 @@ def digest(
 class Explained:
     """Every step from action to digest. `proto` and `connection_id` are None for actions that masters sign.
 
-    `typed_data` is a full EIP-712 document (types, primaryType, domain, message), as wallets take it.
+    `typed_data` is a complete EIP-712 document (types, primaryType, domain, message), the input of wallets.
     """
 
     proto: bytes | None
@@ -268,7 +260,7 @@ def explain(
     expiry_after: int | None = None,
     vault_address: str | None = None,
 ) -> Explained:
-    """Return the steps of `digest`, written the plain way. Raises MalformedRequest."""
+    """Return the steps of `digest`, computed without its shortcuts. Raises MalformedRequest."""
     content = _checked(payload, nonce, expiry_after, vault_address)
     typed = content.declaration.typed
     proto = connection = None
@@ -296,9 +288,6 @@ def _type_entries(fields: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
     return [{"name": name, "type": kind} for name, kind in fields]
 
 
-# --- sign and recover -------------------------------------------------------------------------------------------------
-
-
 def sign(
     payload: Mapping[str, Any],
     *,
@@ -308,14 +297,14 @@ def sign(
     expiry_after: int | None = None,
     vault_address: str | None = None,
 ) -> dict[str, Any]:
-    """Return the signed envelope of an action, ready for `envelope.dump`; the action is a copy, as written.
+    """Return the signed envelope of an action, the input of `envelope.dump`. The action is a copy, as written.
 
-    Times are Unix milliseconds. Raises MalformedRequest: for a broken rule, and for what can only be a slip of the
-    signer: a dexChain of another chain, a faucet claim on Mainnet, an address whose letters break EIP-55.
+    Times are Unix milliseconds. Raises MalformedRequest for a broken rule, and for what a master signs only by mistake:
+    the dexChain of another chain, a faucet claim on Mainnet, an address that breaks its EIP-55 checksum.
     """
     content = _checked(payload, nonce, expiry_after, vault_address)
     if content.declaration.typed is not None:
-        _refuse_slips(content.declaration, content.action, chain)
+        _refuse_mistakes(content.declaration, content.action, chain)
     signed: dict[str, Any] = {
         "action": content.action if content.action == payload else _plain(payload),
         "signature": key.sign(content_digest(content, chain)).to_wire(),
@@ -329,14 +318,14 @@ def sign(
 
 
 def _plain(value: Any) -> Any:
-    """Return a copy in plain dicts and lists, so that the envelope does not change with the payload it came from."""
+    """Return a copy in plain dicts and lists, so that a later change of the payload doesn't change the envelope."""
     if isinstance(value, Mapping):
         return {name: _plain(inner) for name, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _refuse_slips(declared: Action, action: Mapping[str, Any], chain: Chain) -> None:
-    """Refuse what a master would never mean to sign."""
+def _refuse_mistakes(declared: Action, action: Mapping[str, Any], chain: Chain) -> None:
+    """Refuse what a master never means to sign."""
     if declared.testnet_only and chain.dex_chain != "Testnet":
         said = f"action.type: {declared.type} exists on Testnet only"
         raise MalformedRequest(said, field="action.type", rule="Testnet only", value=declared.type)
@@ -365,9 +354,10 @@ def _refuse_slips(declared: Action, action: Mapping[str, Any], chain: Chain) -> 
 def recover_bytes(digest: bytes, signature: Signature) -> bytes:
     """Return the 20 bytes of the address that signed `digest`.
 
-    Raises BadSignature for a signature that names nobody (r or s out of range) or is malleable (high s).
+    Raises BadSignature for a signature of no key (r or s out of range) or a malleable one (high s).
     """
     compact = signature.compact
+    # For every signature with low s there is one with high s; accepting both would give a request two identities.
     if compact[32:] > _HALF_ORDER_BYTES:
         raise BadSignature(
             "signature.s is in the upper half of the curve's order (malleable); sign with low s",
@@ -388,7 +378,7 @@ def recover_bytes(digest: bytes, signature: Signature) -> bytes:
 
 
 class Verified(NamedTuple):
-    """Who signed (lower-case address) and what (digest)."""
+    """The signer's address in lower case, and the digest that was signed."""
 
     signer: str
     digest: bytes
@@ -406,8 +396,8 @@ Envelope: TypeAlias = Mapping[str, Any]
 def recover(request: Request | Envelope, chain: Chain) -> str:
     """Return the checksummed address that signed a request, parsed or as a dict.
 
-    Any change of action, nonce, expiry, vault, chain or signature makes another address come out. Raises
-    MalformedRequest for a dict that is no request, BadSignature for a signature that names nobody.
+    Any change of action, nonce, expiry, vault, chain or signature gives another address. Raises MalformedRequest for
+    a dict that is not a request, and BadSignature for a signature of no key.
     """
     parsed = request if isinstance(request, Request) else envelope.read(request)
     return checksummed(recover_bytes(content_digest(parsed, chain), parsed.signature))

@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...orders import Order
 from ...products import Product, decimal_text
 from ...protocol.actions import ACTIONS, Action
-from ...protocol.fields import Address, Bool, DecimalText, Field, Int, Items, Rule, Shape
+from ...protocol.fields import Address, Bool, DecimalText, Field, Int, Items, Object, Rule
 from ..io.flow import AsyncDriver, Asynchronous, Driver, Flow, Synchronous, flow
 from ..reads.catalogue import Catalogue
 from .delivery import UNSET, Delivery, Unset
@@ -113,8 +113,8 @@ class ExchangeFlows:
             return decimal_text(value, entry.name)
         if isinstance(rule, Items) and entry.name == "cancels":
             return (yield from self._cancels(value))
-        if isinstance(rule, Items | Shape):
-            return (yield from self._items(value, action, isinstance(rule, Shape)))
+        if isinstance(rule, Items | Object):
+            return (yield from self._items(value, action, isinstance(rule, Object)))
         return value
 
     def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
@@ -212,14 +212,14 @@ def _kind(entry: Field) -> str:
         return "str | int | Decimal"
     if isinstance(rule, Items):
         return "Sequence[Mapping]" if entry.name == "cancels" else "Sequence[Order | Mapping]"
-    return "Order | Mapping" if isinstance(rule, Shape) else "str"
+    return "Order | Mapping" if isinstance(rule, Object) else "str"
 
 
 def _docstring(action: Action, entries: list[Field]) -> str:
     lines = [action.summary, ""]
     for entry in entries:
         lines.append(f"{python_name(entry.name)}: {_accepts(entry)}{'; ' + entry.note if entry.note else ''}")
-        if isinstance(entry.rule, Items | Shape):
+        if isinstance(entry.rule, Items | Object):
             item = entry.rule.item if isinstance(entry.rule, Items) else entry.rule
             lines += [f"    {field.name}: {field.rule.accepts}{_needed(field)}" for field in item.fields]
     if action.expiry:

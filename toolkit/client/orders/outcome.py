@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import ExchangeError
+from ...protocol.enums import ENUMS
 from ..io.flow import Fetch, Flow, RandomFloat, Sleep
 from ..io.transport import NO_RETRY, Retry, read
 from .intents import Intent
@@ -18,8 +19,7 @@ TRANSACTIONS = "/info/explore/transaction/page"
 BUILDER_AGENTS = "/info/builder/agents"
 PAGE_SIZE, PAGES = 100, 10
 """How far back transactions are looked through."""
-
-_SIDES = {"BUY": 1, "SELL": 2, "BUY_CLOSE_HEDGE": 3, "SELL_CLOSE_HEDGE": 4}
+_SIDE_NUMBERS = ENUMS["order_side"].number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,10 @@ def _result(cl_ord_id: int, row: Mapping[str, Any], code: int, words: str) -> di
 
 def _same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
     """Guard against another order with the same client id: product and side must agree."""
-    side = row.get("side", _SIDES.get(str(item.get("ordSide"))))
+    side = row.get("side", _SIDE_NUMBERS.get(str(item.get("ordSide"))))
     code = row.get("symbol", item.get("symbolCode"))
     return str(code) == str(item.get("symbolCode")) and str(side) in (
-        str(_SIDES.get(str(item.get("ordSide")))),
+        str(_SIDE_NUMBERS.get(str(item.get("ordSide")))),
         str(item.get("ordSide")),
     )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .info_records import KLINE, Record, _record
+from .info_records import KLINE, Record, record
 
-BOOK = _record(
+BOOK = record(
     "OrderBook",
     """
     side side text — BUY for bids, SELL for asks
@@ -14,7 +14,7 @@ BOOK = _record(
     """,
 )
 
-PUBLIC_TRADE = _record(
+PUBLIC_TRADE = record(
     "PublicTrade",
     """
     transactionTime time ms — when
@@ -27,7 +27,7 @@ PUBLIC_TRADE = _record(
     time="transactionTime",
 )
 
-TICKER = _record(
+TICKER = record(
     "Ticker",
     """
     s symbol symbol — product
@@ -48,7 +48,7 @@ TICKER = _record(
     identity="s",
 )
 
-BLOCK = _record(
+BLOCK = record(
     "Block",
     """
     blockHeight block integer — height
@@ -59,7 +59,7 @@ BLOCK = _record(
     time="blockTime",
 )
 
-HEIGHT = _record(
+HEIGHT = record(
     "BlockHeight",
     """
     blockHeight block integer — height
@@ -67,7 +67,7 @@ HEIGHT = _record(
     """,
 )
 
-FEED_TRANSACTION = _record(
+FEED_TRANSACTION = record(
     "FeedTransaction",
     """
     blockHeight block integer — block
@@ -79,7 +79,7 @@ FEED_TRANSACTION = _record(
     identity="txHash",
 )
 
-FEED_WALLET = _record(
+FEED_WALLET = record(
     "FeedWallet",
     """
     userAddr account address — the account
@@ -97,7 +97,7 @@ FEED_WALLET = _record(
     identity="userAddr currency",
 )
 
-FEED_ORDER = _record(
+FEED_ORDER = record(
     "FeedOrder",
     """
     ordId order_id id — number the venue gave
@@ -125,7 +125,7 @@ FEED_ORDER = _record(
     identity="ordId",
 )
 
-FEED_POSITION = _record(
+FEED_POSITION = record(
     "FeedPosition",
     """
     symbol symbol symbol — product
@@ -150,7 +150,7 @@ FEED_POSITION = _record(
     identity="userAddr symbolCode",
 )
 
-FEED_ORDER_EVENT = _record(
+FEED_ORDER_EVENT = record(
     "FeedOrderEvent",
     """
     transactionTime time ms — when
@@ -176,7 +176,7 @@ FEED_ORDER_EVENT = _record(
     time="transactionTime",
 )
 
-FEED_FILL = _record(
+FEED_FILL = record(
     "FeedFill",
     """
     transactionTime time ms — when
@@ -200,7 +200,7 @@ FEED_FILL = _record(
     time="transactionTime",
 )
 
-FEED_CLOSED_POSITION = _record(
+FEED_CLOSED_POSITION = record(
     "FeedClosedPosition",
     """
     closedTime time ms — when it was flat again
@@ -223,7 +223,7 @@ FEED_CLOSED_POSITION = _record(
     time="closedTime",
 )
 
-FEED_FUNDING = _record(
+FEED_FUNDING = record(
     "FeedFunding",
     """
     transactionTime time ms — time of the settlement
@@ -237,7 +237,7 @@ FEED_FUNDING = _record(
     time="transactionTime",
 )
 
-FEED_EVENT = _record(
+FEED_EVENT = record(
     "FeedEvent",
     """
     eventType kind text — perpOrder, approveAgent, actionAck, vaultDeposit or vaultWithdraw
@@ -245,7 +245,7 @@ FEED_EVENT = _record(
     """,
 )
 
-FEED_SETTING = _record(
+FEED_SETTING = record(
     "FeedSetting",
     """
     symbol symbol symbol — product

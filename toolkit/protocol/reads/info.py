@@ -62,7 +62,7 @@ from .info_records import (
     Record,
 )
 
-Shape = Literal["list", "paged", "one"]
+DataShape = Literal["list", "paged", "one"]
 
 
 class Endpoint:
@@ -83,7 +83,7 @@ class Endpoint:
         record: Record,
         params: Iterable[Param] = (),
         *,
-        shape: Shape = "list",
+        shape: DataShape = "list",
         items: str = "items",
         order: str = "",
         published: bool = True,
@@ -93,7 +93,7 @@ class Endpoint:
         self.summary = summary
         self.record = record
         self.params = {param.wire: param for param in params}
-        self.shape: Shape = shape
+        self.shape: DataShape = shape
         self.items = items
         self.order = order
         self.published = published

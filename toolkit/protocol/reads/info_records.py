@@ -86,7 +86,7 @@ class Record:
         return {field.wire: field for field in self.fields}
 
 
-def _record(name: str, lines: str, *, identity: str = "", time: str = "", changing: bool = False) -> Record:
+def record(name: str, lines: str, *, identity: str = "", time: str = "", changing: bool = False) -> Record:
     fields = tuple(_field(line) for line in lines.strip().splitlines())
     return Record(name, fields, tuple(identity.split()), time, changing)
 
@@ -100,7 +100,7 @@ def _field(line: str) -> RecordField:
     return RecordField(wire, column, kind, enum, shown.strip(), about.strip())
 
 
-PRODUCT = _record(
+PRODUCT = record(
     "ProductMeta",
     """
     symbol symbol symbol — product symbol
@@ -130,7 +130,7 @@ PRODUCT = _record(
     identity="code",
 )
 
-WALLET = _record(
+WALLET = record(
     "AccountWallet",
     """
     userAddr account address — the account
@@ -146,7 +146,7 @@ WALLET = _record(
     identity="userAddr currency",
 )
 
-ACCOUNT_AGENT = _record(
+ACCOUNT_AGENT = record(
     "AccountAgent",
     """
     id id key — number of the approval
@@ -167,7 +167,7 @@ ACCOUNT_AGENT = _record(
     time="approvedAt",
 )
 
-ORDER_STATE = _record(
+ORDER_STATE = record(
     "OrderState",
     """
     ordId order_id id — number the venue gave
@@ -198,7 +198,7 @@ ORDER_STATE = _record(
     changing=True,
 )
 
-ORDER_EVENT = _record(
+ORDER_EVENT = record(
     "OrderEvent",
     """
     id id key — number of the event
@@ -229,7 +229,7 @@ ORDER_EVENT = _record(
     time="blockTime",
 )
 
-POSITION = _record(
+POSITION = record(
     "Position",
     """
     symbolCode symbol code — product
@@ -252,7 +252,7 @@ POSITION = _record(
     identity="userAddr symbolCode",
 )
 
-TRADE = _record(
+TRADE = record(
     "Trade",
     """
     id id key — number of the row
@@ -281,7 +281,7 @@ TRADE = _record(
     time="blockTime",
 )
 
-KLINE = _record(
+KLINE = record(
     "Kline",
     """
     timestamp time s — start of the candle
@@ -299,7 +299,7 @@ KLINE = _record(
     time="timestamp",
 )
 
-LEDGER_ENTRY = _record(
+LEDGER_ENTRY = record(
     "LedgerEntry",
     """
     id id id — number of the entry
@@ -319,7 +319,7 @@ LEDGER_ENTRY = _record(
     time="blockTime",
 )
 
-FUNDING_RATE = _record(
+FUNDING_RATE = record(
     "FundingRate",
     """
     symbol symbol code — product
@@ -335,7 +335,7 @@ FUNDING_RATE = _record(
     identity="symbol",
 )
 
-FUNDING_RATE_POINT = _record(
+FUNDING_RATE_POINT = record(
     "FundingRatePoint",
     """
     fundingTime time ms — time of the settlement
@@ -350,7 +350,7 @@ FUNDING_RATE_POINT = _record(
     time="fundingTime",
 )
 
-FUNDING_PAYMENT = _record(
+FUNDING_PAYMENT = record(
     "FundingPayment",
     """
     id id id — number of the payment
@@ -367,7 +367,7 @@ FUNDING_PAYMENT = _record(
     time="fundingTime",
 )
 
-VAULT = _record(
+VAULT = record(
     "Vault",
     """
     vaultAddress vault address — address of the vault
@@ -387,7 +387,7 @@ VAULT = _record(
     identity="vaultAddress",
 )
 
-USER_VAULT = _record(
+USER_VAULT = record(
     "UserVault",
     """
     vaultAddress vault address — address of the vault
@@ -404,7 +404,7 @@ USER_VAULT = _record(
     identity="vaultAddress userAddress",
 )
 
-VAULT_POINT = _record(
+VAULT_POINT = record(
     "VaultPoint",
     """
     timestamp time ms — when
@@ -414,7 +414,7 @@ VAULT_POINT = _record(
     time="timestamp",
 )
 
-VAULT_EVENT = _record(
+VAULT_EVENT = record(
     "VaultEvent",
     """
     id id id — number of the event
@@ -432,7 +432,7 @@ VAULT_EVENT = _record(
     time="blockTime",
 )
 
-VAULT_DEPOSITOR = _record(
+VAULT_DEPOSITOR = record(
     "VaultDepositor",
     """
     userAddress account address — the depositor
@@ -447,7 +447,7 @@ VAULT_DEPOSITOR = _record(
     identity="userAddress",
 )
 
-REFERRAL_CODE = _record(
+REFERRAL_CODE = record(
     "ReferralCode",
     """
     userAddr account address — the account
@@ -459,7 +459,7 @@ REFERRAL_CODE = _record(
     identity="userAddr",
 )
 
-REFERRAL_SUMMARY = _record(
+REFERRAL_SUMMARY = record(
     "ReferralSummary",
     """
     userAddr account address — the account
@@ -476,7 +476,7 @@ REFERRAL_SUMMARY = _record(
     identity="userAddr",
 )
 
-REFERRAL = _record(
+REFERRAL = record(
     "Referral",
     """
     userAddr account address — the invitee
@@ -490,7 +490,7 @@ REFERRAL = _record(
     time="joinTime",
 )
 
-PAYOUT = _record(
+PAYOUT = record(
     "ReferralPayout",
     """
     id id id — number of the payout
@@ -505,7 +505,7 @@ PAYOUT = _record(
     time="blockTime",
 )
 
-REFERRAL_TIER = _record(
+REFERRAL_TIER = record(
     "ReferralTier",
     """
     tier tier integer — number of the tier
@@ -516,7 +516,7 @@ REFERRAL_TIER = _record(
     identity="tier",
 )
 
-BUILDER_AGENT = _record(
+BUILDER_AGENT = record(
     "BuilderAgent",
     """
     wallet wallet address — the trader
@@ -530,7 +530,7 @@ BUILDER_AGENT = _record(
     identity="wallet agent",
 )
 
-TRANSACTION = _record(
+TRANSACTION = record(
     "Transaction",
     """
     txHash tx_hash hash — hash

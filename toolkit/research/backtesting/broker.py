@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ActionRejected, InputError, UnknownProduct
 from ...orders import Order
 from ...products import MICRO, Amount, Product, exact, whole_units
+from ...protocol.enums import ENUMS
 from ...venue.engine.commands import ActionContext as Acting
 from ...venue.engine.commands import Outcome, Refused
 from ...venue.engine.core import Core
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 ADDRESS = "0x00000000000000000000000000000000000000b7"
 FIRST_ID = 10**15
 """Client ids the desk gives begin here, above those that people write."""
-TYPE_NAMES = {1: "LIMIT", 2: "MARKET", 50: "ADL", 51: "LIQUIDATION"}
+TYPE_NAMES = ENUMS["order_type"].name_of
 
 
 class SimulatedBroker:
@@ -594,7 +595,7 @@ class SimulatedBroker:
         )
 
 
-TIFS = {"GTC": 1, "IOC": 2, "FOK": 3, "POST_ONLY": 4}
+TIFS = ENUMS["tif"].number_of
 
 
 def fill_of(event: OrderEvent, product: Product) -> Fill:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.enums import ENUMS
 from ..model.constants import HEDGE
 from . import records
 from .info import Values, account_of, answers, equals, page_of, paged_log, product_of
@@ -52,7 +53,7 @@ def agents(core: Core, values: Values) -> dict[str, Any]:
     from ..programs import permissions
 
     rows = permissions.agents(core, values["userAddr"], as_agent=values["role"] == "AGENT")
-    status = {"ACTIVE": 1, "REVOKED": 2}.get(values["status"])
+    status = ENUMS["agent_status"].number_of.get(values["status"])
     found = [
         row
         for row in rows

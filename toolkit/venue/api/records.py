@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...numerals import fixed_text, micro_text, rate_text, shortest_text
 from ...products import Product
+from ...protocol.enums import OrderSide, PositionSide
 from ...protocol.hexbytes import to_checksummed
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import CROSS, HEDGE, MAKER, STATUS_NAMES
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from ..engine.core import Core
 
 USDC_CODE = 1
+_SIDE_NUMBERS = {
+    (True, False): OrderSide.BUY.value,
+    (False, False): OrderSide.SELL.value,
+    (True, True): OrderSide.BUY_CLOSE_HEDGE.value,
+    (False, True): OrderSide.SELL_CLOSE_HEDGE.value,
+}
+"""By whether the order buys, and whether it closes in hedge mode."""
 
 
 def price(product: Product, ticks: int) -> str:
@@ -40,8 +48,8 @@ def mean_price(product: Product, value: int, steps: int) -> str:
 
 
 def side_number(side: int, closing: bool) -> int:
-    """Return the wire's number of a side: BUY 1, SELL 2, BUY_CLOSE_HEDGE 3, SELL_CLOSE_HEDGE 4."""
-    return (1 if side > 0 else 2) + (2 if closing else 0)
+    """Return the wire's number of a side: +1 is BUY, −1 is SELL, each with its *_CLOSE_HEDGE form."""
+    return _SIDE_NUMBERS[side > 0, closing]
 
 
 def height_at(core: Core, time: int) -> int:
@@ -244,7 +252,7 @@ def funding_payment(core: Core, paid: FundingPayment) -> dict[str, Any]:
         "id": paid.id,
         "userAddr": to_checksummed(paid.address),
         "symbol": paid.product,
-        "posSide": 1 if paid.side > 0 else 2,
+        "posSide": (PositionSide.LONG if paid.side > 0 else PositionSide.SHORT).value,
         "posSize": quantity(core.products[paid.product], paid.size),
         "fundingRate": rate_text(paid.rate),
         "fundingFee": micro_text(paid.amount),

@@ -285,7 +285,7 @@ def agent_row(core: Core, approval: Approval) -> dict[str, Any]:
         "masterAddress": to_checksummed(approval.master),
         "agentAddress": to_checksummed(approval.agent),
         "agentName": approval.name,
-        "status": int(AgentStatus.ACTIVE if active else AgentStatus.REVOKED),
+        "status": (AgentStatus.ACTIVE if active else AgentStatus.REVOKED).value,
         "permission": "TRADE",
         "approvedAt": approval.approved,
         "approvedBlock": approval.height,
