@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.venue.order_invariants import OrderWatch
+from tests.venue.invariants import OrderWatch
 from toolkit.products import Product
 from toolkit.venue.engine.commands import Advance, Outcome, Submit
 from toolkit.venue.engine.core import Core
@@ -85,7 +85,7 @@ class Floor:
         market = self.core.state.markets[1]
         market.mark = market.oracle = self.product.ticks(price)
         self.core.apply(Advance(self.core.state.time + 1))
-        self.core._follow()
+        self.core.run_hooks()
         self.watch.check()
 
     def find(self, order_id: int) -> VenueOrder:

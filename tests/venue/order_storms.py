@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from tests.venue.floor import PRICES
-from tests.venue.order_invariants import OrderWatch
+from tests.venue.invariants import OrderWatch
 from toolkit.venue.engine.commands import Advance, Command, Control, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.engine.registry import controls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.venue.invariants import Watch, check_ledger
+from tests.venue.invariants import Watch
 from toolkit.venue.engine.commands import Advance, Control, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import Position, VenueAccount
@@ -21,7 +21,7 @@ class Play:
 
     def __init__(self, *, genesis: dict[str, Any] | None = None, **config: Any) -> None:
         self.core = Core(Genesis(config=Config(**config), **(genesis or {})))
-        self.watch = Watch(self.core, ledger_every=1)
+        self.watch = Watch(self.core, history_every=1)
         self.nonce = 0
 
     @staticmethod
@@ -106,4 +106,4 @@ class Play:
         return [(entry.kind, entry.amount) for entry in ledger.entries(self.core, self.address(name))]
 
     def close_books(self) -> None:
-        check_ledger(self.core)
+        self.core.check()

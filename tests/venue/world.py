@@ -18,8 +18,6 @@ from typing import Any
 import httpx
 
 import toolkit
-from tests.venue.invariants import check_ledger, check_money
-from tests.venue.order_invariants import check_orders
 from toolkit.client.io.rate_limits import Rate
 from toolkit.client.io.transport import Retry
 from toolkit.client.orders.intents import Intent, IntentState, SqliteLedger
@@ -373,9 +371,7 @@ def settle(world: World) -> None:
 def check(world: World) -> None:
     """Hold the clients' ledgers, what they were told, and the venue's history against each other."""
     core = world.venue.core
-    check_money(core)
-    check_ledger(core)
-    check_orders(core)
+    core.check()
     done: dict[tuple[str, int], Any] = {}
     for record in core.state.history.transactions.records:
         if record.nonce:

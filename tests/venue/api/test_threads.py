@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tests.venue.invariants import check_ledger, check_money
-from tests.venue.order_invariants import check_orders
 from tests.venue.wallets import Signer
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
@@ -70,8 +68,6 @@ def test_trading_asking_listening_and_moving_time_at_once_leaves_everything_in_o
     assert len(answers) == 3 * 80 + 120
     assert {answer["code"] for answer in answers} <= {0, 40230}
     assert len(heard) > 2
-    check_money(venue.core)
-    check_ledger(venue.core)
-    check_orders(venue.core)
+    venue.core.check()
     venue.close()
     assert set(threading.enumerate()) == before

@@ -14,8 +14,9 @@ from toolkit.environments import MAINNET_CHAIN
 from toolkit.errors import EXCHANGE_ERRORS
 from toolkit.venue import development
 from toolkit.venue.api.gateway import Hooks, Incoming
-from toolkit.venue.engine import core as core_module
+from toolkit.venue.engine import nonces as nonce_rules
 from toolkit.venue.engine.commands import Submit, WireError
+from toolkit.venue.engine.core import Core
 from toolkit.venue.local import LocalVenue
 
 CLAIM = {"type": "faucetClaim"}
@@ -166,8 +167,8 @@ def test_nonces_follow_the_rule_of_the_largest_kept_ones(nonces: list[int]) -> N
     kept = 6
     account = "0x" + "a1" * 20
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core_module, "NONCES_KEPT", kept)
-        core = core_module.Core()
+        patch.setattr(nonce_rules, "KEPT", kept)
+        core = Core()
         core.account(account)
         used: list[int] = []
         for nonce in nonces:

@@ -11,8 +11,6 @@ import httpx
 import pytest
 
 from tests.cli.test_venue_command import command
-from tests.venue.invariants import check_ledger, check_money
-from tests.venue.order_invariants import check_orders
 from tests.venue.wallets import AGENT, MASTER, OTHER, SECOND_AGENT, Signer
 from toolkit.venue.development import DevelopmentAccount
 from toolkit.venue.lab.journal import Journal
@@ -139,9 +137,7 @@ def _check(path: Path, load: Load) -> None:
     journal = Journal.open(path)
     core = journal.replay()
     journal.close()
-    check_money(core)
-    check_ledger(core)
-    check_orders(core)
+    core.check()
     records = [one for one in core.state.history.transactions.records if one.nonce]
     done = {(one.signer, one.nonce): one.hash for one in records}
     assert len(done) == len(records), "something counted twice"

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.venue.invariants import check_ledger, check_money
-from tests.venue.order_invariants import check_orders
 from toolkit.venue import development
 from toolkit.venue.engine.commands import Control, Outcome, Submit
 from toolkit.venue.engine.core import Core
@@ -137,7 +135,7 @@ class Storm:
     def check(self) -> None:
         core = self.core
         core.events.clear()
-        check_money(core)
+        core.check(history=False)
         state = core.state
         assert state.accounts[vaults.RESERVES].balance == sum(vault.reserve for vault in state.vaults.values())
         due = sum(sum(each.due.values()) for each in state.referrals.accounts.values())
@@ -153,8 +151,7 @@ def test_the_books_close_whatever_builders_vaults_and_referrals_do(seed: int) ->
     storm = Storm(seed)
     for _ in range(900):
         storm.step()
-    check_ledger(storm.core)
-    check_orders(storm.core)
+    storm.core.check()
     core = storm.core
     again = Core.load(core.dump())
     assert again.state_hash() == core.state_hash()
@@ -169,5 +166,4 @@ def test_the_books_close_in_long_storms(seed: int) -> None:
     storm = Storm(seed)
     for _ in range(1_500):
         storm.step()
-    check_ledger(storm.core)
-    check_orders(storm.core)
+    storm.core.check()

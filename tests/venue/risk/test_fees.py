@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.venue.invariants import check_cash
 from tests.venue.play import BTC, MICRO, Play
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import VenueAccount, VenueOrder
@@ -111,7 +110,7 @@ def test_builder_fees_come_on_top_and_reach_the_builder(play: Play) -> None:
     assert charged == (6_001, 0, 3_334)  # 0.06 % and 0.033333 % of 10.000001, rounded up
     assert play.balance("bill") == 3_333
     assert play.kinds("ann")[-1] == (ledger.BUILDER_FEE, -3_334)
-    check_cash(play.core)
+    play.core.check()
 
 
 @pytest.fixture

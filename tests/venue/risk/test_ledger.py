@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.venue.invariants import check_cash, check_ledger
 from tests.venue.play import MICRO, Play
+from toolkit.venue.engine.invariants import cash
 from toolkit.venue.model.history import ROUND
 from toolkit.venue.risk import ledger
+from toolkit.venue.risk.invariants import entries, transfers
 
 
 def test_money_enters_moves_and_leaves_with_an_entry_each() -> None:
@@ -27,8 +28,7 @@ def test_money_enters_moves_and_leaves_with_an_entry_each() -> None:
     assert entries[-1].reference == "0xdest"
     assert entries[-1].tx_hash.startswith("0x")
     assert (play.core.state.deposits, play.core.state.withdrawals) == (200 * MICRO, 5 * MICRO)
-    check_cash(play.core)
-    check_ledger(play.core)
+    play.core.check()
 
 
 def test_nothing_is_entered_for_nothing() -> None:
@@ -52,8 +52,7 @@ def test_what_rounding_leaves_goes_to_its_own_account(numerator: int, denominato
     for account, kind in ((ann, "FEE"), (fees, "FEE"), (rounding, ROUND)):
         shown = [(entry.kind, entry.amount, entry.balance) for entry in ledger.entries(play.core, account.address)]
         assert shown == ([(kind, account.balance, account.balance)] if account.balance else [])
-    check_cash(play.core)
-    check_ledger(play.core)
+    assert not [*cash(play.core), *transfers(play.core), *entries(play.core)]
 
 
 def test_the_venues_own_accounts_and_participants_have_every_entry_too() -> None:
@@ -71,7 +70,7 @@ def test_the_venues_own_accounts_and_participants_have_every_entry_too() -> None
         "clearing": [("REALIZED_PNL", -50 * MICRO), ("REALIZED_PNL", 50 * MICRO)],
         "bob": [("DEPOSIT", 100_000 * MICRO), ("REALIZED_PNL", -50 * MICRO)],
     }
-    check_ledger(play.core)
+    play.core.check()
 
 
 def test_isolated_margin_is_the_mirror_of_its_entries() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.venue.invariants import Watch, check_ledger
+from tests.venue.invariants import Watch
 from tests.venue.play import BTC, ETH, MICRO, Play
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.engine.core import Core
@@ -27,7 +27,7 @@ def weather(seed: int, count: int, *, market: bool = False) -> Core:
         watch.apply(command)
     for command in storm.crash():
         watch.apply(command)
-    check_ledger(core)
+    core.check()
     return core
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.floor import PRICES
+from tests.venue.invariants import OrderWatch
 from tests.venue.naive import FOK, GTC, IOC, POST_ONLY, Naive, Plain
-from tests.venue.order_invariants import OrderWatch
 from toolkit.venue.engine.commands import Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.constants import HEDGE, STATUS_NAMES

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.venue.order_invariants import OrderWatch
+from tests.venue.invariants import OrderWatch
 from tests.venue.order_storms import OrderStorm, apply, weather
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.constants import STATUS_NAMES

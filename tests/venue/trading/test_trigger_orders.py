@@ -8,6 +8,7 @@ from tests.venue.floor import ADA, BOB, CYD, Floor, item
 from toolkit.venue.engine.commands import ActionContext, Refused, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.triggers import FEW
+from toolkit.venue.risk import ledger
 from toolkit.venue.trading.orders import place, place_bracket
 
 
@@ -60,7 +61,7 @@ def test_index_and_mark_are_told_apart(floor: Floor) -> None:
     by_mark = floor.order(ADA, "SELL 0.001 SL when 59000 by MARK_PRICE")
     by_index = floor.order(ADA, "SELL 0.001 SL when 59000 by INDEX_PRICE")
     floor.core.state.markets[1].oracle = 589_990
-    floor.core._follow()
+    floor.core.run_hooks()
     assert floor.status(by_mark.id) == "ORDER_STATUS_UNTRIGGERED"
     assert floor.find(by_index.id).triggered
 
@@ -122,7 +123,7 @@ def test_a_partial_one_closes_its_part_and_never_more_than_the_position(floor: F
     assert floor.legs(ADA) == (3, 0)
     floor.order(CYD, "BUY 0.020 at 58800.0")
     floor.core.state.markets[1].last = 590_000
-    floor.core._follow()
+    floor.core.run_hooks()
     assert (part.filled, much.filled, floor.status(much.id)) == (2, 3, "CANCELED")
     assert much.reason == "cut to the position of 0.003"
 
@@ -265,7 +266,7 @@ def test_children_wait_until_the_main_order_fills(floor: Floor) -> None:
     assert [floor.status(each) for each in (main, take, stop)] == ["NEW", *["ORDER_STATUS_UNTRIGGERED"] * 2]
     floor.mark("58000.0")
     floor.core.state.markets[1].last = 580_000
-    floor.core._follow()
+    floor.core.run_hooks()
     assert floor.status(stop) == "ORDER_STATUS_UNTRIGGERED", "without a position there is nothing to stop"
     assert floor.find(stop).parent == main
 
@@ -276,7 +277,7 @@ def test_a_part_that_filled_is_what_the_children_close_and_the_rest_of_the_main_
     assert floor.find(stop).armed
     floor.order(ADA, "BUY 0.050 at 58900.0")
     floor.core.state.markets[1].last = 590_000
-    floor.core._follow()
+    floor.core.run_hooks()
     floor.watch.check()
     assert (floor.find(stop).filled, floor.status(main), floor.status(take)) == (4, "CANCELED", "CANCELED")
     assert floor.legs(CYD) == (0, 0)
@@ -289,7 +290,7 @@ def test_one_cancels_the_other(floor: Floor, loud: str, which: int) -> None:
     floor.order(ADA, "BUY 0.010 at 58500.0")
     floor.order(BOB, "BUY 0.010 at 60900.0")
     floor.core.state.markets[1].last = floor.product.ticks(loud)
-    floor.core._follow()
+    floor.core.run_hooks()
     floor.watch.check()
     assert floor.status(ids[which]) == "FILLED"
     other = floor.find(ids[3 - which])
@@ -304,11 +305,11 @@ def test_a_triggered_child_that_finds_nothing_leaves_the_other_in_place(floor: F
     _, take, stop = bracket(floor, "BUY 0.010 at 60000.0", "SELL 0.010 at 62000.0 TP when 61000", STOP)
     floor.order(BOB, "SELL 0.010 at 60000.0")
     floor.core.state.markets[1].last = 610_000
-    floor.core._follow()
+    floor.core.run_hooks()
     assert [floor.status(each) for each in (take, stop)] == ["NEW", "ORDER_STATUS_UNTRIGGERED"]
     floor.order(ADA, "BUY 0.020 at 58500.0")
     floor.core.state.markets[1].last = 590_000
-    floor.core._follow()
+    floor.core.run_hooks()
     floor.watch.check()
     assert [floor.status(each) for each in (take, stop)] == ["CANCELED", "FILLED"]
     assert floor.find(take).reason == f"one cancels the other: order {stop} was triggered"
@@ -373,7 +374,7 @@ def test_children_wait_again_when_the_position_goes_while_the_main_order_is_open
     ],
 )
 def test_a_bracket_is_all_or_nothing(floor: Floor, texts: tuple[str, ...], words: str) -> None:
-    floor.account(CYD).balance = 10**10
+    ledger.withdraw(floor.core, floor.account(CYD), floor.account(CYD).balance - 10**10)
     before = dict(floor.account(CYD).orders)
     answer = floor.bracket(CYD, *texts)
     assert answer.code == 40230
@@ -463,7 +464,7 @@ def test_builder_stops_open_positions_when_triggered(floor: Floor, text: str, lo
     floor.order(ADA, "SELL 0.003 at 61001.0")
     floor.order(ADA, "BUY 0.003 at 59500.0")
     floor.core.state.markets[1].last = floor.product.ticks(loud)
-    floor.core._follow()
+    floor.core.run_hooks()
     floor.watch.check()
     assert floor.find(order.id).triggered
     if "TAKE_PROFIT_LIMIT" not in text:
@@ -473,11 +474,11 @@ def test_builder_stops_open_positions_when_triggered(floor: Floor, text: str, lo
 
 def test_a_builder_stop_that_does_not_fit_when_triggered_is_cancelled_with_the_reason(floor: Floor) -> None:
     made = item("BUY 20 GTC when 61000") | {"ordType": "STOP_MARKET"}
-    floor.account(CYD).balance = 10**9
+    ledger.withdraw(floor.core, floor.account(CYD), floor.account(CYD).balance - 10**9)
     order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
     assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED", "a waiting trigger holds no margin"
     floor.core.state.markets[1].last = 610_000
-    floor.core._follow()
+    floor.core.run_hooks()
     assert floor.status(order.id) == "CANCELED"
     assert order.reason.startswith("triggered, but margin: ")
 
@@ -489,7 +490,7 @@ def test_a_builder_bracket_may_hang_on_a_stop(floor: Floor) -> None:
     main_id, take_id = Floor.ids(answer)
     floor.order(ADA, "SELL 0.002 at 61001.0")
     floor.core.state.markets[1].last = 610_000
-    floor.core._follow()
+    floor.core.run_hooks()
     floor.watch.check()
     assert floor.status(main_id) == "FILLED"
     assert floor.find(take_id).armed

@@ -116,7 +116,7 @@ class SimulatedBroker:
 
     def _acting(self) -> Acting:
         core = self.core
-        core._open_step(b"")
+        core.open_step()
         return Acting(self.account, ADDRESS, 0, core.state.time, "")
 
     # what the strategy sends
@@ -236,7 +236,7 @@ class SimulatedBroker:
         order = placed.order
         if not self._plain(line, order, steps):
             return False
-        self.core._open_step(b"")
+        self.core.open_step()
         try:
             orders.submit(
                 self.core,
@@ -294,7 +294,7 @@ class SimulatedBroker:
         return max(1, line.price + side * (self.liquidity.half_spread(line.price) + slip))
 
     def _cancel(self, ids: list[int]) -> None:
-        self.core._open_step(b"")
+        self.core.open_step()
         for client_id in ids:
             order = self.account.orders.get(self.account.client_ids.get(client_id, 0))
             if order is not None:
@@ -306,7 +306,7 @@ class SimulatedBroker:
         line = self.by_code[code]
         if not line.price:
             return
-        self.core._open_step(b"")
+        self.core.open_step()
         line.market.premium, line.market.samples = mean, 1
         for account in (self.account, self.house.account):
             self.core.risk_index.index(account)
@@ -323,10 +323,10 @@ class SimulatedBroker:
         time = max(time, self.now)
         if self.due <= time:
             with self._quotes():
-                self.core._advance(time)
+                self.core.advance(time)
             self.stale = True
         else:
-            self.core._advance(time)
+            self.core.advance(time)
         self.now = self.ctx.now = self.core.state.time
 
     def move(self, line: SymbolState, target: int, time: int) -> None:
@@ -392,7 +392,7 @@ class SimulatedBroker:
                         quantity = min(quantity, line.left)
                     if not quantity:
                         break
-                    core._open_step(b"")
+                    core.open_step()
                     filled = self.house.hit(code, -side, ladder.best, quantity)
                     if line.left is not None:
                         line.left -= filled
@@ -411,7 +411,7 @@ class SimulatedBroker:
             self.rewake()
         if self.every_point or self.coupled or not self.asleep():
             with self._quotes():
-                self.core._follow()
+                self.core.run_hooks()
             self.stale = True
 
     def asleep(self) -> bool:
@@ -567,7 +567,7 @@ class SimulatedBroker:
     def settle_time(self) -> None:
         """Bring the core to the end of the run."""
         self.mark_all()
-        self.core._advance(self.now)
+        self.core.advance(self.now)
         lost = len(self.queue) + sum(len(line.waiting) for line in self.lines.values())
         if lost:
             self.note("UNDERWAY", "", f"{lost} orders or cancels were still under way at the end and were dropped")

@@ -1,43 +1,36 @@
-"""The core of the venue: a deterministic state machine. Commands go in, an outcome and events come out.
+"""The core of the venue: a deterministic state machine that turns commands into outcomes and events.
 
-No I/O, no clock, no randomness of its own: time comes with the commands, chance from the seed. A single writer calls
-`Core.apply`. Rules register themselves by name (`handles`, `controls`, `process`, `post_command`) and are loaded by
-`wiring`, which also fixes their order.
+The core does no I/O, reads no clock and has no randomness of its own: time comes with the commands, chance from the
+seed in the state. A single writer calls `Core.apply`. The rules of the rooms above register themselves by name in
+`registry`, which loads them and fixes the order in which they run.
 """
 
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left, insort
 from collections.abc import Callable
-from decimal import Decimal
 
 from ...errors import InputError, VenueError
 from ...products import Product
 from ..model.accounts import VenueAccount
 from ..model.book import Book
+from ..model.constants import CANCELED, FILLED, REJECTED
 from ..model.genesis import Genesis
-from ..model.history import Block, Transaction
+from ..model.history import Transaction
 from ..model.risk_index import RiskIndex
-from ..model.state import MarketState, NonceWindow, State, Unsettled
+from ..model.state import State, Unsettled, first_state
 from ..model.triggers import Triggers
-from . import codec, registry
+from . import codec, nonces, registry
 from . import events as ev
 from .arguments import check_types
-from .codes import EXPIRED, NONCE, REFUSED, SIGNATURE, UNSUPPORTED, TxCode
+from .codes import REFUSED, SIGNATURE, UNSUPPORTED, TxCode
 from .commands import ActionContext, Command, Control, Outcome, Refused, Submit, WireError
-from .registry import process
 
-NONCES_KEPT = 1_000
-"""Largest used nonces kept per signer (venue-facts, "Request details")."""
-
-UNSIGNED_NONCE = frozenset({"faucetClaim"})
-"""Actions whose nonce is not part of what is signed: it only counts as used when the action succeeded, so that nobody
-can use up another's nonces by repeating such a request."""
-
+ENDED = frozenset({FILLED, CANCELED, REJECTED})
+"""Terminal states of an order."""
 
 Authorize = Callable[["Core", Submit], ActionContext]
-Enter = Callable[["Core", ActionContext, str], None]
+EnterVault = Callable[["Core", ActionContext, str], None]
 PriceSource = Callable[["Core", int, int], tuple[int, int]]
 """source(core, product code, time) → (oracle, external) price in ticks; 0 = none."""
 
@@ -50,27 +43,28 @@ def authorize_owner(core: Core, submit: Submit) -> ActionContext:
     return ActionContext(account, submit.signer, submit.nonce, core.state.time, core.tx_hash(), submit.vault)
 
 
-def no_vaults(core: Core, context: ActionContext, action: str) -> None:
+def refuse_vaults(core: Core, context: ActionContext, action: str) -> None:
     """Refuse every vault: the rule of a core without vaults."""
     raise Refused(TxCode.UNKNOWN_VAULT, f"there is no vault {context.vault}")
 
 
 class Core:
-    """The state machine. `apply` is the only way in; `state` and `history` are read by everybody.
+    """The state machine of one venue. Every change goes through `apply`; reading is free.
 
     Attributes:
-        state: everything that is remembered; see `state`.
-        events: what happened since the shell last cleared it, in order.
-        heard: whether anybody reads `events`; see `hear`.
-        height: height of the block that is open now; the first is 1.
-        step_hash: hash of the transaction or system step under way, "" until `tx_hash` was asked for it.
-        products: product code → Product, made from `state.products`.
+        state: everything that is hashed and dumped; see `model.state`.
+        events: what has happened since the shell last cleared the list, in order.
+        recording: whether events are recorded; see `record_events`.
+        emit: takes one event, and drops it while events are not recorded.
+        height: height of the open block; the first block is 1.
+        step_hash: hash of the current transaction or system step, "" until `tx_hash` computes it.
+        products: product code → Product, built from `state.products`.
         risk_index: tables and indexes of the money rules.
-        price_source: where oracle prices come from; None while they stay as they are.
-        books: product code → order book, made from the accounts' resting orders.
-        triggers: product code → waiting triggers, made from the accounts' waiting orders.
+        price_source: where oracle prices come from; None while they only change by hand.
+        books: product code → order book, built from the accounts' resting orders.
+        triggers: product code → waiting triggers, built from the accounts' waiting orders.
         authorize: who may do what; `permissions` replaces the default, which knows no agents.
-        enter: puts the vault's account into the context of a request with a vaultAddress, or raises Refused.
+        enter_vault: puts the vault's account into the context of a request with a vaultAddress, or raises Refused.
     """
 
     def __init__(self, genesis: Genesis | None = None, *, state: State | None = None) -> None:
@@ -79,14 +73,13 @@ class Core:
         self.processes = registry.ordered(registry.PROCESSES)
         self.post_command_hooks = registry.ordered(registry.POST_COMMAND_HOOKS)
         self.authorize: Authorize = authorize_owner
-        self.enter: Enter = no_vaults
+        self.enter_vault: EnterVault = refuse_vaults
         self.events: list[ev.Event] = []
         self.recording = True
         self.emit: Callable[[ev.Event], None] = self.events.append
         self.step_hash = ""
         self._digest = b""
-        fresh = state is None
-        self.state = begin(genesis or Genesis()) if state is None else state
+        self.state = first_state(genesis or Genesis()) if state is None else state
         self.height = self._height()
         self.products: dict[int, Product] = {}
         self.risk_index = RiskIndex()
@@ -95,10 +88,10 @@ class Core:
         self.triggers: dict[int, Triggers] = {}
         self.rebuild_products()
         registry.attach(self)
-        if fresh:
+        if state is None:
             registry.begin(self, genesis or Genesis())
-
-    # what everybody uses
+        history = self.state.history
+        self._verified = self.state.time, len(history.orders.records), len(history.ledger.records)
 
     def account(self, address: str) -> VenueAccount:
         """Return the account of an address, opening it when it is new."""
@@ -110,7 +103,7 @@ class Core:
         return found
 
     def product(self, code: int) -> Product:
-        """Return the product of a code; Refused names the known codes when there is none."""
+        """Return the product of a code. Raises Refused, which names the known codes, when there is none."""
         found = self.products.get(code)
         if found is None:
             known = ", ".join(f"{p.code} {p.symbol}" for p in self.products.values())
@@ -118,19 +111,19 @@ class Core:
         return found
 
     def record_events(self, recording: bool) -> None:
-        """Say whether anybody reads the events; while nobody does, none are kept, and the frequent ones not made."""
+        """Switch the recording of events on or off. While it is off, the most frequent events are not even created."""
         self.recording = recording
-        self.emit = self.events.append if recording else _forget
+        self.emit = self.events.append if recording else _discard
 
     def tx_hash(self) -> str:
-        """Return the hash of the transaction or system step that is under way."""
+        """Return the hash of the current transaction or system step."""
         if not self.step_hash:
             text = b"%d:%d:" % (self.state.seed, self.state.transactions) + self._digest
             self.step_hash = "0x" + hashlib.sha256(text).hexdigest()
         return self.step_hash
 
     def block_hash(self, height: int) -> str:
-        """Return the hash of a complete block without transactions (others keep theirs in the history)."""
+        """Return the hash of a complete block without transactions (the history has those of the others)."""
         return "0x" + hashlib.sha256(b"block:%d:%d" % (self.state.seed, height)).hexdigest()
 
     def context(self, account: VenueAccount) -> ActionContext:
@@ -144,78 +137,94 @@ class Core:
             self.state.schedule[name] = time
 
     def rebuild_products(self) -> None:
-        """Make the Product objects anew after `state.products` or `state.margin_tables` changed."""
+        """Rebuild the Product objects after `state.products` or `state.margin_tables` changed."""
         state = self.state
         for code, row in state.products.items():
             self.products[code] = Product.from_row(row, state.margin_tables[int(row["marginTableId"])])
         self.risk_index.rebuild_products(self.products)
 
     def state_hash(self) -> str:
-        """Return the hash of the whole state as 64 hex digits."""
+        """Return the SHA-256 of the whole state, as 64 hex digits."""
         return codec.state_hash(self.state)
 
     def dump(self) -> bytes:
-        """Return the whole state as bytes; `Core.load` gives a core that goes on identically."""
+        """Return the whole state as bytes; `Core.load` returns a core that continues identically."""
         return codec.dump(self.state)
 
     @classmethod
     def load(cls, data: bytes) -> Core:
-        """Return the core a dump was made of. Raises VenueError for bytes that are no dump of this version."""
+        """Return a core that continues from a dump. Raises VenueError for damaged bytes, and for other versions'."""
         state = codec.load(data)
         try:
             return cls(state=state)
-        except Exception as error:  # a state that decodes may still break any rule of a state
+        except Exception as error:  # damaged bytes can decode to a state that any rule stumbles over
             raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
 
-    # commands
+    def violations(self, *, history: bool = True) -> list[str]:
+        """Return one sentence for each invariant that the state breaks; the list of a sound state is empty.
+
+        The cost grows with the accounts and orders. `history=False` leaves out the invariants that read the whole
+        history, so that the others can be checked after every command.
+        """
+        rules = [*registry.INVARIANTS.values(), *(registry.HISTORY_INVARIANTS.values() if history else ())]
+        return [violation for rule in rules for violation in rule(self)]
+
+    def check(self, *, history: bool = True) -> None:
+        """Raise VenueError that names every invariant the state breaks; see `violations`."""
+        found = self.violations(history=history)
+        if found:
+            raise VenueError("the state breaks its invariants: " + "; ".join(found))
 
     def apply(self, command: Command) -> Outcome:
-        """Execute one command and return its outcome. Time never runs backwards: an earlier time counts as now.
+        """Execute one command and return its outcome. Time never runs back: an earlier time counts as the present one.
 
-        A rule that breaks half-way (a mistake of ours, or of somebody's own control) raises what it raised, after what
-        it had touched was followed up, so that the state goes on the same way from a replay and from a dump.
+        A rule that fails with an unexpected exception (a bug, or an error in a user's own control) raises it here.
         """
-        self._advance(command.time)
+        self.advance(command.time)
         try:
             if type(command) is Submit:
                 outcome = self._submit(command)
             elif type(command) is Control:
                 outcome = self._control(command)
             else:
+                self._verify()
                 return Outcome()
         except Exception:
-            self._follow()
+            # What the rule changed before it failed is followed up now, because the indexes of what changed are not
+            # part of the state: a core restored from a dump would never do it and would go on differently.
+            self.run_hooks()
             raise
-        self._follow()
+        self.run_hooks()
+        self._verify()
         return outcome
 
     def _submit(self, submit: Submit) -> Outcome:
         action = str(submit.action.get("type", ""))
-        self._open_step(submit.digest)
+        self.open_step(submit.digest)
         try:
             if action not in self.handlers:
                 raise WireError(UNSUPPORTED, f"action type {action!r} is not supported here")
+            # A request that may not act must not use up a nonce, so its sender is checked first.
             context = self.authorize(self, submit)
-            self._check_nonce(submit)
-            self._check_expiry(submit)
+            nonces.check(self.state, submit)
         except WireError as error:
             return Outcome(error.code, error.message, error.data, error.status)
-        if action not in UNSIGNED_NONCE:
-            self._use_nonce(submit)
+        if action not in nonces.UNSIGNED:
+            nonces.use(self.state, submit)
         delay = self.state.settings.get("settleDelay", 0)
         if delay:
             return self._postpone(context, submit, delay)
         outcome = self.execute(context, submit, action)
-        if action in UNSIGNED_NONCE and outcome.code == 0:
-            self._use_nonce(submit)
+        if action in nonces.UNSIGNED and outcome.code == 0:
+            nonces.use(self.state, submit)
         return outcome
 
     def execute(self, context: ActionContext, submit: Submit, action: str) -> Outcome:
-        """Do an action whose sender may do it, and keep the record of the transaction."""
+        """Execute an action whose sender is authorized, and record its transaction."""
         code, message = 0, ""
         try:
             if context.vault is not None:
-                self.enter(self, context, action)
+                self.enter_vault(self, context, action)
             result = self.handlers[action](self, context, submit.action)
         except Refused as refusal:
             code, message = refusal.code, refusal.reason
@@ -243,14 +252,14 @@ class Core:
 
     def execute_unsettled(self, waiting: Unsettled) -> None:
         """Execute an action that was answered before; a refusal shows in its transaction and order events."""
-        self.step_hash, now = waiting.tx_hash, self.state.time
+        self.step_hash, now = waiting.tx_hash, self.state.time  # the answer already named this hash
         account = self.state.accounts[waiting.account]
         context = ActionContext(
             account, waiting.signer, waiting.nonce, now, waiting.tx_hash, waiting.vault, waiting.builder
         )
         submit = Submit(now, waiting.action, waiting.signer, waiting.nonce, vault=waiting.vault)
         self.execute(context, submit, str(waiting.action["type"]))
-        self._follow()
+        self.run_hooks()
 
     def _control(self, control: Control) -> Outcome:
         rule = self.controls.get(control.name)
@@ -258,7 +267,7 @@ class Core:
             return Outcome(
                 UNSUPPORTED, f"there is no control {control.name!r}; known: {', '.join(sorted(self.controls))}"
             )
-        self._open_step(b"")
+        self.open_step()
         try:
             check_types(rule, control.args)
             result = rule(self, **control.args)
@@ -268,71 +277,23 @@ class Core:
             return Outcome(REFUSED, str(error), {"txCode": int(TxCode.BAD_ARGUMENT), "txMsg": str(error)})
         return Outcome(data=result if isinstance(result, dict) else None)
 
-    def _open_step(self, digest: bytes) -> None:
+    def open_step(self, digest: bytes = b"") -> None:
+        """Begin a transaction or system step. Its hash is only computed when something needs it."""
         self.state.transactions += 1
         self._digest = digest
         self.step_hash = ""
 
-    def _check_nonce(self, submit: Submit) -> None:
-        window = self.state.nonces.get(submit.signer)
-        if window is None:
-            return
-        used, nonce = window.used, submit.nonce
-        if not used or nonce > used[-1]:
-            return
-        at = bisect_left(used, nonce)
-        if used[at] == nonce:
-            raise WireError(NONCE, f"nonce {nonce} was used before by {submit.signer}; take one that never was")
-        if at == 0 and len(used) >= NONCES_KEPT:
-            raise WireError(
-                NONCE,
-                f"nonce {nonce} is below {used[0]}, the smallest of the {NONCES_KEPT} largest nonces that "
-                f"{submit.signer} used; take the present time in milliseconds",
-            )
-
-    def _check_expiry(self, submit: Submit) -> None:
-        now, expiry = self.state.time, submit.expiry_after
-        if expiry and now > expiry:
-            raise WireError(
-                EXPIRED,
-                f"request expired: expiryAfter {expiry} was {now - expiry} ms ago (venue time {now}); "
-                "set it later, or compare your clock with the venue's",
-            )
-
-    def _use_nonce(self, submit: Submit) -> None:
-        window = self.state.nonces.get(submit.signer)
-        if window is None:
-            window = self.state.nonces[submit.signer] = NonceWindow()
-        used, nonce = window.used, submit.nonce
-        if not used or nonce > used[-1]:
-            used.append(nonce)
-        else:
-            insort(used, nonce)
-        if len(used) > NONCES_KEPT:
-            del used[0]
-
     def _record(self, submit: Submit, context: ActionContext, action: str, code: int, message: str) -> None:
-        state = self.state
-        height = self.height
-        address = context.account.address
-        record = Transaction(
-            state.transactions,
-            height,
-            state.time,
-            self.tx_hash(),
-            submit.signer,
-            address,
-            action,
-            submit.nonce,
-            code,
-            message,
-        )
+        state, height, address = self.state, self.height, context.account.address
+        number, time, tx_hash = state.transactions, state.time, self.tx_hash()
+        record = Transaction(number, height, time, tx_hash, submit.signer, address, action, submit.nonce, code, message)
         state.history.transactions.add(address, record)
         if "blocks" not in state.schedule:
             state.schedule["blocks"] = state.genesis_time + height * state.block_ms
-        self.emit(ev.TxDone(height, state.time, record.hash, submit.signer, address, action, code))
+        self.emit(ev.TxDone(height, time, tx_hash, submit.signer, address, action, code))
 
-    def _advance(self, until: int) -> None:
+    def advance(self, until: int) -> None:
+        """Run every process that is due up to and including `until` ms, in order of time, then set the time to it."""
         state = self.state
         if until <= state.time:
             return
@@ -341,18 +302,20 @@ class Core:
             due = min(schedule.values())
             if due > until:
                 break
+            # A process may have been woken for a time that has passed; it runs now, because time never runs back.
             state.time = max(due, state.time)
             self.height = self._height()
             for name, rule in self.processes:
+                # Looked up for each process, because those before it may have woken or stopped it at this instant.
                 if schedule.get(name) == due:
-                    self._open_step(b"")
+                    self.open_step()
                     following = rule(self, due)
                     if following is None:
                         schedule.pop(name, None)
                     else:
                         assert following > due, f"{name} would never let time pass"
                         schedule[name] = following
-            self._follow()
+            self.run_hooks()
         state.time = until
         self.height = height = self._height()
         if height != before:
@@ -364,62 +327,31 @@ class Core:
         state = self.state
         return 1 + (state.time - state.genesis_time) // state.block_ms
 
-    def _follow(self) -> None:
+    def run_hooks(self) -> None:
+        """Run the post-command hooks until none of them trades: each trade can trigger an order or a liquidation."""
         again = True
         while again:
             again = False
             for _, rule in self.post_command_hooks:
                 again = bool(rule(self)) or again
 
+    def _verify(self) -> None:
+        """Assert what must hold of time and of the records a command added, at the cost of these records only.
 
-def _forget(event: ev.Event) -> None:
-    """Take an event that nobody reads."""
-
-
-@process("settle")
-def settle(core: Core, time: int) -> int | None:
-    """Let answered actions take effect when the delay of settlement is over."""
-    waiting = core.state.unsettled
-    while waiting and waiting[0].due <= time:
-        core.execute_unsettled(waiting.pop(0))
-    return waiting[0].due if waiting else None
-
-
-@process("blocks")
-def close_block(core: Core, time: int) -> int | None:
-    """Close the open block at its end; it sleeps until the next transaction."""
-    state = core.state
-    records = state.history.transactions.records
-    first = state.block_first
-    if first < len(records):
-        height = records[first].height
-        digest = hashlib.sha256(core.block_hash(height).encode())
-        for record in records[first:]:
-            digest.update(record.hash.encode())
-        block = Block(height, time, "0x" + digest.hexdigest(), first, len(records) - first)
-        state.history.blocks.append(block)
-        state.block_first = len(records)
-    return None
+        `check` is the whole examination.
+        """
+        state, (time, ended, booked) = self.state, self._verified
+        orders, transfers = state.history.orders.records, state.history.ledger.records
+        self._verified = state.time, len(orders), len(transfers)
+        assert state.time >= time, f"time ran back from {time} to {state.time}"
+        for order in orders[ended:]:
+            assert order.status in ENDED, f"an ended order has the status of an open one: {order}"
+            assert not order.leaves, f"an ended order has open steps: {order}"
+            assert order.id not in state.accounts[order.address].orders, f"an ended order is live: {order}"
+        for transfer in transfers[booked:]:
+            # The rounding account gets what the receiver does not; it never pays.
+            assert 0 <= transfer.received <= transfer.paid, f"a transfer does not balance: {transfer}"
 
 
-def begin(genesis: Genesis) -> State:
-    """Return the first state of a genesis, before any rule has begun."""
-    state = State(
-        seed=genesis.seed,
-        genesis_time=genesis.time,
-        time=genesis.time,
-        block_ms=genesis.block_ms,
-        products={int(row["code"]): dict(row) for row in genesis.products},
-        margin_tables={table: [dict(row) for row in rows] for table, rows in genesis.margin_tables.items()},
-        random=genesis.seed & 0xFFFF_FFFF_FFFF_FFFF,
-        config=genesis.config,
-        settings=dict(genesis.settings),
-    )
-    for code, row in state.products.items():
-        product = Product.from_row(row, state.margin_tables[int(row["marginTableId"])])
-        first = int(Decimal(genesis.prices.get(code, "0")) / product.tick_size)
-        state.markets[code] = MarketState(code, oracle=first, mark=first, last=first)
-        state.history.trades[code] = []
-        state.history.candles[code] = []
-        state.history.funding_rates[code] = []
-    return state
+def _discard(event: ev.Event) -> None:
+    """Take an event that nothing reads."""

@@ -1,12 +1,14 @@
-"""Which rules a core has, and in which order they go.
+"""Which rules a core has, and the order in which they run.
 
-A new module of rules is added to MODULES; a process or follow-up that must go at a certain place, to ORDER.
+A module of rules registers them with the decorators here and is listed in MODULES; a process or a post-command hook
+that must run at a certain place is listed in ORDER. Rules take the core as their first argument; it is typed `Any`
+here because the core itself imports this module.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -14,6 +16,8 @@ from ..model.genesis import Genesis
 from .commands import ActionContext, Outcome
 
 MODULES: tuple[str, ...] = (
+    "engine.processes",
+    "engine.invariants",
     "risk.ledger",
     "trading.orders",
     "trading.trigger_orders",
@@ -23,6 +27,7 @@ MODULES: tuple[str, ...] = (
     "liquidation.liquidation",
     "risk.equity_samples",
     "risk.deposits",
+    "risk.invariants",
     "programs.permissions",
     "programs.builders",
     "programs.vaults",
@@ -31,68 +36,74 @@ MODULES: tuple[str, ...] = (
     "simulation.participants",
     "simulation.interventions",
 )
-"""Modules of `toolkit.venue` that hold rules. A module may have `attach(core)`, called when a core is made or loaded
-(to rebuild what the state does not hold), and `begin(core, genesis)`, called once in the life of a venue."""
+"""Modules of `toolkit.venue` that hold rules, loaded on first use because they import the core.
+
+A module may have `attach(core)`, called when a core is created or loaded (to rebuild what the state does not hold), and
+`begin(core, genesis)`, called once in the life of a venue.
+"""
 
 ORDER = ("script", "prices", "settle", "market", "funding", "triggers", "liquidation", "expiry", "blocks")
-"""Who goes first within one instant: processes and follow-ups by name; the others come after, by name."""
+"""Order of processes and post-command hooks within one instant; the others follow, sorted by name.
+
+Prices come before everything that depends on them, participants quote at the new price before triggers and liquidations
+need somebody to trade with, and a block closes last.
+"""
 
 Handler = Callable[[Any, ActionContext, dict[str, Any]], dict[str, Any] | Outcome | None]
 ControlRule = Callable[..., Any]
 Process = Callable[[Any, int], int | None]
 PostCommandHook = Callable[[Any], bool | None]
+Invariant = Callable[[Any], Iterable[str]]
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+T = TypeVar("T")
 
 HANDLERS: dict[str, Handler] = {}
-"""action.type → rule. It returns the answer's data (or an Outcome), or raises Refused before it changed anything."""
+"""action.type → rule(core, context, action). It returns the answer's data (or an Outcome), or raises Refused before it
+changed anything."""
 CONTROLS: dict[str, ControlRule] = {}
+"""Name → rule(core, **args) of an intervention."""
 PROCESSES: dict[str, Process] = {}
-"""Name → rule(core, time) that runs when due and returns when it is due next (None = until Core.wake)."""
+"""Name → rule(core, time) that runs when it is due and returns when it is due next (None = until Core.wake)."""
 POST_COMMAND_HOOKS: dict[str, PostCommandHook] = {}
-"""Name → rule run after every command and every instant of Advance: triggers, liquidation checks. When one of them
-returns True (it traded), all run again."""
+"""Name → rule(core) that runs after every command and every instant of Advance: triggers, liquidation checks. When one
+of them returns True (it traded), all run again."""
+INVARIANTS: dict[str, Invariant] = {}
+"""Name → rule(core) that yields a sentence for every violation, at a cost that grows with the accounts and orders."""
+HISTORY_INVARIANTS: dict[str, Invariant] = {}
+"""The same for rules that read the whole history."""
 
 
-def handles(action: str) -> Callable[[Handler], Handler]:
+def handles(action: str) -> Callable[[Rule], Rule]:
     """Register the rule for an action type."""
-
-    def register(rule: Handler) -> Handler:
-        HANDLERS[action] = rule
-        return rule
-
-    return register
+    return _register(HANDLERS, action)
 
 
-def controls(name: str) -> Callable[[ControlRule], ControlRule]:
+def controls(name: str) -> Callable[[Rule], Rule]:
     """Register an intervention."""
+    return _register(CONTROLS, name)
 
-    def register(rule: ControlRule) -> ControlRule:
-        CONTROLS[name] = rule
+
+def process(name: str) -> Callable[[Rule], Rule]:
+    """Register a process that time drives."""
+    return _register(PROCESSES, name)
+
+
+def post_command(name: str) -> Callable[[Rule], Rule]:
+    """Register a rule that runs after every command and every instant."""
+    return _register(POST_COMMAND_HOOKS, name)
+
+
+def invariant(*, history: bool = False) -> Callable[[Rule], Rule]:
+    """Register what must hold after every command; `history` marks a rule that reads the whole history."""
+    return _register(HISTORY_INVARIANTS if history else INVARIANTS)
+
+
+def _register(table: dict[str, Any], name: str = "") -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        table[name or f"{rule.__module__}.{rule.__qualname__}"] = rule
         return rule
 
     return register
-
-
-def process(name: str) -> Callable[[Process], Process]:
-    """Register a process that time drives; `ORDER` fixes who goes first in the same instant."""
-
-    def register(rule: Process) -> Process:
-        PROCESSES[name] = rule
-        return rule
-
-    return register
-
-
-def post_command(name: str) -> Callable[[PostCommandHook], PostCommandHook]:
-    """Register a rule that runs after every command and instant, in the order of `ORDER`."""
-
-    def register(rule: PostCommandHook) -> PostCommandHook:
-        POST_COMMAND_HOOKS[name] = rule
-        return rule
-
-    return register
-
-
-T = TypeVar("T")
 
 
 def ordered(rules: Mapping[str, T]) -> list[tuple[str, T]]:
@@ -103,7 +114,7 @@ def ordered(rules: Mapping[str, T]) -> list[tuple[str, T]]:
 
 
 def attach(core: Any) -> None:
-    """Let every module of rules rebuild what it keeps beside the state."""
+    """Let every module of rules rebuild what it keeps outside the state."""
     for module in _load():
         if hasattr(module, "attach"):
             module.attach(core)

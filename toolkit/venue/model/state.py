@@ -10,12 +10,14 @@ A room of the venue that remembers something adds its own class here, and a fiel
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 
+from ...products import Product
 from .accounts import VenueAccount
-from .genesis import Config
+from .genesis import Config, Genesis
 from .history import History
 from .program_state import PermissionState, Referrals, Vault
 from .simulation_state import Laboratory, Simulation
@@ -128,3 +130,26 @@ class State:
     laboratory: Laboratory = field(default_factory=Laboratory)
     simulation: Simulation | None = None
     """The simulated market; None when there is none."""
+
+
+def first_state(genesis: Genesis) -> State:
+    """Return the first state of a genesis, before the rules have set up theirs."""
+    state = State(
+        seed=genesis.seed,
+        genesis_time=genesis.time,
+        time=genesis.time,
+        block_ms=genesis.block_ms,
+        products={int(row["code"]): dict(row) for row in genesis.products},
+        margin_tables={table: [dict(row) for row in rows] for table, rows in genesis.margin_tables.items()},
+        random=genesis.seed & 0xFFFF_FFFF_FFFF_FFFF,
+        config=genesis.config,
+        settings=dict(genesis.settings),
+    )
+    for code, row in state.products.items():
+        product = Product.from_row(row, state.margin_tables[int(row["marginTableId"])])
+        first = int(Decimal(genesis.prices.get(code, "0")) / product.tick_size)
+        state.markets[code] = MarketState(code, oracle=first, mark=first, last=first)
+        state.history.trades[code] = []
+        state.history.candles[code] = []
+        state.history.funding_rates[code] = []
+    return state

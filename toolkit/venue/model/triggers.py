@@ -44,6 +44,10 @@ class Triggers:
         self.entries -= len(found)
         return found
 
+    def queued(self) -> list[tuple[int, int, int]]:
+        """Return (order id, TriggerType, trigger price in ticks) of every entry, in no order. Some may be stale."""
+        return [(order_id, by, abs(key)) for (by, _), heap in self._heaps.items() for key, order_id, _ in heap]
+
     def rebuild(self, orders: list[VenueOrder]) -> None:
         """Keep exactly these orders."""
         self._heaps.clear()

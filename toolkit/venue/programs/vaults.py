@@ -52,7 +52,7 @@ OF_DEPOSITORS = frozenset({"vaultDeposit", "vaultWithdraw", "vaultCreate"})
 
 def attach(core: Core) -> None:
     """Put vault contexts in force."""
-    core.enter = enter
+    core.enter_vault = enter
 
 
 def begin(core: Core, genesis: Genesis) -> None:
