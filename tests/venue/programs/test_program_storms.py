@@ -14,7 +14,7 @@ from toolkit.venue.engine.core import Control, Core, Outcome, Submit
 from toolkit.venue.model.config import Config
 from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.programs import referrals, vaults
-from toolkit.venue.risk.ledger import LP_VAULT
+from toolkit.venue.risk.ledger import LP_VAULT, REFERRALS, RESERVES
 
 MASTERS = [development.account(index).address.lower() for index in range(5)]
 AGENTS = [development.account(10 + index).address.lower() for index in range(5)]
@@ -139,9 +139,9 @@ class Storm:
         core.events.clear()
         check_money(core)
         state = core.state
-        assert state.accounts[vaults.RESERVES].balance == sum(vault.reserve for vault in state.vaults.values())
+        assert state.accounts[RESERVES].balance == sum(vault.reserve for vault in state.vaults.values())
         due = sum(sum(each.due.values()) for each in state.referrals.accounts.values())
-        assert state.accounts[referrals.REFERRALS].balance == due
+        assert state.accounts[REFERRALS].balance == due
         for vault in state.vaults.values():
             assert vault.reserve >= 0
             assert vault.shares == sum(holding.shares for holding in vault.holders.values())

@@ -17,10 +17,8 @@ from ..model.genesis import Genesis
 from ..model.program_state import Payout, Referral, ReferredDay
 from ..model.state import RATE, VenueAccount
 from ..risk import fees, ledger
-from ..risk.ledger import text
+from ..risk.ledger import REFERRALS, text
 
-REFERRALS = "0x00000000000000000000000000000000000000ef"
-"""The venue's account that holds rebates until they are paid."""
 TIERS = (
     (0, 10),
     (1_000_000, 15),

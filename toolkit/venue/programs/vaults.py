@@ -21,12 +21,18 @@ from ..model.program_state import Holding, Vault, VaultEvent
 from ..model.state import VenueAccount
 from ..risk import account_margin, ledger
 from ..risk.deposits import check_covered, check_currency, micro
-from ..risk.ledger import text
+from ..risk.ledger import (
+    RESERVES,
+    VAULT_DEPOSIT,
+    VAULT_FEE,
+    VAULT_LEADER_SHARE,
+    VAULT_REBALANCE,
+    VAULT_WITHDRAW,
+    text,
+)
 from .vault_queries import event_row
 from .vault_value import LARGEST, SHARE, price, value, worth
 
-RESERVES = "0x00000000000000000000000000000000000000fa"
-"""The venue's account that holds what vaults set aside for withdrawals."""
 CREATION_MINIMUM = 100 * USDC
 CREATION_FEE = 100 * USDC
 MOST_VAULTS = 5
@@ -40,15 +46,6 @@ MOST_LOST = 10_000
 """A deposit loses at most one part in this many to whole millionths of a share, or less than a micro-USDC [L]."""
 SAMPLE_EVERY = 3_600_000
 """Milliseconds between two points of a vault's history [L]."""
-
-VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_FEE, VAULT_LEADER, VAULT_MOVE = (
-    "VAULT_DEPOSIT",
-    "VAULT_WITHDRAW",
-    "VAULT_FEE",
-    "VAULT_LEADER_SHARE",
-    "VAULT_REBALANCE",
-)
-"""Business types in the ledger."""
 
 NOT_OWNER, CLOSED, TOO_LITTLE, TOO_MANY, NO_VALUE, NO_SHARES, LOCKED, NO_CASH = range(6002, 6010)
 NOT_FLAT, NOT_FAMILY, IS_PART, NO_OWNER, WRONG_CONTEXT, IS_VAULT, COARSE = range(6010, 6017)
@@ -200,10 +197,10 @@ def _pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amoun
     fee = gain * LEADER_SHARE // 100 if leader and gain > 0 else 0
     from_reserve = min(vault.reserve, amount)
     vault.reserve -= from_reserve
-    ledger.move(core, accounts[RESERVES], accounts[vault.address], from_reserve, VAULT_MOVE, 0, vault.address)
+    ledger.move(core, accounts[RESERVES], accounts[vault.address], from_reserve, VAULT_REBALANCE, 0, vault.address)
     ledger.move(core, accounts[vault.address], account, amount - fee, VAULT_WITHDRAW, 0, vault.address)
     if fee:
-        ledger.move(core, accounts[vault.address], accounts[leader], fee, VAULT_LEADER, 0, vault.address)
+        ledger.move(core, accounts[vault.address], accounts[leader], fee, VAULT_LEADER_SHARE, 0, vault.address)
     holding.shares -= shares
     holding.cost -= cost
     if not holding.shares:
@@ -308,7 +305,7 @@ def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     check_currency(action)
     vault, amount = _led(core, context), micro(action["amount"])
     check_covered(core, context.account, amount)
-    ledger.move(core, context.account, core.state.accounts[RESERVES], amount, VAULT_MOVE, 0, vault.address)
+    ledger.move(core, context.account, core.state.accounts[RESERVES], amount, VAULT_REBALANCE, 0, vault.address)
     vault.reserve += amount
     _keep(core, context, vault, "PRE_WITHDRAW", amount, 0)
     return {}
@@ -331,10 +328,12 @@ def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dic
         if amount > source.reserve:
             raise Refused(NO_CASH, f"amount {action['amount']} is more than the {text(source.reserve)} USDC set aside")
         source.reserve -= amount
-        ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_MOVE, 0, source.address)
+        ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_REBALANCE, 0, source.address)
     else:
         check_covered(core, accounts[source.address], amount)
-        ledger.move(core, accounts[source.address], accounts[target.address], amount, VAULT_MOVE, 0, target.address)
+        ledger.move(
+            core, accounts[source.address], accounts[target.address], amount, VAULT_REBALANCE, 0, target.address
+        )
         _note_move(source, target, amount)
     _keep(core, context, core.state.vaults[top], "REBALANCE", amount, 0)
     return {}
@@ -401,7 +400,7 @@ def _gather(core: Core, source: Vault, target: Vault) -> int:
     given = source.reserve + accounts[source.address].balance
     target.reserve, source.reserve = target.reserve + source.reserve, 0
     balance = accounts[source.address].balance
-    ledger.move(core, accounts[source.address], accounts[target.address], balance, VAULT_MOVE, 0, target.address)
+    ledger.move(core, accounts[source.address], accounts[target.address], balance, VAULT_REBALANCE, 0, target.address)
     _note_move(source, target, given)
     source.closed = core.state.time
     return given
@@ -417,7 +416,7 @@ def _pay_everybody(core: Core, vault: Vault) -> tuple[int, int]:
         paid, fees = paid + amount, fees + fee
     left = vault.reserve
     vault.reserve = 0
-    ledger.move(core, accounts[RESERVES], accounts[vault.address], left, VAULT_MOVE, 0, vault.address)
+    ledger.move(core, accounts[RESERVES], accounts[vault.address], left, VAULT_REBALANCE, 0, vault.address)
     rest = accounts[vault.address].balance
     ledger.move(core, accounts[vault.address], accounts[ledger.ROUNDING], rest, ROUND, 0, vault.address)
     vault.closed = core.state.time

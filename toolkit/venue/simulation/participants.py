@@ -15,6 +15,7 @@ from ..model.rng import SIGMA, Rng, mix
 from ..model.simulation_state import MakerQuotes, Simulation
 from ..model.state import GTC, IOC, LIMIT, VenueAccount
 from ..risk import ledger
+from ..risk.prices import ORACLE_HOOKS
 from ..trading import lifecycle, orders
 from .price_path import IndexPath, MinuteBar, past, path_settings
 
@@ -107,6 +108,9 @@ def requote(core: Core, code: int) -> None:
     market = core.state.markets[code]
     if quotes is not None and not market.paused:
         _act(core, core.products[code], quotes, market.oracle)
+
+
+ORACLE_HOOKS.append(requote)
 
 
 def _act(core: Core, product: Product, quotes: MakerQuotes, oracle: int) -> None:
