@@ -13,7 +13,7 @@ from toolkit.venue import development
 from toolkit.venue.engine.core import Control, Core, Outcome, Submit
 from toolkit.venue.model.config import Config
 from toolkit.venue.model.genesis import Genesis
-from toolkit.venue.programs import referrals, vaults
+from toolkit.venue.programs import referrals
 from toolkit.venue.risk.ledger import LP_VAULT, REFERRALS, RESERVES
 
 MASTERS = [development.account(index).address.lower() for index in range(5)]

@@ -101,7 +101,7 @@ def _close_slices(core: Core, group: MarginGroup, entry: Liquidation) -> bool:
         if not legs:
             return closed
         closed = True
-        # ties in value go to the lower product code, then to the long, so that the order of dictionaries decides nothing
+        # of equal values the lower product code goes first, then the long: never the order of a dictionary
         target = max(legs, key=lambda each: (each.value_micro(core), -each.position.product, each.side))
         position, _, leg = target
         size = leg.size
