@@ -22,7 +22,7 @@ def settle_debt(core: Core, account: VenueAccount) -> None:
 
 
 def cover(core: Core, account: VenueAccount, position: Position | None, amount_micro: int) -> None:
-    """Pay what a margin group lacks: the LP vault from its balance, INSURANCE the rest (its balance may be negative)."""
+    """Pay what a margin group lacks: the LP vault from its balance, INSURANCE the rest, if need be below 0."""
     vault = core.state.accounts[ledger.LP_VAULT]
     from_vault = min(amount_micro, max(0, vault.balance)) if vault is not account else 0
     grant(core, vault, account, position, from_vault)

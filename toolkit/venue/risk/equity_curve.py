@@ -150,10 +150,9 @@ class _Spells:
         spells = [(closed.opened, closed.time) for closed in core.state.history.closed_positions.of(account.address)]
         spells += [(leg.opened, core.state.time + 1) for leg in legs]
         if account.kind == "market":  # keeps no record of closed positions: assumed to hold one since its first trade
-            booked = (
-                entry.time for entry in ledger.entries(core, account.address) if entry.kind not in ledger.CAPITAL_FLOWS
-            )
-            spells += [(time, core.state.time + 1) for time in booked][:1]
+            entries = ledger.entries(core, account.address)
+            booked = [entry.time for entry in entries if entry.kind not in ledger.CAPITAL_FLOWS]
+            spells += [(time, core.state.time + 1) for time in booked[:1]]
         self._opened: list[int] = []
         self._closed: list[int] = []
         for opened, closed_at in sorted(spells):

@@ -139,10 +139,8 @@ def oracle_ticks(product: Product, price: object) -> int:
 def check_bound(product: Product, what: str, price_ticks: int) -> None:
     """Refuse a price above the highest price of an order."""
     if price_ticks > product.max_price:
-        most = product.price_text(product.max_price)
-        raise Refused(
-            BAD_PRICE, f"{what} {product.price_text(price_ticks)} is above {most}, the highest price of an order"
-        )
+        given, most = product.price_text(price_ticks), product.price_text(product.max_price)
+        raise Refused(BAD_PRICE, f"{what} {given} is above {most}, the highest price of an order")
 
 
 @controls("release_oracle")
