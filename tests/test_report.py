@@ -17,7 +17,7 @@ from tests.venue.play import Play
 from toolkit import report
 from toolkit.errors import InputError
 from toolkit.venue.engine.core import Core
-from toolkit.venue.risk import equity_curve, equity_samples
+from toolkit.venue.risk import equity_curve
 
 HOUR = 3_600_000
 
@@ -208,12 +208,12 @@ def test_the_curve_is_true_wherever_it_can_be(hedge: bool, steps: list[tuple[str
         else:
             trade(play, kind, "0.1" if amount == "5" else amount)
         flat = not any(position.long.size or position.short.size for position in ann.positions.values())
-        truth[play.now] = (equity_samples.point(play.core, ann).equity, flat)
+        truth[play.now] = (equity_curve.equity_point(play.core, ann).equity, flat)
     start, last = play.core.state.genesis_time, play.now + 1
     points = equity_curve.curve(play.core, ann, start, last)
     assert [point.time for point in points] == sorted(point.time for point in points)
-    assert (points[0].time, points[0].equity) == (start, points[0].brought), "it begins with what was brought"
-    assert (points[-1].equity, points[-1].time, points[-1].brought) == (truth[play.now][0], play.now, brought)
+    assert (points[0].time, points[0].equity) == (start, points[0].net_deposits), "it begins with what was brought"
+    assert (points[-1].equity, points[-1].time, points[-1].net_deposits) == (truth[play.now][0], play.now, brought)
     for time, (equity, flat) in truth.items():
         if flat:
             assert [point.equity for point in points if point.time <= time][-1] == equity

@@ -22,7 +22,7 @@ MOVED = {
     ),
     "venue venue.risk": (
         "ledger treasury>deposits fees positions funding prices margins>margin_actions "
-        "samples>equity_samples curves>equity_curve audit"
+        "samples>equity_curve curves>equity_curve audit"
     ),
     "venue venue.trading": "orders brackets conditional>trigger_orders matching lifecycle liquidity",
     "venue venue.programs": "permissions builders vaults vault_queries vault_value referrals",

@@ -140,7 +140,7 @@ def _equity(core: Core, address: str, start: int, end: int) -> pd.DataFrame:
             point.equity / _MICRO,
             point.balance / _MICRO,
             point.ratio / _RATE,
-            (point.brought - points[0].brought) / _MICRO,
+            (point.net_deposits - points[0].net_deposits) / _MICRO,
         )
         for point in points
     ]

@@ -10,7 +10,7 @@ import pytest
 from tests.venue.play import BTC, ETH, MICRO, Play
 from toolkit.venue.engine.commands import Control
 from toolkit.venue.engine.core import Core
-from toolkit.venue.liquidation import liquidation
+from toolkit.venue.liquidation.margin_groups import MarginGroup, OpenLeg
 from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL
 from toolkit.venue.model.genesis import default_margin_tables
 from toolkit.venue.model.history import LiquidationStep
@@ -422,6 +422,7 @@ def test_bankruptcy_prices_are_rounded_away_from_the_trader(play: Play) -> None:
     ann = play.account("ann")
     ledger.deposit(play.core, ann, 50_000)
     position = ann.positions[BTC]
-    assert liquidation.bankruptcy_price(play.core, ann, position, 1, 0) == 570_000
+    group, long = MarginGroup(ann, 0), OpenLeg(position, 1, position.long)
+    assert group.bankruptcy_price(play.core, long) == 570_000
     ledger.deposit(play.core, ann, 50_000)
-    assert liquidation.bankruptcy_price(play.core, ann, position, 1, 0) == 569_999
+    assert group.bankruptcy_price(play.core, long) == 569_999

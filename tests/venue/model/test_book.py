@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.venue.model import book as book_module
 from toolkit.venue.model.accounts import VenueOrder
 from toolkit.venue.model.book import Book, Ladder
 from toolkit.venue.model.constants import LAST_PRICE, MARK_PRICE
@@ -23,33 +21,29 @@ moves = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 9), st.booleans())
 @settings(max_examples=200)
 @given(st.sampled_from([1, -1]), moves)
 def test_a_ladder_is_a_sorted_dictionary_of_queues(side: int, script: list[tuple[int, int, bool]]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(book_module, "CHUNK", 2)
-        ladder, model = Ladder(side), dict[int, list[VenueOrder]]()
-        for number, (price, leaves, remove) in enumerate(script, 1):
-            queue = model.get(price)
-            if remove and queue:
-                gone = queue.pop(number % len(queue))
-                ladder.remove(gone)
-                if not queue:
-                    del model[price]
-            else:
-                made = order(number, side, price, leaves)
-                model.setdefault(price, []).append(made)
-                level = ladder.add(made)
-                assert level.total == sum(each.leaves for each in model[price])
-            prices = sorted(model, reverse=side > 0)
-            assert [level.price for level in ladder] == prices
-            assert ladder.best == (prices[0] if prices else 0)
-            assert len(ladder) == len(prices)
-            for level in ladder:
-                assert [each.id for each in level.orders.values()] == [each.id for each in model[level.price]]
-                assert level.total == sum(each.leaves for each in model[level.price])
-            assert all(chunk for chunk in ladder._chunks)
-            assert [chunk[0] for chunk in ladder._chunks] == ladder._lows
-            limit = 30
-            within = [price for price in prices if price * side >= limit * side]
-            assert [level.price for level in ladder.within(limit)] == within
+    ladder, model = Ladder(side), dict[int, list[VenueOrder]]()
+    for number, (price, leaves, remove) in enumerate(script, 1):
+        queue = model.get(price)
+        if remove and queue:
+            gone = queue.pop(number % len(queue))
+            ladder.remove(gone)
+            if not queue:
+                del model[price]
+        else:
+            made = order(number, side, price, leaves)
+            model.setdefault(price, []).append(made)
+            level = ladder.add(made)
+            assert level.total == sum(each.leaves for each in model[price])
+        prices = sorted(model, reverse=side > 0)
+        assert [level.price for level in ladder] == prices
+        assert ladder.best == (prices[0] if prices else 0)
+        assert len(ladder) == len(prices)
+        for level in ladder:
+            assert [each.id for each in level.orders.values()] == [each.id for each in model[level.price]]
+            assert level.total == sum(each.leaves for each in model[level.price])
+        limit = 30
+        within = [price for price in prices if price * side >= limit * side]
+        assert [level.price for level in ladder.within(limit)] == within
 
 
 def test_depth_and_mid() -> None:

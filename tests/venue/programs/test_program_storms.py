@@ -11,8 +11,8 @@ from toolkit.venue import development
 from toolkit.venue.engine.commands import Control, Outcome, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Config, Genesis
-from toolkit.venue.programs import referrals, vaults
-from toolkit.venue.risk.ledger import LP_VAULT
+from toolkit.venue.programs import referrals
+from toolkit.venue.risk.ledger import LP_VAULT, REFERRALS, RESERVES
 
 MASTERS = [development.account(index).address.lower() for index in range(5)]
 AGENTS = [development.account(10 + index).address.lower() for index in range(5)]
@@ -137,9 +137,9 @@ class Storm:
         core.events.clear()
         core.check(history=False)
         state = core.state
-        assert state.accounts[vaults.RESERVES].balance == sum(vault.reserve for vault in state.vaults.values())
+        assert state.accounts[RESERVES].balance == sum(vault.reserve for vault in state.vaults.values())
         due = sum(sum(each.due.values()) for each in state.referrals.accounts.values())
-        assert state.accounts[referrals.REFERRALS].balance == due
+        assert state.accounts[REFERRALS].balance == due
         for vault in state.vaults.values():
             assert vault.reserve >= 0
             assert vault.shares == sum(holding.shares for holding in vault.holders.values())

@@ -17,8 +17,8 @@ from toolkit.venue.engine.codes import TxCode
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.constants import RATE
 from toolkit.venue.model.genesis import Config, Genesis
-from toolkit.venue.programs import referrals, vaults
-from toolkit.venue.risk.ledger import FEES, INSURANCE, LP_VAULT
+from toolkit.venue.programs import referrals
+from toolkit.venue.risk.ledger import FEES, INSURANCE, LP_VAULT, REFERRALS, RESERVES
 
 USDC = 1_000_000
 RARE = Genesis(config=Config(price_interval=86_400_000))
@@ -97,9 +97,9 @@ class Desk:
         )
         assert total == state.deposits - state.withdrawals
         reserves = sum(vault.reserve for vault in state.vaults.values())
-        assert self.balance(vaults.RESERVES) == reserves
+        assert self.balance(RESERVES) == reserves
         due = sum(sum(each.due.values()) for each in state.referrals.accounts.values())
-        assert self.balance(referrals.REFERRALS) == due
+        assert self.balance(REFERRALS) == due
         for vault in state.vaults.values():
             assert vault.shares == sum(holding.shares for holding in vault.holders.values())
 

@@ -42,7 +42,7 @@ def test_nothing_is_said_where_nobody_went_under() -> None:
     play = Play()
     play.fund(10, "ann")
     text = str(audit(play.core))
-    assert text.endswith("nobody lost more than they had")
+    assert text.endswith("no account lost more than it had")
     assert f"{'users':<28}{'10.000000':>28}" in text
 
 

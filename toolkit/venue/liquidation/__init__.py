@@ -1,1 +1,1 @@
-"""What happens to positions whose margin is used up."""
+"""Liquidation of positions whose margin is used up: which to check, how they are closed, who covers the loss."""

@@ -21,9 +21,8 @@ from ..model.constants import DAY, RATE, USDC
 from ..model.genesis import Genesis
 from ..model.program_state import Payout, Referral, ReferredDay
 from ..risk import fees, ledger
+from ..risk.ledger import REFERRALS
 
-REFERRALS = "0x00000000000000000000000000000000000000ef"
-"""The venue's account that holds rebates until they are paid."""
 TIERS = (
     (0, 10),
     (1_000_000, 15),

@@ -16,8 +16,9 @@ from ..model.history import ROUND
 from ..model.program_state import Vault
 from ..risk import ledger
 from ..risk.deposits import check_covered, check_currency, micro
+from ..risk.ledger import RESERVES, VAULT_FEE, VAULT_REBALANCE
 from .vault_value import value
-from .vaults import RESERVES, VAULT_FEE, VAULT_MOVE, check_not_vault, find, pay_in, pay_out, record_event
+from .vaults import check_not_vault, find, pay_in, pay_out, record_event
 
 CREATION_MINIMUM = 100 * USDC
 CREATION_FEE = 100 * USDC
@@ -105,7 +106,7 @@ def pre_withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     check_currency(action)
     vault, amount = led_vault(core, context), micro(action["amount"])
     check_covered(core, context.account, amount)
-    ledger.move(core, context.account, core.state.accounts[RESERVES], amount, VAULT_MOVE, 0, vault.address)
+    ledger.move(core, context.account, core.state.accounts[RESERVES], amount, VAULT_REBALANCE, 0, vault.address)
     vault.reserve += amount
     record_event(core, context, vault, "PRE_WITHDRAW", amount, 0)
     return {}
@@ -131,10 +132,12 @@ def rebalance(core: Core, context: ActionContext, action: dict[str, Any]) -> dic
                 f"amount {action['amount']} is more than the {micro_text(source.reserve)} USDC set aside",
             )
         source.reserve -= amount
-        ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_MOVE, 0, source.address)
+        ledger.move(core, accounts[RESERVES], accounts[source.address], amount, VAULT_REBALANCE, 0, source.address)
     else:
         check_covered(core, accounts[source.address], amount)
-        ledger.move(core, accounts[source.address], accounts[target.address], amount, VAULT_MOVE, 0, target.address)
+        ledger.move(
+            core, accounts[source.address], accounts[target.address], amount, VAULT_REBALANCE, 0, target.address
+        )
         _record_move(source, target, amount)
     record_event(core, context, core.state.vaults[top], "REBALANCE", amount, 0)
     return {}
@@ -201,7 +204,7 @@ def _wind_up(core: Core, source: Vault, target: Vault) -> int:
     given = source.reserve + accounts[source.address].balance
     target.reserve, source.reserve = target.reserve + source.reserve, 0
     balance = accounts[source.address].balance
-    ledger.move(core, accounts[source.address], accounts[target.address], balance, VAULT_MOVE, 0, target.address)
+    ledger.move(core, accounts[source.address], accounts[target.address], balance, VAULT_REBALANCE, 0, target.address)
     _record_move(source, target, given)
     source.closed = core.state.time
     return given
@@ -217,7 +220,7 @@ def _pay_all_out(core: Core, vault: Vault) -> tuple[int, int]:
         paid, fees = paid + amount, fees + fee
     left = vault.reserve
     vault.reserve = 0
-    ledger.move(core, accounts[RESERVES], accounts[vault.address], left, VAULT_MOVE, 0, vault.address)
+    ledger.move(core, accounts[RESERVES], accounts[vault.address], left, VAULT_REBALANCE, 0, vault.address)
     rest = accounts[vault.address].balance
     ledger.move(core, accounts[vault.address], accounts[ledger.ROUNDING], rest, ROUND, 0, vault.address)
     vault.closed = core.state.time

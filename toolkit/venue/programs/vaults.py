@@ -23,11 +23,10 @@ from ..model.genesis import Genesis
 from ..model.program_state import Holding, Vault, VaultEvent
 from ..risk import account_margin, ledger
 from ..risk.deposits import check_covered, check_currency, micro
+from ..risk.ledger import RESERVES, VAULT_DEPOSIT, VAULT_LEADER_SHARE, VAULT_REBALANCE, VAULT_WITHDRAW
 from .vault_queries import event_row
 from .vault_value import LARGEST, SHARE, price, value, worth
 
-RESERVES = "0x00000000000000000000000000000000000000fa"
-"""The venue's account that holds what vaults set aside for withdrawals."""
 LEADER_SHARE = 10
 """Per cent of a depositor's gain."""
 LP_LOCK = 4 * DAY
@@ -35,15 +34,6 @@ MOST_LOST = 10_000
 """A deposit loses at most one part in this many to whole millionths of a share, or less than a micro-USDC [L]."""
 SAMPLE_EVERY = 3_600_000
 """Milliseconds between two points of a vault's history [L]."""
-
-VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_FEE, VAULT_LEADER, VAULT_MOVE = (
-    "VAULT_DEPOSIT",
-    "VAULT_WITHDRAW",
-    "VAULT_FEE",
-    "VAULT_LEADER_SHARE",
-    "VAULT_REBALANCE",
-)
-"""Business types in the ledger."""
 
 
 OF_DEPOSITORS = frozenset({"vaultDeposit", "vaultWithdraw", "vaultCreate"})
@@ -193,10 +183,10 @@ def pay_out(core: Core, vault: Vault, account: VenueAccount, shares: int, amount
     fee = gain * LEADER_SHARE // 100 if leader and gain > 0 else 0
     from_reserve = min(vault.reserve, amount)
     vault.reserve -= from_reserve
-    ledger.move(core, accounts[RESERVES], accounts[vault.address], from_reserve, VAULT_MOVE, 0, vault.address)
+    ledger.move(core, accounts[RESERVES], accounts[vault.address], from_reserve, VAULT_REBALANCE, 0, vault.address)
     ledger.move(core, accounts[vault.address], account, amount - fee, VAULT_WITHDRAW, 0, vault.address)
     if fee:
-        ledger.move(core, accounts[vault.address], accounts[leader], fee, VAULT_LEADER, 0, vault.address)
+        ledger.move(core, accounts[vault.address], accounts[leader], fee, VAULT_LEADER_SHARE, 0, vault.address)
     holding.shares -= shares
     holding.cost -= cost
     if not holding.shares:

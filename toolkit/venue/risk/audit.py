@@ -1,4 +1,4 @@
-"""The venue's books as a sheet: where all money is, and who paid for accounts that lost more than they had.
+"""The balance sheet of the venue: where all money is, and who covered the losses of bankrupt accounts.
 
 >>> from toolkit.venue.engine.core import Core
 >>> books = audit(Core())
@@ -12,27 +12,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...numerals import micro_text
-from ..liquidation.liquidation import COUNTERPARTY
-from ..programs.referrals import REFERRALS
-from ..programs.vaults import RESERVES
 from . import ledger
 
 if TYPE_CHECKING:
     from ..engine.core import Core
 
-_NAMES = {**ledger.VENUE_ACCOUNTS, ledger.LP_VAULT: "LP vault", RESERVES: "vault reserves", REFERRALS: "referrals"}
+BOOK, NETTED, VAULT, COUNTERPARTY = "BOOK", "NETTED", "LP_VAULT", "ADL"
+"""Where a part of a liquidated position went (`LiquidationStep.where`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Burden:
-    """A part of somebody's loss that somebody else paid; `amount` in micro-USDC."""
+    """A part of one account's loss that another account paid; `amount` in micro-USDC."""
 
     time: int
     """Unix ms."""
     bankrupt: str
     """Account that lost more than it had."""
     product: int
-    """Its product, 0 when several lost together."""
+    """Product of the loss, 0 when several products lost together."""
     payer: str
     """Account that paid: the LP vault, INSURANCE, or the deleveraged counterpart (what it lost against mark)."""
     by: str
@@ -47,12 +45,12 @@ class Audit:
     deposits: int
     withdrawals: int
     holdings: tuple[tuple[str, int], ...]
-    """Who holds it: name of the group or venue account, and how much."""
+    """(name of the group or venue account, its money)."""
     burdens: tuple[Burden, ...]
 
     @property
     def difference(self) -> int:
-        """What is held less what came in and did not leave; 0 when the books close."""
+        """Holdings less deposits plus withdrawals; 0 when the books close."""
         return sum(amount for _, amount in self.holdings) - self.deposits + self.withdrawals
 
     @property
@@ -62,7 +60,7 @@ class Audit:
 
     @property
     def paid_by(self) -> dict[str, int]:
-        """How much of others' losses each kind of payer carried."""
+        """How much of others' losses each kind of payer covered."""
         found: dict[str, int] = {}
         for burden in self.burdens:
             found[burden.by] = found.get(burden.by, 0) + burden.amount
@@ -73,7 +71,7 @@ class Audit:
         lines += [_line(name, amount) for name, amount in self.holdings]
         lines += [_line("difference", self.difference), ""]
         if not self.burdens:
-            lines.append("nobody lost more than they had")
+            lines.append("no account lost more than it had")
         for burden in self.burdens:
             who = burden.payer if burden.by == "ADL" else burden.by
             lines.append(f"{micro_text(burden.amount)} USDC of the loss of {burden.bankrupt} was paid by {who}")
@@ -82,13 +80,13 @@ class Audit:
 
 
 def audit(core: Core) -> Audit:
-    """Return the books of a venue as they stand: all balances and isolated margins, and who paid for whom."""
+    """Return the balance sheet of a venue: all balances and isolated margins, and who covered whose loss."""
     groups = {"users": 0, "isolated margins": 0, "vaults": 0, "simulated participants": 0}
     kinds = {"user": "users", "vault": "vaults", "market": "simulated participants"}
     own: dict[str, int] = {}
     for address, account in core.state.accounts.items():
-        if address in _NAMES or account.kind == "venue":
-            own[_NAMES.get(address, address)] = account.balance
+        if address in ledger.ACCOUNT_NAMES or account.kind == "venue":
+            own[ledger.ACCOUNT_NAMES.get(address, address)] = account.balance
         else:
             groups[kinds[account.kind]] += account.balance
         groups["isolated margins"] += sum(position.assigned for position in account.positions.values())
@@ -97,13 +95,14 @@ def audit(core: Core) -> Audit:
 
 
 def burdens(core: Core) -> list[Burden]:
-    """Return every payment for a loss that the loser could not carry, in order of time."""
+    """Return every payment for a loss that the loser could not cover, in order of time."""
     found = [
-        Burden(paid.time, paid.receiver, paid.product, paid.payer, _NAMES[paid.payer], paid.paid)
+        Burden(paid.time, paid.receiver, paid.product, paid.payer, ledger.ACCOUNT_NAMES[paid.payer], paid.paid)
         for paid in core.state.history.ledger.records
         if paid.kind == ledger.BANKRUPTCY
     ]
     for step in core.state.history.liquidations.records:
+        # a deleveraged counterparty loses what the bankruptcy price is worse than mark; at or better than mark, nothing
         cost = step.side * (step.price - step.mark) * step.quantity * core.products[step.product].unit
         if step.where == COUNTERPARTY and cost > 0:
             found.append(Burden(step.time, step.address, step.product, step.counterpart, "ADL", cost))

@@ -1,7 +1,7 @@
-"""What an account was worth over a span of time: its samples, and exactly from the ledger while it held no position.
+"""The equity of accounts over time: samples, and what the ledger says exactly while an account was flat.
 
-A flat account is worth its balance, and every change of that is an entry. While it holds something, its equity is known
-where it was sampled, and now.
+Accounts that hold positions are sampled once a minute. The equity of a flat account is its balance, which the ledger
+knows at any time. While an account holds a position, its equity is known where it was sampled, and now.
 """
 
 from __future__ import annotations
@@ -10,128 +10,168 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..programs.vaults import VAULT_DEPOSIT, VAULT_MOVE, VAULT_WITHDRAW
-from . import equity_samples, ledger
+from ..engine.registry import process
+from ..model.accounts import VenueAccount
+from ..model.constants import ISOLATED, RATE
+from ..model.history import EquityPoint
+from . import account_margin, ledger
 
 if TYPE_CHECKING:
     from ..engine.core import Core
     from ..model.accounts import VenueAccount
+    from ..model.genesis import Genesis
     from ..model.history import EquityPoint, LedgerEntry
 
-BROUGHT = frozenset({ledger.DEPOSIT, ledger.FAUCET, ledger.WITHDRAW, VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_MOVE})
-"""Business types of money that was brought or taken away, and so neither won nor lost."""
-_FIRST, _BOOKED, _LAST = range(3)
+_SAMPLED_BEFORE, _BOOKED, _SAMPLED_AFTER = range(3)
 """Order of rows of one instant: a sample taken before anything was booked, the bookings, a sample after them."""
 
 
-class Worth(NamedTuple):
-    """What an account was worth at one moment, micro-USDC; `ratio` as in EquityPoint."""
+def begin(core: Core, genesis: Genesis) -> None:
+    """Take the first sample at the next full interval."""
+    interval = core.state.config.sample_interval
+    core.wake("samples", (genesis.time // interval + 1) * interval)
+
+
+@process("samples")
+def sample_holders(core: Core, time: int) -> int:
+    """Sample every account that holds a position, or held one at its last sample."""
+    samples = core.state.history.equity
+    wanted = {address for holders in core.risk_index.holders.values() for address in holders}
+    wanted.update(address for address, points in samples.items() if points[-1].ratio)
+    for address in sorted(wanted):
+        sample_account(core, core.state.accounts[address])
+    return time + core.state.config.sample_interval
+
+
+def sample_account(core: Core, account: VenueAccount) -> None:
+    """Sample an account now (also called when a liquidation begins and ends)."""
+    if account.kind not in ledger.OWN:
+        core.state.history.equity.setdefault(account.address, []).append(equity_point(core, account))
+
+
+def equity_point(core: Core, account: VenueAccount) -> EquityPoint:
+    """Return the equity of an account now; its ratio is the worst of its margin groups."""
+    wallet = account_margin.wallet(core, account)
+    ratios = [account_margin.cross_margin(core, account).ratio]
+    for position in account.positions.values():
+        if position.mode == ISOLATED and (position.long.size or position.short.size):
+            ratios.append(account_margin.isolated_margin(core, position).ratio)
+    worst = max(10 * RATE if ratio is None else min(ratio, 10 * RATE) for ratio in ratios)
+    return EquityPoint(core.state.time, wallet.equity, wallet.balance, worst)
+
+
+class CurvePoint(NamedTuple):
+    """The equity of an account at one moment, micro-USDC; `ratio` as in EquityPoint."""
 
     time: int
     equity: int
     balance: int
     """Cash, isolated margins included."""
     ratio: int
-    brought: int
+    net_deposits: int
     """Deposits less withdrawals so far, moves to and from vaults included."""
 
 
 class _Row(NamedTuple):
     time: int
     order: int
-    worth: Worth
+    point: CurvePoint
 
 
-def curve(core: Core, account: VenueAccount, start: int, end: int) -> list[Worth]:
-    """Return everything known of an account's worth from `start` to `end` (Unix ms), oldest first.
+def curve(core: Core, account: VenueAccount, start: int, end: int) -> list[CurvePoint]:
+    """Return everything known of an account's equity from `start` to `end` (Unix ms), oldest first.
 
-    It begins at `start`, or with the account's first money if that is later, and ends at `end`, or now if that is
-    sooner: what was booked in between is the last less the first. Where the balance of a flat account jumps there are
-    two points of one time. Before and after the account's time, and the venue's, there are none.
+    It begins at `start`, or with the account's first deposit if that is later, and ends at `end`, or now if that is
+    sooner: the profit in between is the last point less the first. Where the balance of a flat account jumps there are
+    two points of one time. There are none before the account's first deposit and after the venue's present time.
     """
     now = core.state.time
-    held = _Spells(core, account)
-    rows = _rows(core, account, held)
+    spells = _Spells(core, account)
+    rows = _rows(core, account, spells)
     if start > now or not rows or rows[0].time >= end:
         return []
-    opening, closing = _boundary(rows, held, start), _boundary(rows, held, end)
-    inside = [row.worth for row in rows if start <= row.time < end]
+    opening, closing = _boundary(rows, spells, start), _boundary(rows, spells, end)
+    inside = [row.point for row in rows if start <= row.time < end]
     if end > now:
-        moment = equity_samples.point(core, account)
-        brought = sum(entry.amount for entry in ledger.entries(core, account.address) if entry.kind in BROUGHT)
-        closing = Worth(*_figures(moment), brought)
-    found = [worth for worth in (opening, *inside, closing) if worth is not None]
-    return [worth for at, worth in enumerate(found) if not at or worth != found[at - 1]]
+        deposited = sum(
+            entry.amount for entry in ledger.entries(core, account.address) if entry.kind in ledger.CAPITAL_FLOWS
+        )
+        closing = _curve_point(equity_point(core, account), deposited)
+    found = [point for point in (opening, *inside, closing) if point is not None]
+    return [point for at, point in enumerate(found) if not at or point != found[at - 1]]
 
 
-def _figures(moment: EquityPoint) -> tuple[int, int, int, int]:
-    return moment.time, moment.equity, moment.balance, moment.ratio
+def _curve_point(sample: EquityPoint, deposited: int) -> CurvePoint:
+    return CurvePoint(sample.time, sample.equity, sample.balance, sample.ratio, deposited)
 
 
-def _boundary(rows: list[_Row], held: _Spells, time: int) -> Worth | None:
-    """Return what the account was worth before anything was booked at `time`, as far as known; None before its time."""
+def _boundary(rows: list[_Row], spells: _Spells, time: int) -> CurvePoint | None:
+    """Return the equity before anything was booked at `time`, as far as known; None before the first deposit."""
     at = bisect_left(rows, time, key=lambda row: row.time)
     here = rows[at] if at < len(rows) and rows[at].time == time else None
-    if here is not None and (here.order == _FIRST or not held.before(time)):
-        return here.worth
-    return rows[at - 1].worth._replace(time=time) if at else None
+    if here is not None and (here.order == _SAMPLED_BEFORE or not spells.before(time)):
+        return here.point
+    return rows[at - 1].point._replace(time=time) if at else None
 
 
-def _rows(core: Core, account: VenueAccount, held: _Spells) -> list[_Row]:
-    """Return all that is known of an account's life, oldest first."""
+def _rows(core: Core, account: VenueAccount, spells: _Spells) -> list[_Row]:
+    """Return all that is known of an account's equity, oldest first."""
     entries = ledger.entries(core, account.address)
     times = [entry.time for entry in entries]
-    brought = [0, *accumulate(entry.amount if entry.kind in BROUGHT else 0 for entry in entries)]
+    deposited = [0, *accumulate(entry.amount if entry.kind in ledger.CAPITAL_FLOWS else 0 for entry in entries)]
     rows = []
-    for time in sorted({*times, *held.edges}):
-        for at in _known(entries, bisect_left(times, time), bisect_right(times, time), held, time):
+    for time in sorted({*times, *spells.edges}):
+        for at in _flat_counts(entries, bisect_left(times, time), bisect_right(times, time), spells, time):
             balance = entries[at - 1].balance
-            rows.append(_Row(time, _BOOKED, Worth(time, balance, balance, 0, brought[at])))
-    for point in core.state.history.equity.get(account.address, ()):
-        # one that was taken with the clock comes before what is booked in its instant, one of a liquidation may not
-        after = held.before(point.time) != bool(point.ratio)
-        at = bisect_right(times, point.time) if after else bisect_left(times, point.time)
-        rows.append(_Row(point.time, _LAST if after else _FIRST, Worth(*_figures(point), brought[at])))
+            rows.append(_Row(time, _BOOKED, CurvePoint(time, balance, balance, 0, deposited[at])))
+    for sample in core.state.history.equity.get(account.address, ()):
+        # the sample of a minute precedes what is booked in its instant, the sample of a liquidation may follow it
+        after = spells.before(sample.time) != bool(sample.ratio)
+        at = bisect_right(times, sample.time) if after else bisect_left(times, sample.time)
+        rows.append(
+            _Row(sample.time, _SAMPLED_AFTER if after else _SAMPLED_BEFORE, _curve_point(sample, deposited[at]))
+        )
     return sorted(rows, key=lambda row: row[:2])
 
 
-def _known(entries: list[LedgerEntry], first: int, last: int, held: _Spells, time: int) -> list[int]:
+def _flat_counts(entries: list[LedgerEntry], first: int, last: int, spells: _Spells, time: int) -> list[int]:
     """Return after how many entries the balance is the equity, of those before and in one instant [first, last)."""
-    known = []
-    if not held.before(time):  # nothing was held yet when what was brought first of all came
-        traded = next((at for at in range(first, last) if entries[at].kind not in BROUGHT), last)
-        known += [first, traded]
-    if not held.after(time):
-        known.append(last)
-    return [at for at in known if at]
+    counts = []
+    if not spells.before(time):  # deposits that open the instant come before its first trade, while still flat
+        traded = next((at for at in range(first, last) if entries[at].kind not in ledger.CAPITAL_FLOWS), last)
+        counts += [first, traded]
+    if not spells.after(time):
+        counts.append(last)
+    return [at for at in counts if at]
 
 
 class _Spells:
-    """When an account held anything, from flat to flat."""
+    """The times from flat to flat in which an account held a position."""
 
     def __init__(self, core: Core, account: VenueAccount) -> None:
         legs = [leg for position in account.positions.values() for leg in (position.long, position.short) if leg.size]
-        lives = [(life.opened, life.time) for life in core.state.history.closed_positions.of(account.address)]
-        lives += [(leg.opened, core.state.time + 1) for leg in legs]
-        if account.kind == "market":  # keeps no record of closed positions
-            booked = (entry.time for entry in ledger.entries(core, account.address) if entry.kind not in BROUGHT)
-            lives = [(time, core.state.time + 1) for time in booked][:1]
+        spells = [(closed.opened, closed.time) for closed in core.state.history.closed_positions.of(account.address)]
+        spells += [(leg.opened, core.state.time + 1) for leg in legs]
+        if account.kind == "market":  # keeps no record of closed positions: assumed to hold one since its first trade
+            entries = ledger.entries(core, account.address)
+            booked = [entry.time for entry in entries if entry.kind not in ledger.CAPITAL_FLOWS]
+            spells += [(time, core.state.time + 1) for time in booked[:1]]
         self._opened: list[int] = []
         self._closed: list[int] = []
-        for opened, closed in sorted(lives):
+        for opened, closed_at in sorted(spells):
             if self._closed and opened <= self._closed[-1]:
-                self._closed[-1] = max(self._closed[-1], closed)
-            elif opened < closed:
+                self._closed[-1] = max(self._closed[-1], closed_at)
+            elif opened < closed_at:
                 self._opened.append(opened)
-                self._closed.append(closed)
+                self._closed.append(closed_at)
         self.edges = [time for time in (*self._opened, *self._closed) if time <= core.state.time]
 
     def before(self, time: int) -> bool:
-        """Tell whether anything was held just before what happened at `time`."""
+        """Return whether a position was held just before what happened at `time`."""
         at = bisect_left(self._opened, time) - 1
         return at >= 0 and time <= self._closed[at]
 
     def after(self, time: int) -> bool:
-        """Tell whether anything was held after what happened at `time`."""
+        """Return whether a position was held after what happened at `time`."""
         at = bisect_right(self._opened, time) - 1
         return at >= 0 and time < self._closed[at]

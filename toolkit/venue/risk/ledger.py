@@ -1,5 +1,7 @@
-"""The books, in double entry: every movement of cash is one `Transfer` with the business type, what the payer's balance
-lost, what the receiver's gained, both balances after it, and the transaction.
+"""The venue's books in double entry, its own accounts, and the business types of entries.
+
+Every movement of cash is one `Transfer`: its business type, what the payer's balance lost, what the receiver's gained,
+both balances after it, and the transaction.
 
 Cash only moves between accounts here, or enters and leaves by `deposit` and `withdraw`. So at any time
 
@@ -7,9 +9,9 @@ Cash only moves between accounts here, or enters and leaves by `deposit` and `wi
 
 where the balances include the venue's own accounts: FEES, ROUNDING (what is left when the payer is rounded up and
 the receiver down), CLEARING (pays and takes realised PnL, so that its balance is the entry value of all shorts less
-that of all longs; funding passes through it) and INSURANCE (pays what nobody else could). The LP vault and simulated
-participants are accounts like others. An account's entries are its side of the transfers (`entries`); their sum is
-its balance.
+that of all longs; funding passes through it), INSURANCE (covers losses that no other account can pay), RESERVES and
+REFERRALS. The LP vault and simulated participants are accounts like others. An account's entries are its side of the
+transfers (`entries`); their sum is its balance.
 """
 
 from __future__ import annotations
@@ -29,10 +31,16 @@ ROUNDING = "0x00000000000000000000000000000000000000ad"
 CLEARING = "0x00000000000000000000000000000000000000c1"
 INSURANCE = "0x00000000000000000000000000000000000000a5"
 LP_VAULT = "0x000000000000000000000000000000000000001f"
+RESERVES = "0x00000000000000000000000000000000000000fa"
+"""Holds what vaults set aside for withdrawals."""
+REFERRALS = "0x00000000000000000000000000000000000000ef"
+"""Holds rebates until they are paid."""
 VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
+"""Accounts that the ledger itself opens; `programs` opens RESERVES and REFERRALS."""
+ACCOUNT_NAMES = {**VENUE_ACCOUNTS, LP_VAULT: "LP vault", RESERVES: "vault reserves", REFERRALS: "referrals"}
 
 OWN = frozenset({"market", "venue"})
-"""Kinds of accounts that belong to the venue itself: no streams tell of them, and they are never liquidated."""
+"""Kinds of accounts that belong to the venue itself: no stream reports them, and they are never liquidated."""
 
 DEPOSIT = "DEPOSIT"
 WITHDRAW = "WITHDRAW"
@@ -47,6 +55,14 @@ ISOLATED_MARGIN = "ISOLATED_MARGIN"
 LIQUIDATION_FEE = "LIQUIDATION_FEE"
 BANKRUPTCY = "BANKRUPTCY"
 """What the LP vault or the insurance account pays for an account that owes more than it has."""
+VAULT_DEPOSIT = "VAULT_DEPOSIT"
+VAULT_WITHDRAW = "VAULT_WITHDRAW"
+VAULT_FEE = "VAULT_FEE"
+VAULT_LEADER_SHARE = "VAULT_LEADER_SHARE"
+VAULT_REBALANCE = "VAULT_REBALANCE"
+"""Between a vault, its sub-vaults and RESERVES."""
+CAPITAL_FLOWS = frozenset({DEPOSIT, FAUCET, WITHDRAW, VAULT_DEPOSIT, VAULT_WITHDRAW, VAULT_REBALANCE})
+"""Business types of money that its owner moves in or out: neither a profit nor a loss."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -60,7 +76,7 @@ def begin(core: Core, genesis: Genesis) -> None:
 
 
 def attach(core: Core) -> None:
-    """Rebuild the indexes that the money rules keep beside the state."""
+    """Rebuild the indexes of the money rules, which are not part of the state."""
     core.risk_index.rebuild(core.products, core.state.accounts.values())
 
 
@@ -74,12 +90,13 @@ def transfer(
     product: int = 0,
     reference: str = "",
 ) -> None:
-    """Move cash, in micro-USDC, and keep the record; None stands for what is not a balance (outside, isolated margin).
+    """Move cash, in micro-USDC, and record it; None stands for what is not a balance (outside, isolated margin).
 
-    `paid` is what was to be moved, rounded up, and `received` the same rounded down: ROUNDING keeps what lies between.
-    Negative amounts go the other way.
+    `paid` is the exact amount rounded up and `received` the same rounded down: ROUNDING keeps the difference.
+    Negative amounts reverse the direction.
     """
     if received < 0:
+        # −received ≥ −paid: after the swap it is still the payer whose amount is rounded up
         payer, receiver, paid, received = receiver, payer, -received, -paid
     if not paid or payer is receiver:
         return
@@ -124,7 +141,7 @@ def transfer(
 
 
 def _changed(core: Core, account: VenueAccount, address: str, at: int) -> None:
-    """Index a transfer under an account whose balance it changed, and tell who follows it."""
+    """Index a transfer under an account whose balance it changed, and publish the change."""
     state = core.state
     account.updated = state.time
     index = state.history.ledger.by_account
@@ -147,7 +164,7 @@ def move(
     product: int = 0,
     reference: str = "",
 ) -> None:
-    """Move an amount from one balance to another; a negative amount goes the other way."""
+    """Move an amount from one balance to another; a negative amount reverses the direction."""
     transfer(core, source, target, amount, amount, kind, product, reference)
 
 
@@ -169,12 +186,12 @@ def assign(core: Core, account: VenueAccount, position: Position, amount: int) -
 
 
 def deposit(core: Core, account: VenueAccount, amount: int, kind: str = DEPOSIT, reference: str = "") -> None:
-    """Bring money in from outside."""
+    """Credit money from outside."""
     core.state.deposits += amount
     transfer(core, None, account, amount, amount, kind, 0, reference)
 
 
 def withdraw(core: Core, account: VenueAccount, amount: int, reference: str = "") -> None:
-    """Let money leave; the caller has checked that it may."""
+    """Debit money that leaves the venue; the caller has checked that it may."""
     core.state.withdrawals += amount
     transfer(core, account, None, amount, amount, WITHDRAW, 0, reference)

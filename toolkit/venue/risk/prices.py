@@ -1,12 +1,13 @@
-"""Oracle, mark and last price of every product, every 3 s (rules: `margin.mark_price`).
+"""Oracle, mark and last price of every product, every 3 s (rules: `margin.mark_price`). Prices are in ticks.
 
 The oracle price comes from `core.price_source`, which the simulated market or a replay sets; without one, or
 while it is held by hand, it stays. The book's median price counts only while the book has both sides, so that an old
-last price can't hold up the mark after everybody has gone [L].
+last price can't hold up the mark of an empty book [L].
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...errors import InputError
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from ..engine.core import Core
     from ..model.genesis import Genesis
 
+ORACLE_HOOKS: list[Callable[[Core, int], None]] = []
+"""Rules called as rule(core, product) after an oracle price was set by hand, before the mark follows it."""
+
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Make the first prices due at the next multiple of the interval."""
+    """Schedule the first prices at the next multiple of the interval."""
     interval = core.state.config.price_interval
     core.wake("prices", (genesis.time // interval + 1) * interval)
 
@@ -66,8 +70,8 @@ def set_mark(core: Core, market: MarketState, bid: int, ask: int) -> None:
 
 
 def mark_price(market: MarketState, bid: int, ask: int) -> int:
-    """Return the mark in whole ticks (halves go up), 0 if there is no price at all. Quotes of 0 do not exist."""
-    found: list[int] = []  # in half ticks
+    """Return the mark in whole ticks (halves go up), 0 without any price. A quote of 0 is an empty side of the book."""
+    found: list[int] = []  # in half ticks, so that means of two prices stay whole numbers
     if market.oracle:
         basis = [sample for sample in market.basis if sample is not None]
         found.append(2 * market.oracle + (sum(basis) // len(basis) if basis else 0))
@@ -75,7 +79,7 @@ def mark_price(market: MarketState, bid: int, ask: int) -> int:
         found.append(2 * _middle(bid, ask, market.last))
     if market.external:
         found.append(2 * market.external)
-    if len(found) == 2:
+    if len(found) == 2:  # a median needs a third price: the average of the book's medians joins
         book = [sample for sample in market.book if sample is not None]
         if book:
             found.append(2 * sum(book) // len(book))
@@ -87,16 +91,16 @@ def mark_price(market: MarketState, bid: int, ask: int) -> int:
     return max(1, (middle + 1) // 2)
 
 
-def _set_oracle(market: MarketState, ticks: int) -> None:
-    """Set the oracle price; while nothing was traded the last price goes with it, so that nothing hangs on genesis."""
-    market.oracle = ticks
+def _set_oracle(market: MarketState, price_ticks: int) -> None:
+    """Set the oracle price; before the first trade the last price follows it instead of staying at that of genesis."""
+    market.oracle = price_ticks
     if not market.trades:
-        market.last = ticks
+        market.last = price_ticks
 
 
-def _sample(samples: list[int | None], value: int | None, kept: int) -> None:
+def _sample(samples: list[int | None], value: int | None, limit: int) -> None:
     samples.append(value)
-    if len(samples) > kept:
+    if len(samples) > limit:
         del samples[0]
 
 
@@ -108,16 +112,15 @@ def _middle(bid: int, ask: int, last: int) -> int:
 def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[str, str]:
     """Set the oracle price of a product at once, as decimal text in USDC; the simulated market and the mark follow.
 
-    With `hold` it stays until `release_oracle`; otherwise its source moves it on at the next tick.
+    With `hold` it stays until `release_oracle`; otherwise its source sets it again at the next tick.
     """
-    from ..simulation.participants import requote
-
     listed = core.product(product)
-    ticks = oracle_ticks(listed, price)
+    price_ticks = oracle_ticks(listed, price)
     market = core.state.markets[product]
     market.pinned = hold
-    _set_oracle(market, ticks)
-    requote(core, product)
+    _set_oracle(market, price_ticks)
+    for rule in ORACLE_HOOKS:
+        rule(core, product)
     set_mark(core, market, *quotes(core, product))
     core.emit(ev.PriceTick(product, core.state.time, market.oracle, market.mark))
     return {"oracle": listed.price_text(market.oracle), "mark": listed.price_text(market.mark)}
@@ -126,20 +129,18 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
 def oracle_ticks(product: Product, price: object) -> int:
     """Return an oracle price in ticks. Raises Refused for one that the product can't have."""
     try:
-        ticks = product.ticks(arguments.positive(price, "price"))
+        price_ticks = product.ticks(arguments.positive(price, "price"))
     except InputError as error:
         raise Refused(TxCode.BAD_PRICE, f"oracle {error}") from None
-    check_bound(product, "oracle price", ticks)
-    return ticks
+    check_bound(product, "oracle price", price_ticks)
+    return price_ticks
 
 
-def check_bound(product: Product, what: str, ticks: int) -> None:
-    """Refuse a price that no order could have."""
-    if ticks > product.max_price:
-        most = product.price_text(product.max_price)
-        raise Refused(
-            TxCode.BAD_PRICE, f"{what} {product.price_text(ticks)} is above {most}, the highest price of an order"
-        )
+def check_bound(product: Product, what: str, price_ticks: int) -> None:
+    """Refuse a price above the highest price of an order."""
+    if price_ticks > product.max_price:
+        given, most = product.price_text(price_ticks), product.price_text(product.max_price)
+        raise Refused(TxCode.BAD_PRICE, f"{what} {given} is above {most}, the highest price of an order")
 
 
 @controls("release_oracle")

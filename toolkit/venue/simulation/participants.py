@@ -17,6 +17,7 @@ from ..model.constants import GTC, IOC, LIMIT
 from ..model.rng import SIGMA, Rng, mix
 from ..model.simulation_state import MakerQuotes, Simulation
 from ..risk import ledger
+from ..risk.prices import ORACLE_HOOKS
 from ..trading import lifecycle, orders
 from .price_path import MinuteBar, advance_path, begin_path, past, path_settings
 
@@ -109,6 +110,9 @@ def requote(core: Core, code: int) -> None:
     market = core.state.markets[code]
     if quotes is not None and not market.paused:
         _act(core, core.products[code], quotes, market.oracle)
+
+
+ORACLE_HOOKS.append(requote)
 
 
 def _act(core: Core, product: Product, quotes: MakerQuotes, oracle: int) -> None:

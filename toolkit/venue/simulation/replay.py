@@ -111,7 +111,7 @@ class House:
         """Take away what is left of a quote."""
         if quote.id in self.account.orders:
             self.core.books[quote.product].side(quote.side).remove(quote)
-            lifecycle.uncount(self.core, self._position(quote.product), quote, quote.leaves)
+            lifecycle.count_resting(self.core, self._position(quote.product), quote, -quote.leaves)
             del self.account.orders[quote.id]
         if not self.account.orders:
             self._quotes = 0

@@ -1,7 +1,7 @@
-"""The life of an order outside of matching: accepted, resting, cut, cancelled, ended; and what hangs on it.
+"""The life of an order outside of matching: accepted, resting, reduced, cancelled, ended; and its bracket.
 
 Every change of a resting order goes through here, so that the book, the sums kept in the position and the order events
-stay one. TP and SL orders of a bracket are armed by their main order's fills and cancel each other.
+agree. TP and SL orders of a bracket are armed by their main order's fills and cancel each other.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 from ..engine import events as ev
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.book import Ladder, Level
 from ..model.constants import CANCELED, FILLED, REJECTED, UNTRIGGERED
 from ..model.history import OrderEvent
 from ..risk import account_margin
 
 
 def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "") -> None:
-    """Record the order's present status as an event."""
+    """Record the order's present status as an event; simulated participants keep no record."""
     state = core.state
     order.updated = time = state.time
     order.height = height = core.height
     if account.kind == "market":
         return
     log = state.history.order_events
-    records = log.records
     event = OrderEvent(
-        len(records) + 1,
+        len(log.records) + 1,
         time,
         height,
         core.step_hash or core.tx_hash(),
@@ -45,17 +45,13 @@ def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
         order.slippage,
         reason=reason,
     )
-    index = log.by_account.get(order.address)
-    if index is None:
-        index = log.by_account[order.address] = []
-    index.append(len(records))
-    records.append(event)
+    log.add(order.address, event)
     if core.recording:
         core.events.append(ev.OrderChanged(event))
 
 
 def accept(core: Core, account: VenueAccount, position: Position, order: VenueOrder) -> None:
-    """Take an order in: it gets its id, and waits when it has a trigger that has not been met."""
+    """Accept an order: it gets its id, and waits if it has a trigger."""
     state = core.state
     state.last_order = order.id = state.last_order + 1
     order.created = state.time
@@ -73,7 +69,7 @@ def accept(core: Core, account: VenueAccount, position: Position, order: VenueOr
 
 
 def reject(core: Core, account: VenueAccount, order: VenueOrder, reason: str) -> None:
-    """Record an order that was refused."""
+    """Record an order that was refused; it takes an id of its own."""
     state = core.state
     state.last_order = order.id = state.last_order + 1
     order.created = state.time
@@ -89,66 +85,64 @@ def add_to_book(core: Core, account: VenueAccount, position: Position, order: Ve
     """Put what is left of an order into the book."""
     state = core.state
     state.last_priority = order.priority = state.last_priority + 1
-    leaves, side = order.leaves, order.side
-    code, price = order.product, order.price
-    book = core.books[code]
-    level = (book.bids if side > 0 else book.asks).add(order)
-    if order.reduce or order.closing:
-        if side > 0:
-            position.buy_reducing += leaves
-        else:
-            position.sell_reducing += leaves
-    elif side > 0:
-        position.buy_quantity += leaves
-        position.buy_value += price * leaves * core.products[code].unit
-    else:
-        position.sell_quantity += leaves
-        position.sell_value += price * leaves * core.products[code].unit
-    market = state.markets[code]
-    market.sequence += 1
-    if core.recording:
-        core.events.append(ev.BookChange(code, side, price, level.total, market.sequence))
+    book = core.books[order.product]
+    level = (book.bids if order.side > 0 else book.asks).add(order)
+    count_resting(core, position, order, order.leaves)
+    _publish_level(core, order, level.total)
 
 
 def remove_from_book(core: Core, position: Position, order: VenueOrder) -> None:
-    """Take a resting order out of the book and of the sums."""
+    """Take a resting order out of the book and of the position's sums."""
     book = core.books[order.product]
     level = (book.bids if order.side > 0 else book.asks).remove(order)
-    uncount(core, position, order, order.leaves)
+    count_resting(core, position, order, -order.leaves)
     order.priority = 0
-    market = core.state.markets[order.product]
-    market.sequence += 1
-    if core.recording:
-        core.events.append(ev.BookChange(order.product, order.side, order.price, level.total, market.sequence))
-
-
-def uncount(core: Core, position: Position, order: VenueOrder, quantity: int) -> None:
-    """Take `quantity` of a resting order out of the sums kept in the position."""
-    if order.reduce or order.closing:
-        if order.side > 0:
-            position.buy_reducing -= quantity
-        else:
-            position.sell_reducing -= quantity
-    elif order.side > 0:
-        position.buy_quantity -= quantity
-        position.buy_value -= order.price * quantity * core.products[order.product].unit
-    else:
-        position.sell_quantity -= quantity
-        position.sell_value -= order.price * quantity * core.products[order.product].unit
+    _publish_level(core, order, level.total)
 
 
 def reduce_leaves(core: Core, position: Position, order: VenueOrder, leaves: int) -> None:
-    """Lower what a resting order has left, in its place."""
-    by = order.leaves - leaves
+    """Lower what a resting order has left; it keeps its place in the queue."""
     book = core.books[order.product]
     level = (book.bids if order.side > 0 else book.asks).levels[order.price]
-    level.total -= by
-    uncount(core, position, order, by)
+    level.total -= order.leaves - leaves
+    count_resting(core, position, order, leaves - order.leaves)
     order.leaves = leaves
+    _publish_level(core, order, level.total)
+
+
+def fill_resting(core: Core, position: Position, order: VenueOrder, ladder: Ladder, level: Level, steps: int) -> None:
+    """Take what is traded out of the first order of a level; an empty order leaves the book, an empty level too."""
+    order.leaves -= steps
+    level.total -= steps
+    count_resting(core, position, order, -steps)
+    if not order.leaves:
+        order.priority = 0
+        del level.orders[order.id]
+        if not level.orders:
+            ladder.drop(level)
+    _publish_level(core, order, level.total)
+
+
+def count_resting(core: Core, position: Position, order: VenueOrder, steps: int) -> None:
+    """Add steps of a resting order to the sums kept in the position; negative steps are taken out."""
+    if order.reduce or order.closing:
+        if order.side > 0:
+            position.buy_reducing += steps
+        else:
+            position.sell_reducing += steps
+    elif order.side > 0:
+        position.buy_quantity += steps
+        position.buy_value += order.price * steps * core.products[order.product].unit
+    else:
+        position.sell_quantity += steps
+        position.sell_value += order.price * steps * core.products[order.product].unit
+
+
+def _publish_level(core: Core, order: VenueOrder, total_steps: int) -> None:
     market = core.state.markets[order.product]
     market.sequence += 1
     if core.recording:
-        core.events.append(ev.BookChange(order.product, order.side, order.price, level.total, market.sequence))
+        core.events.append(ev.BookChange(order.product, order.side, order.price, total_steps, market.sequence))
 
 
 def cancel(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "") -> None:
@@ -163,7 +157,7 @@ def cancel(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
 def end(
     core: Core, account: VenueAccount, position: Position, order: VenueOrder, status: int, reason: str = ""
 ) -> None:
-    """End an order that is neither in the book nor has anything left: FILLED or CANCELED, for good."""
+    """End an order that is not in the book and has nothing left, as FILLED or CANCELED."""
     if order.status == UNTRIGGERED:
         account.waiting -= 1
     order.status = status
@@ -173,22 +167,20 @@ def end(
         del account.client_ids[order.client_id]
     if order.reduce or order.closing:
         position.reducers -= 1
-    if status != FILLED:
+    if status != FILLED:  # the last fill was recorded as an event of its own
         record(core, account, order, reason)
     if account.kind != "market":
         core.state.history.orders.add(order.address, order)
     if order.group == order.id:
+        # only children that no fill has armed: an armed one protects what the main order opened
         why = "ended without a position to protect" if order.filled else "was cancelled unfilled"
         for child in bracket(account, order.id):
             if not child.armed:
                 cancel(core, account, child, f"its main order {why}")
 
 
-# what hangs on positions
-
-
 def shrink_reduce_only(core: Core, account: VenueAccount, position: Position, side: int) -> None:
-    """Cut the resting orders of `side` that may only reduce down to the leg they reduce, last placed first."""
+    """Cut the reduce-only resting orders of `side` to the size of the leg they reduce, last placed first."""
     leg = position.short if side > 0 else position.long
     excess = (position.buy_reducing if side > 0 else position.sell_reducing) - leg.size
     if excess <= 0:
@@ -203,8 +195,10 @@ def shrink_reduce_only(core: Core, account: VenueAccount, position: Position, si
 
 
 def drop_uncovered(core: Core, account: VenueAccount, position: Position, side: int) -> None:
-    """Cut the resting orders of `side` that would have closed what is gone of a position and would open one now, last
-    placed first, as far as equity does not cover the initial margin that they need for it."""
+    """Cut the resting orders of `side` that have become opening ones because the leg they would have closed is gone.
+
+    Last placed first, until equity covers the initial margin of the rest.
+    """
     if account_margin.available(core, account) >= 0:
         return
     leg = position.short if side > 0 else position.long
@@ -213,34 +207,34 @@ def drop_uncovered(core: Core, account: VenueAccount, position: Position, side: 
         if excess <= 0 or account_margin.available(core, account) >= 0:
             return
         if order.product == position.product and order.side == side and order.priority and not order.reducing:
-            reduce_or_cancel(
-                core, account, position, order, excess, "margin: the position that it would have closed is gone"
-            )
+            reason = "margin: the position that it would have closed is gone"
+            reduce_or_cancel(core, account, position, order, excess, reason)
 
 
 def reduce_or_cancel(
-    core: Core, account: VenueAccount, position: Position, order: VenueOrder, excess: int, reason: str
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, excess_steps: int, reason: str
 ) -> int:
-    """Take up to `excess` steps from a resting order, in its place, or cancel it whole; return how many it lost."""
-    if order.leaves > excess:
-        reduce_leaves(core, position, order, order.leaves - excess)
+    """Reduce a resting order by up to `excess_steps`, or cancel it if it has no more; return the steps it lost."""
+    if order.leaves > excess_steps:
+        reduce_leaves(core, position, order, order.leaves - excess_steps)
         record(core, account, order, reason)
-        return excess
+        return excess_steps
     leaves = order.leaves
     cancel(core, account, order, reason)
     return leaves
 
 
 def cancel_orders_of_closed_leg(
-    core: Core, account: VenueAccount, position: Position, side: int, taking: VenueOrder
+    core: Core, account: VenueAccount, position: Position, side: int, closed_by: VenueOrder
 ) -> None:
-    """Cancel the orders of `side` that could only reduce the leg which has just gone flat, except the one that did it.
+    """Cancel the reduce-only orders of `side` whose leg has just gone flat, except the one that closed it.
 
-    The TP and SL of a bracket whose main order is still open go back to waiting for its next fill.
+    The TP and SL of a bracket whose main order is still open wait for its next fill instead.
     """
     for order in list(account.orders.values()):
-        if order.product != position.product or order.side != side or not order.reducing or order is taking:
+        if order.product != position.product or order.side != side or not order.reducing or order is closed_by:
             continue
+        # cancelling one order of a bracket may have ended others of this list
         if order.id not in account.orders or not order.armed:
             continue
         if order.group in account.orders and order.status == UNTRIGGERED:
@@ -250,25 +244,22 @@ def cancel_orders_of_closed_leg(
         cancel(core, account, order, "the position it would reduce is gone")
 
 
-# brackets
-
-
 def bracket(account: VenueAccount, group: int) -> list[VenueOrder]:
     """Return the live TP and SL orders of a bracket."""
     return [order for order in account.orders.values() if order.group == group and order.id != group]
 
 
-def group_filled(core: Core, account: VenueAccount, order: VenueOrder, opened: int) -> None:
-    """Follow a fill of a bracket's order, which opened so many steps.
+def group_filled(core: Core, account: VenueAccount, order: VenueOrder, opened_steps: int) -> None:
+    """Apply a fill of an order of a bracket to the others.
 
-    The main one arms its TP and SL as far as it opened a position; one of those cancels the other.
+    The main order arms its TP and SL for the steps that it opened; a TP or SL cancels the other.
     """
     for other in bracket(account, order.group):
         if order.id != order.group:
             if other is not order:
                 cancel(core, account, other, f"one cancels the other: order {order.id} was filled")
-        elif opened:
-            other.cover += opened
+        elif opened_steps:
+            other.cover += opened_steps
             if not other.armed:
                 other.armed = True
                 core.triggers[other.product].add(other)

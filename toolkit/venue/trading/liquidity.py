@@ -1,7 +1,7 @@
-"""How much an order could take from the book, exactly: what a fill-or-kill order has to know before it begins.
+"""How much an order could fill from the book, exactly: what a fill-or-kill order must know before it trades.
 
 Level totals are not enough. Orders of the taker's own account do not count, and a maker's fills may shrink the position
-that its reduce-only orders further back may reduce, which cuts those (`lifecycle.trim`).
+that its reduce-only orders further back may reduce, which cuts those (`lifecycle.shrink_reduce_only`).
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from ..risk import account_margin
 
 
 class _Maker:
-    """One maker's account as its fills would change it: what it could close, what it would open."""
+    """A maker's account as its fills would change it: what it could still close, what it would have opened."""
 
-    __slots__ = ("account", "left", "opened", "orders", "position", "value")
+    __slots__ = ("account", "leg_steps", "opened_steps", "opened_value", "orders", "position")
 
     def __init__(self, account: VenueAccount, order: VenueOrder) -> None:
         self.account = account
         self.position = position = account.positions[order.product]
         side = order.side
-        self.left = (position.short if side > 0 else position.long).size
+        self.leg_steps = (position.short if side > 0 else position.long).size
         """What is left of the leg that its orders close."""
-        self.opened = self.value = 0
-        """Steps that its orders would have opened, and what they cost."""
+        self.opened_steps = self.opened_value = 0
+        """What its orders would have opened so far."""
         self.orders: dict[int, int] = {}
-        """The reduce-only orders that the leg still covers: id → leaves. In hedge mode nothing else shrinks the leg."""
+        """The reduce-only orders that the leg still covers: id → steps. In hedge mode nothing else shrinks the leg."""
         if account.position_mode != HEDGE and (position.buy_reducing if side > 0 else position.sell_reducing):
             self.orders = {
                 other.id: other.leaves
@@ -34,36 +34,38 @@ class _Maker:
                 if other.product == order.product and other.side == side and other.priority and other.reducing
             }
 
-    def reducible(self, order: VenueOrder) -> int:
+    def closable(self, order: VenueOrder) -> int:
         """Return how many steps of an order would close."""
-        return self.left if order.reducing or self.account.position_mode != HEDGE else 0
+        return self.leg_steps if order.reducing or self.account.position_mode != HEDGE else 0
 
-    def bears(self, core: Core, order: VenueOrder, quantity: int) -> bool:
-        """Tell whether it has the margin for so many steps of an order, after all that it has filled before."""
+    def has_margin_for(self, core: Core, order: VenueOrder, quantity_steps: int) -> bool:
+        """Return whether it has the margin for so many steps of an order, after all its fills before."""
         if self.position.mode != ISOLATED or order.reducing:
             return True
-        more = quantity - self.reducible(order)
-        if more <= 0:
+        opened = quantity_steps - self.closable(order)
+        if opened <= 0:
             return True
-        value = self.value + more * order.price * core.products[order.product].unit
-        return account_margin.has_margin_for(core, self.account, self.position, order.side, self.opened + more, value)
+        value = self.opened_value + opened * order.price * core.products[order.product].unit
+        return account_margin.has_margin_for(
+            core, self.account, self.position, order.side, self.opened_steps + opened, value
+        )
 
-    def fill(self, order: VenueOrder, most: int, unit: int) -> int:
-        """Fill up to `most` steps of an order; return how many."""
+    def fill(self, order: VenueOrder, most_steps: int, unit: int) -> int:
+        """Fill up to `most_steps` of an order; return how many."""
         there = self.orders[order.id] if order.reducing and self.orders else order.leaves
-        quantity = min(most, there)
-        closed = min(quantity, self.reducible(order))
-        self.left -= closed
-        self.opened += quantity - closed
-        self.value += (quantity - closed) * order.price * unit
+        filled = min(most_steps, there)
+        closed = min(filled, self.closable(order))
+        self.leg_steps -= closed
+        self.opened_steps += filled - closed
+        self.opened_value += (filled - closed) * order.price * unit
         if self.orders:
             if order.reducing:
-                self.orders[order.id] -= quantity
-            self._trim()
-        return quantity
+                self.orders[order.id] -= filled
+            self._shrink_reduce_only()
+        return filled
 
-    def _trim(self) -> None:
-        excess = sum(self.orders.values()) - self.left
+    def _shrink_reduce_only(self) -> None:
+        excess = sum(self.orders.values()) - self.leg_steps
         for order_id in sorted(self.orders, reverse=True):
             if excess <= 0:
                 break
@@ -72,18 +74,18 @@ class _Maker:
             excess -= cut
 
 
-def takeable(core: Core, order: VenueOrder, limit: int) -> tuple[int, list[tuple[VenueOrder, int]]]:
-    """Return how many steps, at most its leaves, an order could fill at `limit` ticks or better.
+def fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, list[tuple[VenueOrder, int]]]:
+    """Return how many steps, at most its leaves, an order could fill at `limit_ticks` or better.
 
     Also the orders on the way that must not fill as they are, because they would open isolated positions without
-    margin, and by how many steps they are too large.
+    margin, with the steps by which each is too large.
     """
     wanted, found = order.leaves, 0
-    unbearable: list[tuple[VenueOrder, int]] = []
+    without_margin: list[tuple[VenueOrder, int]] = []
     unit = core.products[order.product].unit
     ladder = core.books[order.product].side(-order.side)
     accounts, makers = core.state.accounts, dict[str, _Maker]()
-    for level in ladder.within(limit):
+    for level in ladder.within(limit_ticks):
         for resting in level.orders.values():
             address = resting.address
             if address == order.address:
@@ -92,11 +94,11 @@ def takeable(core: Core, order: VenueOrder, limit: int) -> tuple[int, list[tuple
             if maker is None:
                 maker = makers[address] = _Maker(accounts[address], resting)
             most = wanted - found
-            if not maker.bears(core, resting, min(resting.leaves, most)):
-                closing = maker.reducible(resting)
-                unbearable.append((resting, resting.leaves - closing))
-                most = min(most, closing)
+            if not maker.has_margin_for(core, resting, min(resting.leaves, most)):
+                closable = maker.closable(resting)
+                without_margin.append((resting, resting.leaves - closable))
+                most = min(most, closable)
             found += maker.fill(resting, most, unit)
             if found >= wanted:
-                return found, unbearable
-    return found, unbearable
+                return found, without_margin
+    return found, without_margin

@@ -1,81 +1,68 @@
 """Matching: an order meets the book, makers keep their price, first come first served.
 
-Each fill settles both sides at once: position, realised profit, fees, events. Source: risk-rules, "Order rules".
+Each fill is booked for both sides at once (`settlement`). Source: risk-rules, "Order rules".
 """
 
 from __future__ import annotations
 
 from ...products import Product
-from ..engine import events as ev
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.constants import (
-    ADL,
-    CANCELED,
-    FILLED,
-    FOK,
-    GTC,
-    HEDGE,
-    IOC,
-    ISOLATED,
-    MAKER,
-    PARTIALLY_FILLED,
-    POST_ONLY,
-    TAKER,
-)
-from ..model.history import Candle, OrderEvent, PublicTrade
-from ..model.state import MarketState
-from ..risk import account_margin, fees, ledger
-from ..risk.positions import grow_leg, position_of, record_closed, reduce_leg
-from . import lifecycle
-from .liquidity import takeable
-
-MINUTE = 60_000
+from ..model.constants import CANCELED, FILLED, FOK, GTC, HEDGE, IOC, ISOLATED, MAKER, POST_ONLY, TAKER
+from ..risk import account_margin
+from ..risk.positions import position_of
+from . import lifecycle, settlement
+from .liquidity import fillable
 
 
-def process_order(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit: int) -> None:
-    """Match a live order up to `limit` ticks; what is left rests or is cancelled, as its time in force says."""
-    if order.tif == FOK:
-        there, unbearable = takeable(core, order, limit)
-        if there < order.leaves:
-            product = core.products[order.product]
-            reason = (
-                f"FOK: {product.quantity_text(there)} of {product.quantity_text(order.leaves)} can be filled at"
-                f" {product.price_text(limit)} or better"
-            )
-            lifecycle.cancel(core, account, order, reason)
-            return
-        for maker, excess in unbearable:
-            trim_uncollateralised_maker(core, maker, excess)
-    match(core, account, position, order, limit)
+def process_order(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> None:
+    """Match a live order at `limit_ticks` or better; the rest is added to the book or cancelled, by time in force."""
+    if order.tif == FOK and not _prepare_fill_or_kill(core, account, order, limit_ticks):
+        return
+    match(core, account, position, order, limit_ticks)
     if not order.leaves:
-        lifecycle.end(
-            core, account, position, order, FILLED if order.filled == order.quantity else CANCELED, order.reason
-        )
+        # a reduce-only order that was cut to its position has traded less than it ordered
+        status = FILLED if order.filled == order.quantity else CANCELED
+        lifecycle.end(core, account, position, order, status, order.reason)
     elif order.price and (order.tif == GTC or order.tif == POST_ONLY):
         lifecycle.add_to_book(core, account, position, order)
         if order.reduce or order.closing:
+            # its own fills may have shrunk the position below what it and older orders would close
             lifecycle.shrink_reduce_only(core, account, position, order.side)
     else:
-        product = core.products[order.product]
-        price = product.price_text(limit)
+        price = core.products[order.product].price_text(limit_ticks)
         kind = "the market order's bound" if not order.price else "the limit"
         lifecycle.cancel(core, account, order, f"nothing more to take at {kind} of {price} or better")
 
 
-def match(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit: int) -> None:
-    """Trade an order against the other side of the book while prices are at `limit` or better."""
+def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, limit_ticks: int) -> bool:
+    """Cancel a FOK order that can't fill completely; otherwise clear its way of makers without margin."""
+    there_steps, without_margin = fillable(core, order, limit_ticks)
+    if there_steps < order.leaves:
+        product = core.products[order.product]
+        reason = (
+            f"FOK: {product.quantity_text(there_steps)} of {product.quantity_text(order.leaves)} can be filled at"
+            f" {product.price_text(limit_ticks)} or better"
+        )
+        lifecycle.cancel(core, account, order, reason)
+        return False
+    for maker, excess_steps in without_margin:
+        trim_uncollateralised_maker(core, maker, excess_steps)
+    return True
+
+
+def match(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> None:
+    """Trade an order against the other side of the book while prices are at `limit_ticks` or better."""
     code, side, address = order.product, order.side, order.address
     book = core.books[code]
     ladder = book.asks if side > 0 else book.bids
-    state = core.state
-    product, market = core.products[code], state.markets[code]
-    accounts = state.accounts
+    product, market, accounts = core.products[code], core.state.markets[code], core.state.accounts
+    settle = settlement.settle
     while order.leaves:
-        price = ladder.best
-        if not price or (price > limit if side > 0 else price < limit):
+        price_ticks = ladder.best
+        if not price_ticks or (price_ticks > limit_ticks if side > 0 else price_ticks < limit_ticks):
             break
-        level = ladder.levels[price]
+        level = ladder.levels[price_ticks]
         maker = next(iter(level.orders.values()))
         if maker.address == address:
             lifecycle.cancel(core, account, maker, f"self-trade prevented: met order {order.id} of the same account")
@@ -83,40 +70,45 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
         maker_account = accounts[maker.address]
         maker_position = maker_account.positions[code]
         wanted, there = order.leaves, maker.leaves
-        quantity = there if there < wanted else wanted
+        quantity_steps = there if there < wanted else wanted
+        # the makers of a FOK order were trimmed before the matching: it must not fall short now
         if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
             closed = account_margin.reducible(maker_account, maker_position, -side)
-            opened = quantity - closed
+            opened = quantity_steps - closed
             if not account_margin.has_margin_for(
-                core, maker_account, maker_position, -side, opened, opened * price * product.unit
+                core, maker_account, maker_position, -side, opened, opened * price_ticks * product.unit
             ):
                 trim_uncollateralised_maker(core, maker, there - closed)
                 continue
-        order.leaves = wanted - quantity
-        maker.leaves = there - quantity
-        level.total -= quantity
-        lifecycle.uncount(core, maker_position, maker, quantity)
-        if there == quantity:
-            maker.priority = 0
-            del level.orders[maker.id]
-            if not level.orders:
-                ladder.drop(level)
-        market.sequence += 1
-        if core.recording:
-            core.events.append(ev.BookChange(code, -side, price, level.total, market.sequence))
-        value = price * quantity * product.unit
-        exec_id = publish(core, product, market, side, price, quantity, value)
-        settle(core, product, market, maker_account, maker_position, maker, price, quantity, value, MAKER, exec_id)
-        settle(core, product, market, account, position, order, price, quantity, value, TAKER, exec_id)
+        order.leaves = wanted - quantity_steps
+        lifecycle.fill_resting(core, maker_position, maker, ladder, level, quantity_steps)
+        value = price_ticks * quantity_steps * product.unit
+        exec_id = settlement.publish_trade(core, product, market, side, price_ticks, quantity_steps, value)
+        # always the maker first: ledger entries and events are numbered, so their order is part of the state
+        settle(
+            core,
+            product,
+            market,
+            maker_account,
+            maker_position,
+            maker,
+            price_ticks,
+            quantity_steps,
+            value,
+            MAKER,
+            exec_id,
+        )
+        settle(core, product, market, account, position, order, price_ticks, quantity_steps, value, TAKER, exec_id)
+        # a reduce-only maker's own fill may have cancelled the rest of it already
         if not maker.leaves and maker.status < FILLED:
-            whole = maker.filled == maker.quantity
-            lifecycle.end(core, maker_account, maker_position, maker, FILLED if whole else CANCELED, maker.reason)
+            status = FILLED if maker.filled == maker.quantity else CANCELED
+            lifecycle.end(core, maker_account, maker_position, maker, status, maker.reason)
     if core.risk_index.loosened:
-        _tighten(core)
+        _drop_uncovered_orders(core)
 
 
-def _tighten(core: Core) -> None:
-    """Cut the orders that closings of other orders have made opening ones and that have no margin for it.
+def _drop_uncovered_orders(core: Core) -> None:
+    """Cut the orders that became opening ones because other orders closed their position, and have no margin for it.
 
     After the matching, because a fill-or-kill order has counted on every order in the book.
     """
@@ -125,172 +117,11 @@ def _tighten(core: Core) -> None:
         lifecycle.drop_uncovered(core, account, position, side)
 
 
-def trim_uncollateralised_maker(core: Core, maker: VenueOrder, excess: int) -> None:
-    """Cut a resting order that would open an isolated position without margin by what it would open."""
+def trim_uncollateralised_maker(core: Core, maker: VenueOrder, excess_steps: int) -> None:
+    """Reduce a resting order by the part that would open an isolated position without margin."""
     account = core.state.accounts[maker.address]
     position = account.positions[maker.product]
-    lifecycle.reduce_or_cancel(core, account, position, maker, excess, "margin: losses have used up what it held")
-
-
-def publish(core: Core, product: Product, market: MarketState, side: int, price: int, quantity: int, value: int) -> int:
-    """Record a public trade (`side` of the taker) with its candle; return its number."""
-    state = core.state
-    code, time = product.code, state.time
-    state.last_exec = exec_id = state.last_exec + 1
-    market.last = price
-    market.trades += 1
-    trade = PublicTrade(exec_id, time, code, side, price, quantity, core.step_hash or core.tx_hash())
-    history = state.history
-    history.trades[code].append(trade)
-    candles = history.candles[code]
-    start = time - time % MINUTE
-    candle = candles[-1] if candles else None
-    if candle is not None and candle.start == start:
-        candle.close = price
-        if price > candle.high:
-            candle.high = price
-        elif price < candle.low:
-            candle.low = price
-        candle.volume += quantity
-        candle.turnover += value
-        candle.count += 1
-    else:
-        candles.append(Candle(start, price, price, price, price, quantity, value, 1))
-    if core.recording:
-        core.events.append(ev.TradeDone(trade))
-        core.events.append(ev.CandleChanged(code, start))
-    return exec_id
-
-
-def settle(
-    core: Core,
-    product: Product,
-    market: MarketState,
-    account: VenueAccount,
-    position: Position,
-    order: VenueOrder,
-    price: int,
-    quantity: int,
-    value: int,
-    role: int,
-    exec_id: int,
-) -> None:
-    """Book one side of a trade; `order.leaves` has gone down already."""
-    state = core.state
-    side, time, address = order.side, state.time, order.address
-    against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
-    before, entry = against.size, against.value
-    closed = close_value = pnl = 0
-    opened, open_value = quantity, value
-    if before and (order.closing or account.position_mode != HEDGE):
-        closed, close_value = quantity, value
-        if before < quantity:
-            closed, close_value = before, before * price * product.unit
-        opened, open_value = quantity - closed, value - close_value
-        pnl = reduce_leg(against, closed, close_value, side < 0)
-        if side < 0:
-            market.open_interest -= closed
-        if pnl:
-            ledger.realize(core, account, pnl, product.code, str(order.id))
-    if opened:
-        grow_leg(into, opened, open_value, time)
-        if side > 0:
-            market.open_interest += opened
-    desk = core.risk_index
-    desk.touched[address] = account
-    if not into.size:
-        if not against.size:
-            desk.holders[product.code].pop(address, None)
-    elif into.size == opened:
-        desk.holders[product.code][address] = account
-    open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
-    if position.mode == ISOLATED:
-        gained = pnl - close_fee
-        account_margin.settle_isolated(
-            core,
-            account,
-            position,
-            side,
-            opened=opened,
-            opened_value=open_value,
-            closed_value=entry - against.value,
-            gained=gained,
-        )
-    if open_fee:
-        into.fees += open_fee
-    if close_fee:
-        against.fees += close_fee
-    if pnl:
-        position.pnl += pnl
-    position.fees += open_fee + close_fee
-    position.updated = account.updated = order.updated = time
-    order.filled += quantity
-    order.value += value
-    order.fee += open_fee + close_fee
-    if builder_fee:
-        order.builder_fee += builder_fee
-    order.status = PARTIALLY_FILLED
-    if account.kind != "market":
-        order.height = height = core.height
-        history = state.history
-        log = history.order_events
-        records = log.records
-        event = OrderEvent(
-            len(records) + 1,
-            time,
-            height,
-            core.step_hash or core.tx_hash(),
-            address,
-            order.product,
-            order.id,
-            order.client_id,
-            side,
-            order.closing,
-            order.type,
-            order.tif,
-            order.reduce,
-            FILLED if order.filled == order.quantity else PARTIALLY_FILLED,
-            order.price,
-            order.quantity,
-            order.leaves,
-            order.trigger,
-            order.slippage,
-            price,
-            quantity,
-            exec_id,
-            role,
-            pnl,
-            open_fee,
-            close_fee,
-            builder_fee,
-            position.long.term,
-            position.short.term,
-        )
-        at = len(records)
-        fills = history.fills.get(address)
-        if fills is None:
-            fills = history.fills[address] = []
-        fills.append(at)
-        index = log.by_account.get(address)
-        if index is None:
-            index = log.by_account[address] = []
-        index.append(at)
-        records.append(event)
-        if core.recording:
-            core.events.append(ev.OrderChanged(event))
-            core.events.append(ev.PositionChanged(address, order.product))
-    if order.group:
-        lifecycle.group_filled(core, account, order, opened)
-    if closed:
-        if not against.size:
-            record_closed(core, account, position, against, -side)
-            if position.reducers:
-                lifecycle.cancel_orders_of_closed_leg(core, account, position, side, order)
-        elif position.buy_reducing if side > 0 else position.sell_reducing:
-            lifecycle.shrink_reduce_only(core, account, position, side)
-        if (position.buy_quantity if side > 0 else position.sell_quantity) > against.size:
-            if (role == TAKER or order.reduce or order.type >= ADL) and account.position_mode != HEDGE:
-                core.risk_index.loosened.append((account, position, side))
+    lifecycle.reduce_or_cancel(core, account, position, maker, excess_steps, "margin: losses have used up what it held")
 
 
 def trade_off_book(
@@ -298,32 +129,35 @@ def trade_off_book(
     product: Product,
     buyer: VenueAccount,
     seller: VenueAccount,
-    quantity: int,
-    price: int,
+    quantity_steps: int,
+    price_ticks: int,
     kind: int,
     closing: VenueAccount,
 ) -> tuple[VenueOrder, VenueOrder]:
-    """Trade between two accounts outside the book at `price`, as `kind` (ADL, LIQUIDATION); return both orders.
+    """Trade between two accounts outside the book, as orders of type `kind` (ADL, LIQUIDATION); return both orders.
 
-    `closing` is the account that closes (its counterpart closes too where it holds the opposite leg). The orders of
+    `closing` is the account that closes (its counterparty closes too where it holds the opposite leg). The orders of
     either account that could only reduce what is gone are cut or cancelled. No public trade: the last price stays.
     """
     market = core.state.markets[product.code]
-    value = price * quantity * product.unit
-    orders = []
-    for account, way in ((buyer, 1), (seller, -1)):
+    value = price_ticks * quantity_steps * product.unit
+    sides: list[tuple[VenueAccount, Position, VenueOrder]] = []
+    for account, side in ((buyer, 1), (seller, -1)):
         position = position_of(core, account, product)
-        leg = position.short if way > 0 else position.long
-        closes = account.position_mode == HEDGE and leg.size >= quantity
-        order = VenueOrder(0, account.address, product.code, way, closes, kind, IOC, 0, price, quantity, quantity)
+        leg = position.short if side > 0 else position.long
+        closes = account.position_mode == HEDGE and leg.size >= quantity_steps
+        order = VenueOrder(
+            0, account.address, product.code, side, closes, kind, IOC, 0, price_ticks, quantity_steps, quantity_steps
+        )
         lifecycle.accept(core, account, position, order)
-        orders.append(order)
+        sides.append((account, position, order))
     core.state.last_exec = exec_id = core.state.last_exec + 1
-    for account, order in zip((buyer, seller), orders, strict=True):
-        position = account.positions[product.code]
+    for account, position, order in sides:
         role = TAKER if account is closing else MAKER
         order.leaves = 0
-        settle(core, product, market, account, position, order, price, quantity, value, role, exec_id)
+        settlement.settle(
+            core, product, market, account, position, order, price_ticks, quantity_steps, value, role, exec_id
+        )
         lifecycle.end(core, account, position, order, FILLED)
-    _tighten(core)
-    return orders[0], orders[1]
+    _drop_uncovered_orders(core)
+    return sides[0][2], sides[1][2]

@@ -376,7 +376,7 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
         lifecycle.record(core, account, order, "replaced")
         return
     old = order.price, order.leaves
-    lifecycle.uncount(core, position, order, order.leaves)
+    lifecycle.count_resting(core, position, order, -order.leaves)
     try:
         _readmit(core, account, product, position, order, spec, leaves)
     finally:

@@ -1,0 +1,121 @@
+"""What the book does not take of a liquidated position: the LP vault takes it over, or it is deleveraged.
+
+The LP vault takes a leg at mark, for a fee, as far as its leverage limit allows. The rest is closed against the
+opposite positions with the highest scores, at the bankruptcy price (auto-deleveraging).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from ... import margin
+from ..model.accounts import VenueAccount
+from ..model.constants import ADL, ISOLATED, LIQUIDATION, RATE
+from ..risk import account_margin, ledger
+from ..risk.audit import COUNTERPARTY, VAULT
+from ..risk.deposits import MICRO
+from ..trading import matching
+from .losses import cover, grant
+from .margin_groups import MarginGroup, OpenLeg, group_of, record_step
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+
+def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> int:
+    """Let the LP vault take a leg over at mark for its fee; it pays what the group lacks. Return the steps left."""
+    config, account = core.state.config, group.account
+    position, side, leg = target
+    code = position.product
+    vault, table = core.state.accounts[ledger.LP_VAULT], core.risk_index.table(code)
+    mark_ticks = core.state.markets[code].mark
+    equity = group.equity_of(core, target)
+    deficit_a_step = max(0, -(equity // leg.size))
+    room = _vault_room(core, vault, code, side, mark_ticks * table.unit, deficit_a_step)
+    taken_steps = min(quantity_steps, room)
+    if taken_steps <= 0:
+        return quantity_steps
+    # the payer's fee is rounded up and the vault's down, and neither exceeds the equity that the leg still has
+    fee = table.maintenance(leg.size * mark_ticks * table.unit) * taken_steps * config.takeover_fee
+    divisor, most = leg.size * RATE, max(0, equity) * taken_steps // leg.size
+    charged, received = min(-(-fee // divisor), most), min(fee // divisor, most)
+    paid = min(deficit_a_step * taken_steps, max(0, -equity))
+    if paid:
+        grant(core, vault, account, position, paid)
+    if charged:
+        if position.mode == ISOLATED:
+            ledger.assign(core, account, position, -charged)
+        ledger.transfer(core, account, vault, charged, received, ledger.LIQUIDATION_FEE, code)
+    buyer, seller = (vault, account) if side > 0 else (account, vault)
+    matching.trade_off_book(core, core.products[code], buyer, seller, taken_steps, mark_ticks, LIQUIDATION, account)
+    record_step(core, group, target, taken_steps, VAULT, mark_ticks, vault.address, equity, paid)
+    return quantity_steps - taken_steps
+
+
+def _vault_room(core: Core, vault: VenueAccount, code: int, side: int, step_micro: int, deficit_a_step: int) -> int:
+    """Return how many steps of a leg the LP vault may take over: its notional stays within a multiple of its equity.
+
+    A step is worth `step_micro` at mark and costs the vault `deficit_a_step`, which lowers its equity.
+    """
+    multiple = core.state.config.lp_leverage
+    equity = account_margin.cross_margin(core, vault).equity
+    if equity <= 0:
+        return 0
+    others = own_steps = 0
+    for other, position in vault.positions.items():
+        if other == code:
+            own_steps = side * (position.long.size - position.short.size)
+        else:
+            others += account_margin.held(position, core.state.markets[other].mark * core.risk_index.table(other).unit)
+    # lp_leverage is in hundredths, so values are scaled by 100
+    room = (equity * multiple - others * 100 - own_steps * step_micro * 100) // (
+        step_micro * 100 + deficit_a_step * multiple
+    )
+    return min(room, equity // deficit_a_step) if deficit_a_step else room
+
+
+def deleverage(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: int) -> None:
+    """Close a leg against the opposite positions with the highest scores, at its bankruptcy price.
+
+    It bankrupts no counterparty: each gives at most the equity it has at mark, and the rest is covered.
+    """
+    account = group.account
+    position, side, _ = target
+    code = position.product
+    product, unit = core.products[code], core.risk_index.table(code).unit
+    mark_ticks = core.state.markets[code].mark
+    for step in margin.adl_order(_counterparties(core, account, code, side), quantity_steps):
+        other, steps = core.state.accounts[step.account], int(step.quantity)
+        # each trade changes the group's equity, and with it the bankruptcy price of what is left
+        equity = group.figures(core).equity
+        bankruptcy_ticks = group.bankruptcy_price(core, target)
+        means = max(0, group_of(other, other.positions[code]).figures(core).equity)
+        price_ticks = mark_ticks + side * min(side * (bankruptcy_ticks - mark_ticks), means // (steps * unit))
+        price_ticks = max(1, min(price_ticks, product.max_price))
+        lack = max(0, side * (bankruptcy_ticks - price_ticks) * steps * unit)
+        if lack:
+            cover(core, account, position, lack)
+        buyer, seller = (other, account) if side > 0 else (account, other)
+        matching.trade_off_book(core, product, buyer, seller, steps, price_ticks, ADL, account)
+        record_step(core, group, target, steps, COUNTERPARTY, price_ticks, other.address, equity, lack)
+
+
+def _counterparties(core: Core, account: VenueAccount, code: int, side: int) -> list[dict[str, object]]:
+    """Return the positions against a leg of `side` with their scores, by address."""
+    product = core.products[code]
+    mark = product.tick_size * core.state.markets[code].mark
+    found: list[dict[str, object]] = []
+    for address, other in sorted(core.risk_index.holders.get(code, {}).items()):
+        position = other.positions[code]
+        leg = position.short if side > 0 else position.long
+        if other is account or not leg.size:
+            continue
+        equity = group_of(other, position).figures(core).equity
+        size = product.step_size * leg.size
+        entry = Decimal(leg.value) / MICRO / size
+        bankruptcy = max(Decimal(0), mark + side * Decimal(equity) / MICRO / size)
+        # entry values are rounded down and may be zero, but a score needs a positive entry price
+        score = margin.adl_score(-side, size, max(entry, product.tick_size), mark, bankruptcy)
+        found.append({"account": address, "size": leg.size, "score": score})
+    return found

@@ -1,0 +1,207 @@
+"""What a trade does to its two accounts and to the public record: positions, fees, events, candles.
+
+Source: risk-rules, "Numbers" and "Order rules".
+"""
+
+from __future__ import annotations
+
+from ...products import Product
+from ..engine import events as ev
+from ..engine.core import Core
+from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
+from ..model.constants import ADL, FILLED, HEDGE, ISOLATED, PARTIALLY_FILLED, TAKER
+from ..model.history import Candle, OrderEvent, PublicTrade
+from ..model.state import MarketState
+from ..risk import account_margin, fees, ledger
+from ..risk.positions import grow_leg, record_closed, reduce_leg
+from . import lifecycle
+
+MINUTE_MS = 60_000
+
+
+def publish_trade(
+    core: Core,
+    product: Product,
+    market: MarketState,
+    side: int,
+    price_ticks: int,
+    quantity_steps: int,
+    value_micro: int,
+) -> int:
+    """Record a public trade (`side` of the taker) with its candle; return its number."""
+    state = core.state
+    code, time = product.code, state.time
+    state.last_exec = exec_id = state.last_exec + 1
+    market.last = price_ticks
+    market.trades += 1
+    trade = PublicTrade(exec_id, time, code, side, price_ticks, quantity_steps, core.step_hash or core.tx_hash())
+    history = state.history
+    history.trades[code].append(trade)
+    candles = history.candles[code]
+    start = time - time % MINUTE_MS
+    candle = candles[-1] if candles else None
+    if candle is not None and candle.start == start:
+        candle.close = price_ticks
+        if price_ticks > candle.high:
+            candle.high = price_ticks
+        elif price_ticks < candle.low:
+            candle.low = price_ticks
+        candle.volume += quantity_steps
+        candle.turnover += value_micro
+        candle.count += 1
+    else:
+        candles.append(
+            Candle(start, price_ticks, price_ticks, price_ticks, price_ticks, quantity_steps, value_micro, 1)
+        )
+    if core.recording:
+        core.events.append(ev.TradeDone(trade))
+        core.events.append(ev.CandleChanged(code, start))
+    return exec_id
+
+
+def settle(
+    core: Core,
+    product: Product,
+    market: MarketState,
+    account: VenueAccount,
+    position: Position,
+    order: VenueOrder,
+    price_ticks: int,
+    quantity_steps: int,
+    value_micro: int,
+    role: int,
+    exec_id: int,
+) -> None:
+    """Book one side of a trade; `order.leaves` has gone down already."""
+    side = order.side
+    against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
+    size_before, entry_before = against.size, against.value
+    closed = close_value = pnl = 0
+    opened, open_value = quantity_steps, value_micro
+    if size_before and (order.closing or account.position_mode != HEDGE):
+        closed, close_value = quantity_steps, value_micro
+        if size_before < quantity_steps:  # the order flips the position: close it, and open the rest
+            closed, close_value = size_before, size_before * price_ticks * product.unit
+        opened, open_value = quantity_steps - closed, value_micro - close_value
+        pnl = reduce_leg(against, closed, close_value, side < 0)
+        if pnl:
+            ledger.realize(core, account, pnl, product.code, str(order.id))
+    if opened:
+        grow_leg(into, opened, open_value, core.state.time)
+    market.open_interest += opened if side > 0 else -closed  # counts the longs
+    _index_holder(core, product.code, account, against, into, opened)
+    open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
+    if position.mode == ISOLATED:
+        account_margin.settle_isolated(
+            core,
+            account,
+            position,
+            side,
+            opened=opened,
+            opened_value=open_value,
+            closed_value=entry_before - against.value,
+            gained=pnl - close_fee,
+        )
+    into.fees += open_fee
+    against.fees += close_fee
+    position.pnl += pnl
+    position.fees += open_fee + close_fee
+    position.updated = account.updated = order.updated = core.state.time
+    order.filled += quantity_steps
+    order.value += value_micro
+    order.fee += open_fee + close_fee
+    order.builder_fee += builder_fee
+    order.status = PARTIALLY_FILLED  # `lifecycle.end` makes it FILLED
+    if account.kind != "market":
+        _record_fill(
+            core, position, order, price_ticks, quantity_steps, exec_id, role, (pnl, open_fee, close_fee, builder_fee)
+        )
+    if order.group:
+        lifecycle.group_filled(core, account, order, opened)
+    if closed:
+        _cut_orders_of_leg(core, account, position, order, against, role)
+
+
+def _index_holder(core: Core, code: int, account: VenueAccount, against: Leg, into: Leg, opened_steps: int) -> None:
+    """Keep the risk index up to date: who holds a position, and whom the liquidation check must look at."""
+    index, address = core.risk_index, account.address
+    index.touched[address] = account
+    if not into.size:
+        if not against.size:
+            index.holders[code].pop(address, None)
+    elif into.size == opened_steps:
+        index.holders[code][address] = account
+
+
+def _record_fill(
+    core: Core,
+    position: Position,
+    order: VenueOrder,
+    price_ticks: int,
+    quantity_steps: int,
+    exec_id: int,
+    role: int,
+    money: tuple[int, int, int, int],
+) -> None:
+    """Record a fill as an order event; `money` is its PnL, opening fee, closing fee and builder's fee."""
+    state, address = core.state, order.address
+    order.height = core.height
+    log = state.history.order_events
+    at = len(log.records)
+    pnl, open_fee, close_fee, builder_fee = money
+    event = OrderEvent(
+        at + 1,
+        state.time,
+        order.height,
+        core.step_hash or core.tx_hash(),
+        address,
+        order.product,
+        order.id,
+        order.client_id,
+        order.side,
+        order.closing,
+        order.type,
+        order.tif,
+        order.reduce,
+        FILLED if order.filled == order.quantity else PARTIALLY_FILLED,
+        order.price,
+        order.quantity,
+        order.leaves,
+        order.trigger,
+        order.slippage,
+        price_ticks,
+        quantity_steps,
+        exec_id,
+        role,
+        pnl,
+        open_fee,
+        close_fee,
+        builder_fee,
+        position.long.term,
+        position.short.term,
+    )
+    log.add(address, event)
+    fills = state.history.fills.get(address)
+    if fills is None:
+        fills = state.history.fills[address] = []
+    fills.append(at)
+    if core.recording:
+        core.events.append(ev.OrderChanged(event))
+        core.events.append(ev.PositionChanged(address, order.product))
+
+
+def _cut_orders_of_leg(
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, leg: Leg, role: int
+) -> None:
+    """Cut the resting orders that would close more of a leg than is left of it, after `order` has closed a part."""
+    side = order.side
+    if not leg.size:
+        record_closed(core, account, position, leg, -side)
+        if position.reducers:
+            lifecycle.cancel_orders_of_closed_leg(core, account, position, side, order)
+    elif position.buy_reducing if side > 0 else position.sell_reducing:
+        lifecycle.shrink_reduce_only(core, account, position, side)
+    if (position.buy_quantity if side > 0 else position.sell_quantity) > leg.size:
+        # the fill of a plain maker lowers the sum of the resting orders as much as the leg: nothing new is uncovered
+        if (role == TAKER or order.reduce or order.type >= ADL) and account.position_mode != HEDGE:
+            core.risk_index.loosened.append((account, position, side))
