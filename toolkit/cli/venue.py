@@ -62,8 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; return 0 then, or 2 when it can't be started as asked."""
-    from ..venue.lab.control import open_routes
     from ..venue.local import LocalVenue
+    from ..venue.served.control_routes import open_routes
 
     stop = threading.Event()
     previous = _stop_on_signals(stop)

@@ -168,9 +168,9 @@ def test_a_subject_that_can_not_be_told_ends_its_readers_but_not_the_command(
     monkeypatch.setattr(BookSource, "collect", lambda self, batch: 1 // 0)
     assert alice.place("BUY", "62000", "0.5")
     assert reader.connection.closed
-    assert "orderBook.BTCUSDC.5 could not be told: ZeroDivisionError" in reader.connection.reason
+    assert "orderBook.BTCUSDC.5 could not be published: ZeroDivisionError" in reader.connection.reason
     assert reader.connection.close_code == 1011
-    assert "the feed could not tell orderBook.BTCUSDC.5" in caplog.text
+    assert "the feed could not publish orderBook.BTCUSDC.5" in caplog.text
     assert len(other.take()) == 1
 
 
@@ -313,7 +313,7 @@ def test_faults_are_for_the_channel_and_peer_they_name(venue: LocalVenue, alice:
     _, arrived = after(venue, alice, lambda hub: hub.faults.add("drop", peer="10.9.9.9", count=None))
     assert len(arrived) == 3
     with pytest.raises(InputError, match="none of drop, duplicate, skip, freeze, cut"):
-        venue.feed.faults.add("melt")  # type: ignore[arg-type]
+        venue.feed.faults.add("melt")
 
 
 def test_connections_can_be_cut_at_once(venue: LocalVenue) -> None:

@@ -24,9 +24,9 @@ from toolkit.errors import (
 )
 from toolkit.session import Session
 from toolkit.venue.engine.core import CONTROLS, Core
-from toolkit.venue.lab import control as control_module
-from toolkit.venue.lab.control import Controls, open_routes
+from toolkit.venue.lab.control import Controls
 from toolkit.venue.local import LocalVenue
+from toolkit.venue.served.control_routes import functions, open_routes
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_control_is_not_on_the_wire_unless_opened(venue: LocalVenue) -> None:
 def test_opened_control_lists_and_does_everything(venue: LocalVenue) -> None:
     open_routes(venue)
     listed = {row["name"]: row for row in json.loads(venue.handle("GET", "/control").body)["data"]}
-    assert set(listed) == set(control_module.functions(venue))
+    assert set(listed) == set(functions(venue))
     assert listed["fund"]["arguments"] == ["address", "amount"]
     assert all(row["does"] for row in listed.values())
     assert post(venue, "fund", address=MASTER.address, amount="5")["data"]["balance"] == "10005"

@@ -13,8 +13,8 @@ import toolkit
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import BroadcastFailed, InputError
 from toolkit.venue.api.gateway import Answer
-from toolkit.venue.lab import faults as module
-from toolkit.venue.lab.faults import AFTER, BEFORE, FEED, KINDS
+from toolkit.venue.lab.armed_faults import SETTINGS
+from toolkit.venue.lab.faults import AFTER, BEFORE, FEED, KINDS, explain
 from toolkit.venue.local import LocalVenue
 
 WITHDRAW = {"type": "withdraw", "destination": MASTER.address, "amount": "10"}
@@ -209,9 +209,9 @@ def test_wrong_faults_are_explained(venue: LocalVenue, text: str, words: str) ->
 
 
 def test_the_help_names_every_kind_and_setting() -> None:
-    text = module.explain()
+    text = explain()
     assert all(kind in text for kind in KINDS)
-    assert all(f"{name}=" in text or f"{name}=N" in text for name in module._SETTINGS)
+    assert all(f"{name}=" in text or f"{name}=N" in text for name in SETTINGS)
     assert set(KINDS) == {*BEFORE, *AFTER, *FEED}
 
 

@@ -14,7 +14,8 @@ import pytest
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, JournalDamaged, VenueError
 from toolkit.venue.lab import journal as journals
-from toolkit.venue.lab.journal import Journal, recover
+from toolkit.venue.lab.journal import Journal
+from toolkit.venue.lab.journal_file import VERSION, decode_command, recover
 from toolkit.venue.local import LocalVenue
 
 APPROVE = {
@@ -265,7 +266,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[str]
     core = journals.Core(journal.genesis)
     states = [core.state_hash()]
     for (body,) in journal._db.execute("SELECT body FROM entries WHERE n > 0 ORDER BY n"):
-        journals.apply(core, journals._commands.decode(body))
+        journals.apply(core, decode_command(body))
         states.append(core.state_hash())
     journal.close()
     return path.read_bytes(), states
@@ -300,7 +301,7 @@ def test_the_chain_covers_kind_order_and_content(original: tuple[bytes, list[str
     path = tmp_path / "j"
     path.write_bytes(original[0])
     base = sqlite3.connect(path)
-    chain = journals.VERSION.encode()
+    chain = VERSION.encode()
     for kind, body, told in base.execute("SELECT kind, body, chain FROM entries ORDER BY n"):
         chain = hashlib.sha256(chain + kind.encode() + b":" + body).digest()
         assert chain == told
