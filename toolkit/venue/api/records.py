@@ -1,18 +1,19 @@
-"""Records as the Info API shows them, made from the state: integers become decimal text, addresses get their capitals.
+"""Rows of the Info API, made from the state: integers become decimal text, addresses get their checksum.
 
-Field names are those of `protocol.info_records`.
+Field names are those of `protocol.reads.info_records`; a test compares them. The order of the fields is that of the
+wire, which is not the order of a frame's columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...products import Product
+from ...protocol.enums import ENUMS, OrderSide, OrderStatus, PositionSide
 from ...protocol.hexbytes import to_checksummed
 from ..model.ledger_state import LedgerEntry
 from ..model.state import (
-    CROSS,
-    HEDGE,
     MAKER,
     RATE,
     STATUS_NAMES,
@@ -25,11 +26,22 @@ from ..model.state import (
     VenueAccount,
     VenueOrder,
 )
+from ..risk import account_margin
 
 if TYPE_CHECKING:
     from ..engine.core import Core
 
 USDC_CODE = 1
+SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {
+    (1, False): int(OrderSide.BUY),
+    (-1, False): int(OrderSide.SELL),
+    (1, True): int(OrderSide.BUY_CLOSE_HEDGE),
+    (-1, True): int(OrderSide.SELL_CLOSE_HEDGE),
+}
+"""Sign of a side, and whether it closes a hedge leg → its number on the wire."""
+OPEN_STATUSES = frozenset({OrderStatus.NEW, OrderStatus.PARTIALLY_FILLED, OrderStatus.ORDER_STATUS_UNTRIGGERED})
+_MARGIN_MODE = ENUMS["margin_mode"].name_of
+_POSITION_MODE = ENUMS["position_mode"].name_of
 
 
 def decimal(value: int, places: int) -> str:
@@ -72,29 +84,22 @@ def quantity(product: Product, steps: int) -> str:
     return decimal(steps * size, places) if steps else "0"
 
 
-def mean_price(product: Product, value: int, steps: int) -> str:
-    """Return the average price of a value (micro-USDC) over steps, rounded to a hundredth of a tick."""
+def mean_price(product: Product, value_micro: int, steps: int) -> str:
+    """Return the average price of a value over a quantity in steps, rounded down to a hundredth of a tick."""
     if not steps:
         return "0"
     places, size = product.tick_scale
-    hundredths = value * 100 // (steps * product.unit)
+    hundredths = value_micro * 100 // (steps * product.unit)
     return decimal(hundredths * size, places + 2)
 
 
-def side_number(side: int, closing: bool) -> int:
-    """Return the wire's number of a side: BUY 1, SELL 2, BUY_CLOSE_HEDGE 3, SELL_CLOSE_HEDGE 4."""
-    return (1 if side > 0 else 2) + (2 if closing else 0)
-
-
-def height_at(core: Core, time: int) -> int:
-    """Return the height of the block that a moment belongs to."""
-    return 1 + (time - core.state.genesis_time) // core.state.block_ms
+def height_at(core: Core, time_ms: int) -> int:
+    """Return the height of the block that contains a moment."""
+    return 1 + (time_ms - core.state.genesis_time) // core.state.block_ms
 
 
 def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
-    """Return an AccountWallet. `balance` is cash, as the ledger counts it; isolated margins are part of `equity`."""
-    from ..risk import account_margin
-
+    """Return an AccountWallet. `balance` is cash, as in the ledger; isolated margins are part of `equity` only."""
     figures = account_margin.wallet(core, account)
     return {
         "blockHeight": height_at(core, account.updated),
@@ -120,7 +125,7 @@ def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
         "parentOrdId": str(order.parent),
         "userAddr": to_checksummed(order.address),
         "symbol": order.product,
-        "side": side_number(order.side, order.closing),
+        "side": SIDE_NUMBERS[order.side, order.closing],
         "type": order.type,
         "price": price(product, order.price),
         "qty": quantity(product, order.quantity),
@@ -138,14 +143,6 @@ def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
     }
 
 
-OPEN_STATUSES = frozenset(
-    number
-    for number, name in enumerate(STATUS_NAMES)
-    if name in ("NEW", "PARTIALLY_FILLED", "ORDER_STATUS_UNTRIGGERED")
-)
-"""Statuses of orders that still have something open."""
-
-
 def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
     """Return an OrderEvent."""
     product = core.products[event.product]
@@ -156,7 +153,7 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
         "ordId": str(event.order_id),
         "clOrdId": str(event.client_id),
         "symbol": event.product,
-        "side": side_number(event.side, event.closing),
+        "side": SIDE_NUMBERS[event.side, event.closing],
         "execStatus": STATUS_NAMES[event.status],
         "ordPx": price(product, event.price),
         "filledPx": price(product, event.fill_price),
@@ -177,7 +174,7 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
 
 
 def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
-    """Return a Trade: the event of a fill."""
+    """Return a Trade, made from the order event of a fill."""
     product = core.products[event.product]
     return {
         "id": str(event.id),
@@ -186,7 +183,7 @@ def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
         "symbol": event.product,
         "orderId": str(event.order_id),
         "clientOrderId": str(event.client_id),
-        "side": side_number(event.side, event.closing),
+        "side": SIDE_NUMBERS[event.side, event.closing],
         "execStatus": STATUS_NAMES[event.status],
         "orderPx": price(product, event.price),
         "filledPx": price(product, event.fill_price),
@@ -209,7 +206,7 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
     product = core.products[held.product]
     mark = core.state.markets[held.product].mark
     long, short_leg = held.long, held.short
-    pnl = (long.size - short_leg.size) * mark * product.unit - long.value + short_leg.value
+    pnl_micro = (long.size - short_leg.size) * mark * product.unit - long.value + short_leg.value
     return {
         "userAddr": to_checksummed(account.address),
         "symbolCode": held.product,
@@ -218,10 +215,10 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
         "shortSize": quantity(product, short_leg.size),
         "longEntryValue": money(long.value),
         "shortEntryValue": money(short_leg.value),
-        "positionMode": "HEDGE" if account.position_mode == HEDGE else "ONE_WAY",
-        "positionMarginMode": "CROSS" if held.mode == CROSS else "ISOLATED",
+        "positionMode": _POSITION_MODE[account.position_mode],
+        "positionMarginMode": _MARGIN_MODE[held.mode],
         "assignedPosBalance": money(held.assigned),
-        "unrealizedPnl": money(pnl),
+        "unrealizedPnl": money(pnl_micro),
         "cumRealizedPnl": money(held.pnl),
         "curMarkPx": price(product, mark),
         "cumTransactionFee": money(held.fees),
@@ -248,14 +245,14 @@ def ledger_entry(entry: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def kline(product: Product, candle: Candle, interval: int) -> dict[str, Any]:
-    """Return a Kline; `interval` in seconds."""
+def kline(product: Product, candle: Candle, interval_s: int) -> dict[str, Any]:
+    """Return a Kline."""
     tick, tick_size = product.tick_scale
     step, step_size = product.step_scale
     return {
         "symbolName": product.symbol,
         "timestamp": candle.start // 1000,
-        "intrvl": interval,
+        "intrvl": interval_s,
         "open": decimal(candle.open * tick_size, tick),
         "high": decimal(candle.high * tick_size, tick),
         "low": decimal(candle.low * tick_size, tick),
@@ -286,7 +283,7 @@ def funding_payment(core: Core, paid: FundingPayment) -> dict[str, Any]:
         "id": paid.id,
         "userAddr": to_checksummed(paid.address),
         "symbol": paid.product,
-        "posSide": 1 if paid.side > 0 else 2,
+        "posSide": int(PositionSide.LONG if paid.side > 0 else PositionSide.SHORT),
         "posSize": quantity(core.products[paid.product], paid.size),
         "fundingRate": rate(paid.rate),
         "fundingFee": money(paid.amount),
