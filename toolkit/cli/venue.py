@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
     parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on; any but loopback needs --allow-remote"
+        "--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote"
     )
     parser.add_argument("--allow-remote", action="store_true", help="listen where other machines can reach it")
 

@@ -273,7 +273,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         """Return an httpx transport (synchronous and asynchronous) into this venue."""
         from .api.transport import VenueTransport
 
-        return VenueTransport(self, peer=peer)
+        return VenueTransport(self.handle, self.clock, peer)
 
     def serve(
         self, port: int = 0, *, host: str = "127.0.0.1", allow_remote: bool = False

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from collections.abc import Callable
 
 import httpx
 
 from ..clocks import Clock
-from .gateway import Answer, Query
-
-
-class TransportVenue(Protocol):
-    """What the transport needs of the venue."""
-
-    @property
-    def clock(self) -> Clock:
-        """The clock, whose `runs` decides whether delays are waited for."""
-
-    def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
-        """Answer one HTTP request given as plain values."""
+from .gateway import Answer
 
 
 class VenueTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Carries requests into a venue object, for `httpx.Client` and `httpx.AsyncClient` alike.
+    """Carries requests to a venue's `handle(method, path, query, body, peer)`; for sync and async httpx clients alike.
 
     Scripted faults are raised as httpx reports them: ConnectError, RemoteProtocolError or ReadTimeout. A delay is only
     waited for when the venue's clock is real, and never longer than the request's own timeout.
     """
 
-    def __init__(self, venue: TransportVenue, *, peer: str = "in-process") -> None:
-        self.venue = venue
-        self.peer = peer
+    def __init__(self, handle: Callable[[str, str, str, bytes, str], Answer], clock: Clock, peer: str) -> None:
+        self._handle = handle
+        self._clock = clock
+        self._peer = peer
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request of a synchronous client."""
-        answer = self._handle(request, request.read())
+        answer = self._answer(request, request.read())
         wait_s = self._wait_s(request, answer)
         if wait_s:
             time.sleep(wait_s)
@@ -43,7 +33,7 @@ class VenueTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request of an asynchronous client."""
-        answer = self._handle(request, await request.aread())
+        answer = self._answer(request, await request.aread())
         wait_s = self._wait_s(request, answer)
         if wait_s:
             import asyncio
@@ -51,12 +41,12 @@ class VenueTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
             await asyncio.sleep(wait_s)
         return self._deliver(request, answer)
 
-    def _handle(self, request: httpx.Request, body: bytes) -> Answer:
+    def _answer(self, request: httpx.Request, body: bytes) -> Answer:
         url = request.url
-        return self.venue.handle(request.method, url.path, url.query.decode("ascii"), body, self.peer)
+        return self._handle(request.method, url.path, url.query.decode("ascii"), body, self._peer)
 
     def _wait_s(self, request: httpx.Request, answer: Answer) -> float:
-        if not answer.delay or not self.venue.clock.runs:
+        if not answer.delay or not self._clock.runs:
             return 0.0
         return min(answer.delay, _timeout_s(request))
 

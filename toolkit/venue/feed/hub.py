@@ -32,24 +32,15 @@ QUEUE = 1_000
 
 
 class FeedVenue(Protocol):
-    """What the hub needs of the venue."""
+    """What the hub needs of the venue; a revert replaces its core."""
 
     @property
-    def core(self) -> Core:
-        """The present core; a revert replaces it."""
-
+    def core(self) -> Core: ...
     @property
-    def lock(self) -> AbstractContextManager[Any]:
-        """Held while the state is read or changed."""
-
-    def catch_up(self) -> int:
-        """Advance the state to the clock's time."""
-
-    def start_running(self) -> None:
-        """Let time pass by itself while there are connections."""
-
-    def stop_running(self) -> None:
-        """End one `start_running`."""
+    def lock(self) -> AbstractContextManager[Any]: ...
+    def catch_up(self) -> int: ...
+    def start_running(self) -> None: ...
+    def stop_running(self) -> None: ...
 
 
 class MessageInterceptor(Protocol):

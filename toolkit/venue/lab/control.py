@@ -24,14 +24,9 @@ class ControllableVenue(Protocol):
     """What the controls need of the venue."""
 
     @property
-    def core(self) -> Core:
-        """The core, which knows the products."""
-
-    def now_ms(self) -> int:
-        """Return the venue's time in Unix ms."""
-
-    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
-        """Apply a control of the core and return its data."""
+    def core(self) -> Core: ...
+    def now_ms(self) -> int: ...
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
 
 
 class Controls:

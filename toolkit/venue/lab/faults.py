@@ -32,19 +32,12 @@ class FaultyVenue(Protocol):
     """What faults need of the venue."""
 
     @property
-    def core(self) -> Core:
-        """The core, whose seed makes chances repeat."""
-
+    def core(self) -> Core: ...
     @property
-    def feed(self) -> Hub:
-        """The feed."""
-
+    def feed(self) -> Hub: ...
     @property
-    def lock(self) -> AbstractContextManager[Any]:
-        """Held while faults are matched and changed."""
-
-    def now_ms(self) -> int:
-        """Return the venue's time in Unix ms."""
+    def lock(self) -> AbstractContextManager[Any]: ...
+    def now_ms(self) -> int: ...
 
 
 class Faults:

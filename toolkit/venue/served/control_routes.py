@@ -22,32 +22,16 @@ class ControlledVenue(Protocol):
     """What the routes need of the venue."""
 
     @property
-    def gateway(self) -> Gateway:
-        """The gateway that answers the routes."""
-
+    def gateway(self) -> Gateway: ...
     @property
-    def control(self) -> object:
-        """The controls; every public method becomes a route."""
-
+    def control(self) -> object: ...
     @property
-    def faults(self) -> Any:
-        """The scripted faults."""
-
+    def faults(self) -> Any: ...
     @property
-    def advance(self) -> Function:
-        """Let time pass."""
-
-    @property
-    def snapshot(self) -> Function:
-        """Keep the whole state."""
-
-    @property
-    def revert(self) -> Function:
-        """Restore a snapshot."""
-
-    @property
-    def state_hash(self) -> Function:
-        """Return the hash of the whole state."""
+    def advance(self) -> Function: ...
+    def snapshot(self) -> int: ...
+    def revert(self, snapshot: int) -> None: ...
+    def state_hash(self) -> str: ...
 
 
 def functions(venue: ControlledVenue) -> dict[str, Function]:

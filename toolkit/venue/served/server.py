@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket
 
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
-from ..api.gateway import MAX_BODY, Answer, Query, too_large
+from ..api.gateway import MAX_BODY, Answer, too_large
 from ..feed.hub import Hub
 from .sockets import bridge
 
@@ -40,17 +40,10 @@ class ServedVenue(Protocol):
     """What the server needs of the venue."""
 
     @property
-    def feed(self) -> Hub:
-        """The live feed."""
-
-    def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
-        """Answer one HTTP request given as plain values."""
-
-    def start_running(self) -> None:
-        """Let time pass by itself."""
-
-    def stop_running(self) -> None:
-        """End one `start_running`."""
+    def feed(self) -> Hub: ...
+    def handle(self, method: str, path: str, query: str, body: bytes, peer: str) -> Answer: ...
+    def start_running(self) -> None: ...
+    def stop_running(self) -> None: ...
 
 
 class Served:
