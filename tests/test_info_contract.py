@@ -1,4 +1,4 @@
-"""Every Info query, asked through a session after real activity, compared with the state of the venue that answered."""
+"""Every Info query, sent through a session after real activity, compared with the state of the venue."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class World:
         return str((session or self.trader).account).lower()
 
     def get(self, path: str, **query: Any) -> tuple[int, dict[str, Any]]:
-        """Ask the venue as any HTTP client would."""
+        """Query the venue as any HTTP client would."""
         answer = self.venue.handle("GET", path, [(name, str(value)) for name, value in query.items()], b"")
         return answer.status, msgspec.json.decode(answer.body)
 

@@ -30,11 +30,9 @@ MOVED = {
     "venue venue.api": (
         "gateway guard>admission transport info info_accounts info_market info_orders info_programs records"
     ),
-    "venue venue.feed": (
-        "feed_account>account_sources feed_batch>batches feed_candles>candles feed_sources>sources feed_faults>faults"
-    ),
+    "venue venue.feed": ("feed_account>account_sources feed_batch>batches feed_candles>candles feed_sources>sources"),
     "venue venue.served": "server feed_socket>sockets",
-    "venue venue.lab": "control faults journal interrupts>sigint",
+    "venue venue.lab": "control faults feed_faults journal interrupts>sigint",
     "client client.io": "drive>flow transport limits>rate_limits",
     "client client.orders": "delivery ask>outcome intents receipts trading exchange permissions",
     "client client.reads": (

@@ -48,7 +48,7 @@ def test_a_moment_is_read_in_unix_milliseconds() -> None:
         moment("tomorrow")
 
 
-def test_a_manual_clock_stands_until_it_is_set() -> None:
+def test_a_manual_clock_only_moves_by_set() -> None:
     clock = ManualClock()
     assert clock.now_ms() == clock.now_ms() == MANUAL_START
     clock.set(5)
@@ -64,7 +64,7 @@ def test_a_real_clock_runs_from_where_it_was_set() -> None:
         RealClock(speed=0)
 
 
-def test_a_clock_is_named_or_an_object_of_ones_own() -> None:
+def test_a_clock_is_a_name_or_an_object() -> None:
     own = ManualClock(start=3)
     assert clock_named(own, None) is own
     assert clock_named("manual", None).now_ms() == MANUAL_START

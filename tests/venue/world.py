@@ -24,7 +24,7 @@ from toolkit.client.orders.intents import Intent, IntentState, SqliteLedger
 from toolkit.errors import ToolkitError
 from toolkit.session import Session, development_wallet
 from toolkit.venue.engine.commands import Command
-from toolkit.venue.lab.faults import AFTER, BEFORE
+from toolkit.venue.lab.request_faults import AFTER, BEFORE
 from toolkit.venue.local import LocalVenue
 
 STEPS = 40
@@ -33,11 +33,11 @@ MOMENTS = ("now", "before it is written", "before it is applied", "before it is 
 
 
 class Killed(BaseException):
-    """The client's process is gone."""
+    """The client's process was killed."""
 
 
 class Crashed(BaseException):
-    """The venue's process is gone."""
+    """The venue's process was killed."""
 
 
 class Nonces:
@@ -97,7 +97,7 @@ def _new_journal() -> bytes:
 
 
 class Line(httpx.BaseTransport):
-    """The client's way to the venue. Remembers every answer that arrived; interrupts and cuts when told."""
+    """The client's way to the venue. Records every answer that arrived; interrupts on demand."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -110,7 +110,7 @@ class Line(httpx.BaseTransport):
         response = self.world.carry(request)
         if stroke == "after":
             raise KeyboardInterrupt
-        self.world.heard(response)
+        self.world.record_answer(response)
         return response
 
 
@@ -154,18 +154,18 @@ class World:
         return venue
 
     def now_ms(self) -> int:
-        """The clock of everybody."""
+        """The clock of both clients."""
         return self.venue.now_ms()
 
     def crash(self) -> None:
-        """Kill the venue where it stands and start it again from its journal."""
+        """Kill the venue and start it again from its journal."""
         self.moment = ""
         assert self.venue.journal is not None
         self.venue.journal.close()
         self.venue = self._start()
 
     def carry(self, request: httpx.Request) -> httpx.Response:
-        """Bring a request to the venue, if it is up and stays up."""
+        """Deliver a request to the venue, if it is up and stays up."""
         if self.down:
             self.down -= 1
             raise httpx.ConnectError("the venue is down", request=request)
@@ -175,11 +175,11 @@ class World:
                 raise Crashed
         except Crashed:
             self.crash()
-            raise httpx.RemoteProtocolError("the venue died", request=request) from None
+            raise httpx.RemoteProtocolError("the venue crashed", request=request) from None
         return response
 
-    def heard(self, response: httpx.Response) -> None:
-        """Note what a client was told, so that it can be held against the venue in the end."""
+    def record_answer(self, response: httpx.Response) -> None:
+        """Keep the transactions a client got an answer for, to compare them with the venue at the end."""
         if response.status_code == 200:
             with contextlib.suppress(ValueError):
                 data = response.json().get("data")
@@ -219,10 +219,10 @@ class World:
     def step(self) -> None:
         """Do one thing of the schedule."""
         number = self.chance.randrange(2)
-        name = self.chance.choices(list(DEEDS), [weight for weight, _ in DEEDS.values()])[0]
+        name = self.chance.choices(list(STEP_KINDS), [weight for weight, _ in STEP_KINDS.values()])[0]
         self.story.append(f"{self.now_ms()} client {number}: {name}")
         try:
-            DEEDS[name][1](self, number)
+            STEP_KINDS[name][1](self, number)
         except (ToolkitError, KeyboardInterrupt) as error:
             self.story.append(f"    {type(error).__name__}: {error}")
         except Killed:
@@ -328,7 +328,7 @@ def resolve(world: World, number: int) -> None:
 
 
 def revert(world: World, number: int) -> None:
-    """Look around the corner and come back: nobody must notice."""
+    """Move ahead and revert, which must leave no trace."""
     mark, before = world.venue.snapshot(), world.venue.state_hash()
     world.venue.control.set_oracle("BTCUSDC", "61000")
     world.venue.advance("1h")
@@ -336,7 +336,7 @@ def revert(world: World, number: int) -> None:
     assert world.venue.state_hash() == before, "a revert did not put everything back"
 
 
-DEEDS: dict[str, tuple[int, Callable[[World, int], None]]] = {
+STEP_KINDS: dict[str, tuple[int, Callable[[World, int], None]]] = {
     "place": (40, place),
     "replace": (4, replace),
     "cancel": (8, cancel),
@@ -357,10 +357,10 @@ DEEDS: dict[str, tuple[int, Callable[[World, int], None]]] = {
 
 
 def settle(world: World) -> None:
-    """Bring both sides to rest: no more faults, everything late arrives, everything in doubt is resolved."""
+    """End all faults, let late requests arrive, and resolve everything in doubt."""
     world.down, world.moment = 0, ""
     world.venue.faults.clear()
-    if world.chance.random() < 0.5:  # else clients ask before everything late has arrived
+    if world.chance.random() < 0.5:  # otherwise clients query before late requests have arrived
         world.venue.advance("2m")
     for number in (0, 1):
         world.restart(number)
@@ -369,7 +369,7 @@ def settle(world: World) -> None:
 
 
 def check(world: World) -> None:
-    """Hold the clients' ledgers, what they were told, and the venue's history against each other."""
+    """Compare the clients' ledgers, their answers and the venue's history."""
     core = world.venue.core
     core.check()
     done: dict[tuple[str, int], Any] = {}
@@ -387,7 +387,7 @@ def check(world: World) -> None:
         for intent in intents:
             known.add((intent.signer.lower(), intent.nonce))
             _check_intent(intent, done.get((intent.signer.lower(), intent.nonce)), accepted)
-    assert set(done) <= known, f"nobody meant these: {set(done) - known}"
+    assert set(done) <= known, f"no client sent these: {set(done) - known}"
 
 
 def _accepted(world: World) -> Counter[tuple[str, int]]:
@@ -411,7 +411,7 @@ def _check_intent(intent: Intent, record: Any, accepted: Counter[tuple[str, int]
 
 
 def play(seed: int, folder: Path) -> World:
-    """Run the schedule of a seed. A failure tells the seed, which repeats it, and the story up to there."""
+    """Run the schedule of a seed. A failure carries the seed, which repeats it, and the steps up to there."""
     folder.mkdir()
     world = World(seed, folder)
     try:
@@ -421,7 +421,7 @@ def play(seed: int, folder: Path) -> World:
         check(world)
         before = world.venue.state_hash()
         world.crash()
-        assert world.venue.state_hash() == before, "the journal tells another story"
+        assert world.venue.state_hash() == before, "the journal leads to another state"
     except BaseException as error:
         error.add_note(f"seed {seed} repeats this; what happened:\n" + "\n".join(world.story[-60:]))
         raise

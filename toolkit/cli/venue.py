@@ -1,6 +1,6 @@
 """`toolkit venue`: serves the local venue on loopback until it is interrupted.
 
-It prints its addresses, the development accounts and then `ready`. An account trades once its master has approved an
+It prints its addresses, the development accounts and then `ready`. An account can trade once its master has approved an
 agent (approveAgent), as on the exchange.
 """
 
@@ -18,9 +18,8 @@ from ..errors import ToolkitError
 if TYPE_CHECKING:
     from ..venue.local import LocalVenue
 
-
-LONG = 3_600_000
-"""ms to make up for at the start that are worth a word: a simulated market takes a while for a day."""
+NOTICE_MS = 3_600_000
+"""A longer catch-up at the start is announced, because a simulated day takes a while."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,32 +37,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--journal",
         metavar="FILE",
-        help="write every command to FILE before it is answered; with a FILE that exists, go on where that venue stood",
+        help="write every command to FILE before it is answered; an existing FILE is continued",
     )
     parser.add_argument(
         "--sync",
         choices=("full", "os"),
         default="full",
-        help="written means: on the disk, also after a power cut (full), or with the operating system, which is enough "
-        "when only this process dies and much faster (os)",
+        help="when a command counts as written: once the disk has it (full), which survives a power cut, or once the "
+        "operating system has it (os), which survives the death of this process and is much faster",
     )
-    parser.add_argument("--recover", action="store_true", help="go on with what is whole of a damaged journal")
+    parser.add_argument("--recover", action="store_true", help="continue a damaged journal from its intact entries")
     parser.add_argument(
-        "--control", action="store_true", help="also answer GET /control (a list) and POST /control/NAME: interventions"
+        "--control", action="store_true", help="also serve interventions: GET /control lists them, POST /control/NAME"
     )
     parser.add_argument(
         "--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated"
     )
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
-    parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="let actions take effect later, e.g. 1s")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; other than loopback needs the next")
-    parser.add_argument("--allow-remote", action="store_true", help="really listen where others can reach it")
+    parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote"
+    )
+    parser.add_argument("--allow-remote", action="store_true", help="listen where other machines can reach it")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM; return 0 then, or 2 when it can't be started as asked."""
-    from ..venue.lab.control import open_routes
+    """Serve until SIGINT or SIGTERM and return 0; return 2 when the venue can't be started."""
     from ..venue.local import LocalVenue
+    from ..venue.served.control_routes import open_routes
 
     stop = threading.Event()
     previous = _stop_on_signals(stop)
@@ -85,15 +86,15 @@ def run(args: argparse.Namespace) -> int:
         if args.control:
             open_routes(venue)
         behind = venue.now_ms() - venue.core.state.time
-        if behind > LONG:
-            print(f"making up for {behind / LONG:.1f} hours since the journal's last entry", flush=True)
+        if behind > NOTICE_MS:
+            print(f"simulating {behind / NOTICE_MS:.1f} hours since the journal's last entry", flush=True)
             venue.catch_up()
         with venue, venue.serve(args.port, host=args.host, allow_remote=args.allow_remote) as served:
             _introduce(served.base_url, served.ws_url, _funded(venue))
             if venue.journal is not None:
                 print(f"\njournal {venue.journal.path}: {venue.journal.count} entries, seed {venue.core.state.seed}")
             print("\nready", flush=True)
-            while not stop.wait(0.5):  # short waits, so that an interrupt gets through on every platform
+            while not stop.wait(0.5):  # an endless wait can't be interrupted on Windows
                 pass
     except ToolkitError as error:
         print(f"toolkit venue: {error}", file=sys.stderr, flush=True)
@@ -111,13 +112,13 @@ def _stop_on_signals(stop: threading.Event) -> dict[int, signal.Handlers]:
 
     if threading.current_thread() is not threading.main_thread():
         return {}
-    names = ("SIGINT", "SIGTERM", "SIGBREAK")  # the last on Windows only, where a program is ended by it
+    names = ("SIGINT", "SIGTERM", "SIGBREAK")  # SIGBREAK exists on Windows only, where Ctrl-Break sends it
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     return {number: signal.signal(number, on_signal) for number in numbers}  # type: ignore[misc]
 
 
 def _funded(venue: LocalVenue) -> int:
-    """Count the development accounts it has, which a journal knows better than the command line."""
+    """Return how many development accounts the venue has; a journal can differ from the command line."""
     from ..venue import development
 
     accounts = venue.core.state.accounts

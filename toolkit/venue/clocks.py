@@ -1,4 +1,4 @@
-"""Clocks of the venue: real time, time that only moves when told, or an object of one's own."""
+"""Clocks of the venue (real, manual, or a user's own object), and reading spans and moments of time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 from ..errors import InputError
 
 MANUAL_START = 1_767_225_600_000
-"""2026-01-01T00:00:00Z in ms: where a manual clock starts."""
+"""Default start of a manual clock: 2026-01-01T00:00:00Z in ms."""
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PART = re.compile(r"([0-9]+)(ms|[smhdw])\s*")
@@ -19,21 +19,21 @@ _SPAN = re.compile(rf"\s*({_PART.pattern})+")
 
 @runtime_checkable
 class Clock(Protocol):
-    """What the venue asks of a clock. `runs` tells whether time passes by itself."""
+    """What the venue needs of a clock. `runs` is True when time passes by itself."""
 
     runs: bool
 
     def now_ms(self) -> int:
-        """Return the time in Unix ms; it never goes back, except by `set`."""
+        """Return the time in Unix ms; it never decreases, except by `set`."""
 
     def set(self, now: int) -> None:
-        """Make it `now` (ms): forwards when the venue is advanced, backwards when a snapshot is restored."""
+        """Set the time to `now` (ms): forwards by an advance of the venue, backwards by a restored snapshot."""
 
 
 class RealClock:
-    """The time of this machine, `speed` times as fast from `start` (default: now). Shifted by `set`.
+    """The time of this machine, `speed` times as fast, from `start` (default: now).
 
-    It follows the monotonic clock, so that a step of the machine's clock does not move the venue.
+    It follows the monotonic clock, so that an adjustment of the machine's clock does not move the venue.
     """
 
     runs = True
@@ -50,12 +50,12 @@ class RealClock:
         return self._start + int((time.monotonic() - self._origin) * 1000 * self.speed)
 
     def set(self, now: int) -> None:
-        """Make it `now` (ms); it runs on from there."""
+        """Set the time to `now` (ms); it continues from there."""
         self._start, self._origin = now, time.monotonic()
 
 
 class ManualClock:
-    """A clock that stands until it is told otherwise."""
+    """A clock that only moves by `set`."""
 
     runs = False
 
@@ -67,14 +67,14 @@ class ManualClock:
         return self._now
 
     def set(self, now: int) -> None:
-        """Make it `now` (ms)."""
+        """Set the time to `now` (ms)."""
         self._now = now
 
 
 def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Clock:
     """Return a clock for "real" (`speed` times as fast) or "manual", or the given object. `start` is in ms.
 
-    Raises InputError otherwise, and for a speed of a clock that is not "real".
+    Raises InputError for anything else, and for a speed of a clock that is not "real".
     """
     if clock == "real":
         return RealClock(start=start, speed=speed)
@@ -96,9 +96,9 @@ def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Cl
 
 
 def milliseconds(span: str | int | timedelta) -> int:
-    """Return a span in ms: a number of ms, a timedelta, or text like "4h", "90s", "1d 12h" or "1d12h".
+    """Return a span in ms, given as ms, a timedelta, or text like "4h", "90s", "1d 12h" or "1d12h".
 
-    Raises InputError for anything else, or a negative span.
+    Raises InputError for anything else, and for a negative span.
     """
     if isinstance(span, timedelta):
         total = span // timedelta(milliseconds=1)
@@ -123,7 +123,10 @@ def _not_a_span(span: object) -> InputError:
 
 
 def moment(when: str | int | datetime) -> int:
-    """Return a moment in Unix ms: ms, a datetime (naive is UTC), or ISO 8601 text. Raises InputError otherwise."""
+    """Return a moment in Unix ms, given as ms, a datetime (naive is UTC), or ISO 8601 text.
+
+    Raises InputError for anything else.
+    """
     if isinstance(when, int):
         return when
     try:

@@ -1,6 +1,7 @@
-"""The development accounts: keys that everybody knows, so that nothing has to be set up on the local venue.
+"""The development accounts: well-known keys that make the local venue usable without any setup.
 
-They come from the mnemonic that development networks share. Public, for tests only: never put money on them.
+They are derived from the mnemonic that development networks share (BIP-39, BIP-32). For tests only: anyone can sign for
+them.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ MNEMONIC = "test test test test test test test test test test test junk"
 MASTERS = range(0, 10)
 AGENTS = range(10, 20)
 FUNDING = "10000"
-"""What each master account holds at the start, in USDC. Source: design.md, "Command line"."""
+"""Balance of each master account at the start, in USDC."""
 
-_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+_CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _HARDENED = 1 << 31
+"""Added to the index of a child whose derivation needs the private key (BIP-32)."""
 _PATH = (44 | _HARDENED, 60 | _HARDENED, 0 | _HARDENED, 0)
 
 
@@ -64,7 +66,7 @@ def _child(key: bytes, chain_code: bytes, index: int) -> tuple[bytes, bytes]:
     public = PrivateKey(key).public_key.format(compressed=True)
     head = b"\0" + key if index >= _HARDENED else public
     node = hmac.digest(chain_code, head + index.to_bytes(4, "big"), "sha512")
-    child = (int.from_bytes(node[:32], "big") + int.from_bytes(key, "big")) % _ORDER
+    child = (int.from_bytes(node[:32], "big") + int.from_bytes(key, "big")) % _CURVE_ORDER
     return child.to_bytes(32, "big"), node[32:]
 
 

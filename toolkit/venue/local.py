@@ -1,7 +1,7 @@
 """The local venue as an object: one core behind one lock, with a clock, a gateway and a feed around it.
 
-The core only ever sees commands with a time on them; here is where that time comes from. With a real clock the core
-is brought up to date whenever somebody asks, and by a thread while the venue is served or its feed is read.
+The core only sees commands that carry a time; this module supplies that time. With a real clock the core catches up
+before every command and query, and in a thread while the venue is served or its feed is read.
 """
 
 from __future__ import annotations
@@ -25,39 +25,36 @@ from .clocks import Clock, clock_named, milliseconds, moment
 from .engine.commands import Advance, Command, Control, Outcome, Submit
 from .engine.core import Core
 from .lab.control import Controls
-from .lab.journal import SLICE, Journal, Sync, apply, open_or_create
+from .lab.faults import Faults
+from .lab.journal import SLICE_MS, Journal, apply, open_or_create, plain
+from .lab.journal_file import Sync
 from .lab.sigint import defer_sigint
+from .lab.ticker import Ticker
 from .model.genesis import Genesis
 
 if TYPE_CHECKING:
     from .api.transport import VenueTransport
     from .feed.hub import Hub
-    from .lab.faults import Faults
     from .served.server import Served
 
 T = TypeVar("T")
-
-TICK = 0.2
-"""Seconds between two looks at the clock while the venue runs by itself."""
-PATIENCE = 0.1
-"""Seconds that the thread which looks waits for the lock at a time."""
 
 
 class LocalVenue(AbstractContextManager["LocalVenue"]):
     """A whole exchange in this process.
 
-    `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves by `advance` only) or a clock object; `start` is
+    `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object; `start` is
     Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters are
-    funded with 10,000 USDC each. `market` turns the simulated participants on. `settle_delay`
-    (ms, or text like "1s") lets accepted actions take effect later.
-    `config` is a whole Genesis instead of the default one; its seed and time win over `seed` and `start`.
+    funded with 10,000 USDC each. `market` turns the simulated participants on. `settle_delay` (ms, or text like "1s")
+    delays the effect of accepted actions. `config` is a whole Genesis instead of the default one; its seed and time
+    take precedence over `seed` and `start`.
 
-    `journal` is a file that every command is written to before it is answered; a venue made with a file that exists
-    goes on where that one stood, whatever it was told about its beginning. `sync` is "full" (nothing is lost in a power
-    cut) or "os" (nothing is lost when this process dies; faster). `recover` goes on with what is whole of a damaged
-    file. Raises JournalDamaged, and VenueError for a file that can't be used.
+    `journal` is a file to which every command is written before it is answered; an existing file is replayed, and the
+    venue continues from its state, whatever the other arguments say about the beginning. `sync` is "full" (survives a
+    power cut) or "os" (survives the death of this process; faster). `recover` continues a damaged file from its intact
+    entries. Raises JournalDamaged, and VenueError for a file that can't be used.
 
-    Safe for use from several threads: one lock lets one command in at a time.
+    Safe to use from several threads: one lock admits one command at a time.
     """
 
     environment: Environment = LOCAL
@@ -85,7 +82,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         self.clock = clock_named(clock, begin, speed)
         settings = {"permissions": True, "market": market, "settleDelay": milliseconds(settle_delay)}
         genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
-        if not 1 <= genesis.time <= MAX_TIME:  # 0 stands for "never" in many records
+        if not 1 <= genesis.time <= MAX_TIME:  # 0 means "never" in many records
             raise InputError(
                 f"start {genesis.time} ms is not between 1 ms after 1970 began and the end of the year 9999",
                 field="start",
@@ -109,13 +106,14 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
                 apply(self.core, command)
         self.core.events.clear()
         self.core.record_events(False)
-        self.gateway = Gateway(self)
+        self._faults = Faults(self)
+        self.gateway = Gateway(self, self._faults.requests)
         self.control = Controls(self)
         self.record: Callable[[Command], None] | None = None
-        """Called with every command that is not mere time, under the lock, before it is applied."""
+        """Called with every command except the passing of time, under the lock, before the command is applied."""
         self._hub: Hub | None = None
         self._runners = 0
-        self._ticker: _Ticker | None = None
+        self._ticker: Ticker | None = None
         self._snapshots: dict[int, bytes] = {}
         self._last_snapshot = 0
         self._closed = False
@@ -126,11 +124,9 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         except BaseException:
             journal.close()
             raise
-        # a clock that runs by itself may be ahead already; one that was moved by hand goes on from there
+        # a running clock may be ahead of the journal's last entry; a manual clock continues from that entry
         self.clock.set(max(core.state.time, self.clock.now_ms() if self.clock.runs else 0))
         return core
-
-    # time
 
     def now_ms(self) -> int:
         """Return the venue's time in Unix ms."""
@@ -139,10 +135,10 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
         """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
 
-        Every block, price, funding settlement, trigger and expiry on the way happens, in order. With a real clock
-        the clock is set forward. Raises InputError for a moment that is over, or neither or both arguments.
+        Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
+        forward. Raises InputError for a moment in the past, and for neither or both arguments.
 
-        An interrupt (a stopped cell) leaves the venue at a whole moment on the way.
+        After an interrupt (a stopped cell) the venue is in a consistent state at some moment on the way.
         """
         if (span is None) == (until is None):
             raise InputError('give a span, such as advance("4h"), or until=…, one of them', field="span")
@@ -150,23 +146,23 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             now = self.now_ms()
             target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
             if target < now:
-                raise InputError(f"until {target} is over; it is {now} (Unix ms)", field="until", value=until)
-            self._announced_advance(target)
+                raise InputError(f"until {target} is in the past; it is {now} (Unix ms)", field="until", value=until)
+            self._journaled_advance(target)
             self.clock.set(target)
-        self.gateway.let_in_late(target)
+        self.gateway.execute_delayed(target)  # outside the lock, like any other request
         self._deliver()
         return target
 
     def catch_up(self) -> int:
-        """Bring the core to the clock's time, let the feed know, and return that time."""
+        """Advance the core to the clock's time, publish what happened, and return that time."""
         with self.lock:
             now = self._catch_up()
         self._deliver()
         return now
 
-    def try_catch_up(self, patience: float) -> bool:
-        """As `catch_up`, unless somebody else is busy here for `patience` seconds; return whether it was done."""
-        if not self.lock.acquire(timeout=patience):
+    def try_catch_up(self, timeout: float) -> bool:
+        """As `catch_up`, but give up when the lock is not free within `timeout` seconds; return whether it was done."""
+        if not self.lock.acquire(timeout=timeout):
             return False
         try:
             self._catch_up()
@@ -184,11 +180,11 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         core = self.core
         while core.state.time < target:
             with defer_sigint():
-                core.apply(Advance(min(target, core.state.time + SLICE)))
+                core.apply(Advance(min(target, core.state.time + SLICE_MS)))
                 self._publish()
 
-    def _announced_advance(self, target: int) -> None:
-        """Advance as it is written down; what an interrupt left of it is written down as well."""
+    def _journaled_advance(self, target: int) -> None:
+        """Advance, with a journal entry; an interrupt adds the state it left, since a replay would go to the target."""
         written = False
         try:
             with defer_sigint():
@@ -198,7 +194,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         except BaseException:
             if written and self.journal is not None:
                 with defer_sigint():
-                    self.journal.restored(self.core.dump())
+                    self.journal.append_state(self.core.dump())
             raise
 
     def _publish(self) -> None:
@@ -209,11 +205,9 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             events.clear()
 
     def _deliver(self) -> None:
-        """Let readers of the feed that live on a manual clock read, outside the lock."""
+        """Run the in-process readers of the feed; outside the lock, because they may send commands themselves."""
         if self._hub is not None:
             self._hub.deliver()
-
-    # commands
 
     def submit(
         self,
@@ -236,7 +230,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         return outcome
 
     def query(self, question: Callable[[Core], T]) -> T:
-        """Return question(core), asked of the core as it is now, with nobody changing it meanwhile."""
+        """Return question(core), computed on the current state under the lock."""
         with self.lock:
             self._catch_up()
             answer = question(self.core)
@@ -246,7 +240,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]:
         """Apply a control of the core and return its data. Raises VenueError when it is unknown or refused.
 
-        Raises InputError, and no command is made, for arguments that a journal can't keep.
+        Raises InputError, before there is a command, for arguments that the journal can't store.
         """
         args = plain(args)
         with self.lock:
@@ -265,24 +259,22 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
                 self._publish()
 
     def _write(self, command: Command) -> None:
-        """Write a command down before it is applied; it must not be when this raises."""
+        """Record a command before it is applied; when this raises, the command must not be applied."""
         if self.record is not None:
             self.record(command)
         if self.journal is not None:
             self.journal.keep_dump(self.core)
             self.journal.append(command)
 
-    # the ways in
-
     def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
-        """Answer one HTTP request given as plain values; never raises. See `gateway.Gateway.handle`."""
+        """Answer one HTTP request given as plain values; never raises. See `api.gateway.Gateway.handle`."""
         return self.gateway.handle(method, path, query, body, peer)
 
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
         """Return an httpx transport (synchronous and asynchronous) into this venue."""
         from .api.transport import VenueTransport
 
-        return VenueTransport(self, peer=peer)
+        return VenueTransport(self.handle, self.clock, peer)
 
     def serve(
         self, port: int = 0, *, host: str = "127.0.0.1", allow_remote: bool = False
@@ -295,11 +287,11 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     @property
     def faults(self) -> Faults:
         """Scripted faults: `venue.faults.add("lose-answer", action="placeOrder")`."""
-        return self.gateway.faults
+        return self._faults
 
     @property
     def hooks(self) -> Hooks:
-        """Where your own faults and refusals come in, beside `faults` and `control`; assign a `gateway.Hooks`."""
+        """Faults and refusals of your own, in addition to `faults` and `control`; assign an `api.gateway.Hooks`."""
         return self.gateway.hooks
 
     @hooks.setter
@@ -313,18 +305,16 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             if self._hub is None:
                 from .feed.hub import Hub
 
-                self._hub = Hub(self)
+                self._hub = Hub(self, self._faults.feed)
                 self.core.record_events(True)
             return self._hub
 
-    # running by itself
-
     def start_running(self) -> None:
-        """Let time pass by itself from now on (with a real clock); counted, ended by as many `stop_running`."""
+        """Let time pass by itself (with a real clock) until `stop_running` was called as often as this."""
         with self.lock:
             self._runners += 1
             if self._ticker is None and self.clock.runs and not self._closed:
-                self._ticker = _Ticker(self)
+                self._ticker = Ticker(self.try_catch_up, lambda: self.gateway.execute_delayed(self.now_ms()))
 
     def stop_running(self) -> None:
         """End one `start_running`; the last one stops the thread, within a bounded time."""
@@ -337,7 +327,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             ticker.stop()
 
     def close(self) -> None:
-        """Stop what runs and close the journal. The venue can still be asked; closing again does nothing."""
+        """Stop the ticker and close the journal. Queries still work; closing again does nothing."""
         with self.lock:
             self._closed, self._runners = True, 0
             ticker, self._ticker = self._ticker, None
@@ -351,15 +341,13 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     ) -> None:
         self.close()
 
-    # the whole state
-
     def state_hash(self) -> str:
         """Return the hash of the whole state, 64 hex digits. Same seed and commands, same hash."""
         with self.lock:
             return self.core.state_hash()
 
     def snapshot(self) -> int:
-        """Remember the whole state, and return the number to `revert` to."""
+        """Keep the whole state, and return the number to `revert` to."""
         with self.lock:
             self._catch_up()
             self._last_snapshot += 1
@@ -367,9 +355,9 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             return self._last_snapshot
 
     def revert(self, snapshot: int) -> None:
-        """Put everything back as it was at the snapshot, clock included; later snapshots are forgotten.
+        """Restore the state of a snapshot, clock included; later snapshots are dropped.
 
-        Raises VenueError for a number that is none.
+        Raises VenueError for an unknown number.
         """
         with self.lock:
             data = self._snapshots.get(snapshot)
@@ -381,13 +369,13 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         self._deliver()
 
     def forget(self, snapshot: int) -> None:
-        """Let go of a snapshot; one that is not there is no error."""
+        """Drop a snapshot; an unknown number is no error."""
         with self.lock:
             self._snapshots.pop(snapshot, None)
 
     @contextmanager
     def sandbox(self) -> Iterator[LocalVenue]:
-        """Put everything back as it was at the end of a `with` block, clock included, also after an error."""
+        """Restore the present state at the end of a `with` block, clock included, also after an error."""
         number = self.snapshot()
         try:
             yield self
@@ -402,7 +390,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
             Path(path).write_bytes(self.core.dump())
 
     def load(self, path: str | Path) -> None:
-        """Go on from a dumped state, clock included. Raises VenueError for a file that is no dump."""
+        """Continue from a dumped state, clock included. Raises VenueError for a file that is not a dump."""
         data = Path(path).read_bytes()
         with self.lock:
             self._restore(data)
@@ -412,7 +400,7 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
         core = Core.load(data)
         with defer_sigint():
             if self.journal is not None:
-                self.journal.restored(data)
+                self.journal.append_state(data)
             core.record_events(self._hub is not None)
             self.core = core
             self.clock.set(self.core.state.time)
@@ -422,35 +410,3 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     def __repr__(self) -> str:
         kind = "real" if self.clock.runs else "manual"
         return f"<LocalVenue seed={self.core.state.seed} time={self.now_ms()} clock={kind}>"
-
-
-def plain(args: dict[str, Any]) -> dict[str, Any]:
-    """Return a control's arguments as a journal keeps them, so that a replay sees the same. Raises InputError."""
-    try:
-        kept = msgspec.msgpack.encode(msgspec.to_builtins(args, str_keys=True))
-        return dict(msgspec.msgpack.decode(kept))
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InputError(f"a control takes numbers, texts, lists and dictionaries: {error}", value=args) from error
-
-
-class _Ticker:
-    """The thread that keeps a venue up to date with a running clock."""
-
-    def __init__(self, venue: LocalVenue) -> None:
-        self._venue = venue
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="toolkit-venue-ticker", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(TICK):
-            # never waits for long, because whoever stops it may hold the lock
-            while not self._venue.try_catch_up(PATIENCE) and not self._stopped.is_set():
-                pass
-            self._venue.gateway.let_in_late(self._venue.now_ms())
-
-    def stop(self) -> None:
-        """Stop the thread, waiting a few seconds at most."""
-        self._stopped.set()
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout=5)

@@ -1,4 +1,4 @@
-"""One venue, many threads: trading, asking, listening and moving time at once."""
+"""One venue, many threads: trading, querying, reading the feed and moving time at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUERIES = (
 )
 
 
-def test_trading_asking_listening_and_moving_time_at_once_leaves_everything_in_order() -> None:
+def test_concurrent_trading_querying_and_reading_keeps_every_invariant() -> None:
     before = set(threading.enumerate())
     venue = LocalVenue(accounts=3)
     masters = [Signer(development.account(index)) for index in range(3)]
@@ -31,7 +31,7 @@ def test_trading_asking_listening_and_moving_time_at_once_leaves_everything_in_o
         action = {"type": "approveAgent", "agentAddress": agent.address, "agentName": "a", "validitySeconds": 0}
         assert master.do(venue, {**action, "dexChain": "Testnet"})["code"] == 0
     answers: list[dict[str, Any]] = []
-    heard: list[str] = []
+    received: list[str] = []
 
     def trade(agent: Signer) -> None:
         dice = random.Random(agent.address)
@@ -40,7 +40,7 @@ def test_trading_asking_listening_and_moving_time_at_once_leaves_everything_in_o
             item |= {"ordSide": dice.choice(["BUY", "SELL"]), "timeInForce": dice.choice(["GTC", "IOC"])}
             answers.append(agent.do(venue, {"type": "placeOrder", "orders": [item]}))
 
-    def ask() -> None:
+    def query() -> None:
         for number in range(120):
             path, _, query = QUERIES[number % len(QUERIES)].format(masters[number % 3].address).partition("?")
             answers.append(dict(json.loads(venue.handle("GET", path, query).body)))
@@ -52,14 +52,14 @@ def test_trading_asking_listening_and_moving_time_at_once_leaves_everything_in_o
             connection.send(json.dumps({"method": "subscribe", "subscription": subscription}))
         for _ in range(100):
             venue.catch_up()
-            heard.extend(connection.drain())
+            received.extend(connection.drain())
         connection.close()
 
     def move() -> None:
         for _ in range(20):
             venue.advance("5s")
 
-    work: list[Callable[[], None]] = [*(lambda agent=agent: trade(agent) for agent in agents), ask, listen, move]
+    work: list[Callable[[], None]] = [*(lambda agent=agent: trade(agent) for agent in agents), query, listen, move]
     threads = [threading.Thread(target=each) for each in work]
     for thread in threads:
         thread.start()
@@ -67,7 +67,7 @@ def test_trading_asking_listening_and_moving_time_at_once_leaves_everything_in_o
         thread.join(60)
     assert len(answers) == 3 * 80 + 120
     assert {answer["code"] for answer in answers} <= {0, 40230}
-    assert len(heard) > 2
+    assert len(received) > 2
     venue.core.check()
     venue.close()
     assert set(threading.enumerate()) == before

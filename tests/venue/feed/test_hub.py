@@ -31,12 +31,12 @@ class Clock:
 
 
 class Reader:
-    """A client of the feed, spoken to in objects."""
+    """A client of the feed, with messages as objects."""
 
     def __init__(self, hub: Hub, peer: str = "10.0.0.1", **options: Any) -> None:
         self.connection: Connection = hub.open(peer, **options)
 
-    def say(self, method: str, **subscription: Any) -> None:
+    def send(self, method: str, **subscription: Any) -> None:
         message = {"method": method, **({"subscription": subscription} if subscription else {})}
         self.connection.send(json.dumps(message))
 
@@ -44,7 +44,7 @@ class Reader:
         return [json.loads(text) for text in self.connection.drain()]
 
     def subscribe(self, **subscription: Any) -> list[dict[str, Any]]:
-        self.say("subscribe", **subscription)
+        self.send("subscribe", **subscription)
         return self.take()
 
 
@@ -87,7 +87,7 @@ def test_increments_follow_the_snapshot_without_a_gap(venue: LocalVenue, alice: 
     assert {one["data"]["type"] for one in messages} == {"incremental"}
 
 
-def test_two_readers_hear_the_same_text(venue: LocalVenue, alice: Trader) -> None:
+def test_two_readers_get_the_same_text(venue: LocalVenue, alice: Trader) -> None:
     one, two = Reader(venue.feed), Reader(venue.feed)
     one.subscribe(**BOOK)
     alice.place("BUY", "62000", "0.5")
@@ -101,18 +101,18 @@ def test_after_unsubscribing_nothing_comes(venue: LocalVenue, alice: Trader) -> 
     reader = Reader(venue.feed)
     reader.subscribe(**BOOK)
     alice.place("BUY", "62000", "0.5")
-    reader.say("unsubscribe", **BOOK)
+    reader.send("unsubscribe", **BOOK)
     assert reader.take() == [{"method": "unsubscribe", "success": True, "subject": "orderBook.BTCUSDC.5"}]
     alice.place("BUY", "62001", "0.5")
     assert reader.take() == []
 
 
-def test_sequences_never_go_back_when_nobody_listened_for_a_while(venue: LocalVenue, alice: Trader) -> None:
+def test_sequences_never_go_back_while_there_are_no_subscribers(venue: LocalVenue, alice: Trader) -> None:
     reader = Reader(venue.feed)
     reader.subscribe(**BOOK)
     alice.place("BUY", "62000", "0.5")
     last = reader.take()[-1]["data"]["sequence"]
-    reader.say("unsubscribe", **BOOK)
+    reader.send("unsubscribe", **BOOK)
     alice.place("BUY", "62001", "0.5")
     reader.take()
     assert reader.subscribe(**BOOK)[1]["data"]["sequence"] > last
@@ -120,7 +120,7 @@ def test_sequences_never_go_back_when_nobody_listened_for_a_while(venue: LocalVe
 
 def test_ping_is_answered(venue: LocalVenue) -> None:
     reader = Reader(venue.feed)
-    reader.say("ping")
+    reader.send("ping")
     assert reader.take() == [{"channel": "pong"}]
 
 
@@ -138,7 +138,7 @@ def test_ping_is_answered(venue: LocalVenue) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_answered_not_punished(venue: LocalVenue, text: str, method: str, words: str) -> None:
+def test_a_wrong_message_is_answered_and_closes_nothing(venue: LocalVenue, text: str, method: str, words: str) -> None:
     reader = Reader(venue.feed)
     reader.connection.send(text)
     (answer,) = reader.take()
@@ -159,7 +159,7 @@ def test_no_message_of_a_client_can_harm_the_feed(text: str | bytes) -> None:
     connection.close()
 
 
-def test_a_subject_that_can_not_be_told_ends_its_readers_but_not_the_command(
+def test_a_subject_that_fails_disconnects_its_readers_but_not_the_command(
     venue: LocalVenue, alice: Trader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     reader, other = Reader(venue.feed), Reader(venue.feed)
@@ -168,9 +168,9 @@ def test_a_subject_that_can_not_be_told_ends_its_readers_but_not_the_command(
     monkeypatch.setattr(BookSource, "collect", lambda self, batch: 1 // 0)
     assert alice.place("BUY", "62000", "0.5")
     assert reader.connection.closed
-    assert "orderBook.BTCUSDC.5 could not be told: ZeroDivisionError" in reader.connection.reason
+    assert "orderBook.BTCUSDC.5 could not be published: ZeroDivisionError" in reader.connection.reason
     assert reader.connection.close_code == 1011
-    assert "the feed could not tell orderBook.BTCUSDC.5" in caplog.text
+    assert "the feed could not publish orderBook.BTCUSDC.5" in caplog.text
     assert len(other.take()) == 1
 
 
@@ -196,7 +196,7 @@ def test_a_connection_has_fifty_subscriptions(venue: LocalVenue) -> None:
     assert (answer["code"], answer["subject"]) == (40220, "orderBook.BTCUSDC.51")
     assert "50 subscriptions" in answer["message"]
     assert reader.subscribe(**{**BOOK, "depth": 50})[0]["success"], "subscribing again is a fresh snapshot"
-    reader.say("unsubscribe", **{**BOOK, "depth": 1})
+    reader.send("unsubscribe", **{**BOOK, "depth": 1})
     reader.take()
     assert reader.subscribe(**{**BOOK, "depth": 51})[0]["success"]
 
@@ -205,9 +205,9 @@ def test_more_than_fifty_messages_a_second_are_not_taken(venue: LocalVenue) -> N
     clock = Clock()
     reader = Reader(venue.feed, clock=clock)
     for _ in range(50):
-        reader.say("ping")
+        reader.send("ping")
         clock.now += 10
-    reader.say("subscribe", **BOOK)
+    reader.send("subscribe", **BOOK)
     *pongs, refusal = reader.take()
     assert len(pongs) == 50
     assert (refusal["method"], refusal["code"], refusal["subject"]) == ("subscribe", 40220, "orderBook.BTCUSDC.5")
@@ -221,7 +221,7 @@ def test_an_idle_connection_is_closed_and_a_ping_keeps_it(venue: LocalVenue) -> 
     reader = Reader(venue.feed, clock=clock)
     clock.now += 59_999
     assert not reader.connection.check_idle()
-    reader.say("ping")
+    reader.send("ping")
     clock.now += 59_999
     assert not reader.connection.check_idle()
     clock.now += 1
@@ -243,7 +243,7 @@ def test_a_slow_reader_of_a_book_gets_one_snapshot_instead_of_many_increments(ve
     assert sequences[-1] == quick.take()[-1]["data"]["sequence"]
 
 
-def test_a_slow_reader_of_trades_is_cut_off_and_holds_up_nobody(venue: LocalVenue, alice: Trader) -> None:
+def test_a_slow_reader_of_trades_is_disconnected_and_delays_no_other(venue: LocalVenue, alice: Trader) -> None:
     bob = Trader(venue, 1)
     woken: list[bool] = []
     slow, quick = Reader(venue.feed, queue=8), Reader(venue.feed)
@@ -256,13 +256,13 @@ def test_a_slow_reader_of_trades_is_cut_off_and_holds_up_nobody(venue: LocalVenu
     assert slow.connection.closed
     assert slow.connection.reason == "too slow: 8 messages wait to be read"
     assert slow.connection.close_code == 1013
-    assert woken[-1], "the server is woken to say goodbye"
+    assert woken[-1], "the server is woken to close the socket"
     assert len(slow.take()) == 8
     assert len(quick.take()) == 10
     assert not quick.connection.closed
 
 
-def test_time_runs_by_itself_while_anybody_listens(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_runs_by_itself_while_there_are_connections(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
     running: list[int] = []
     monkeypatch.setattr(venue, "start_running", lambda: running.append(1))
     monkeypatch.setattr(venue, "stop_running", lambda: running.append(-1))
@@ -286,7 +286,7 @@ def after(venue: LocalVenue, alice: Trader, arm: Callable[[Hub], object]) -> tup
 @pytest.mark.parametrize(
     ("kind", "sequences"), [("drop", [2, 4]), ("duplicate", [2, 3, 3, 4]), ("skip", [2, 4, 5]), ("cut", [2])]
 )
-def test_scripted_faults_strike_the_message_they_are_for(
+def test_scripted_faults_apply_to_the_message_they_match(
     venue: LocalVenue, alice: Trader, kind: Any, sequences: list[int]
 ) -> None:
     reader, arrived = after(venue, alice, lambda hub: hub.faults.add(kind, channel="orderBook", after=1))
@@ -296,7 +296,7 @@ def test_scripted_faults_strike_the_message_they_are_for(
 
 def test_a_freeze_holds_everything_back_until_it_thaws(venue: LocalVenue, alice: Trader) -> None:
     reader, arrived = after(venue, alice, lambda hub: hub.faults.add("freeze"))
-    reader.say("ping")
+    reader.send("ping")
     assert arrived == []
     assert reader.take() == []
     venue.feed.faults.thaw()
@@ -313,7 +313,7 @@ def test_faults_are_for_the_channel_and_peer_they_name(venue: LocalVenue, alice:
     _, arrived = after(venue, alice, lambda hub: hub.faults.add("drop", peer="10.9.9.9", count=None))
     assert len(arrived) == 3
     with pytest.raises(InputError, match="none of drop, duplicate, skip, freeze, cut"):
-        venue.feed.faults.add("melt")  # type: ignore[arg-type]
+        venue.feed.faults.add("melt")
 
 
 def test_connections_can_be_cut_at_once(venue: LocalVenue) -> None:

@@ -1,4 +1,4 @@
-"""Scripted faults: each kind does what it says, to the requests it is for, the same each time."""
+"""Scripted faults: each kind has its documented effect on the requests it matches, reproducibly."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import toolkit
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import BroadcastFailed, InputError
 from toolkit.venue.api.gateway import Answer
-from toolkit.venue.lab import faults as module
-from toolkit.venue.lab.faults import AFTER, BEFORE, FEED, KINDS
+from toolkit.venue.lab.armed_faults import SETTINGS
+from toolkit.venue.lab.faults import KINDS, explain
+from toolkit.venue.lab.feed_faults import FEED
+from toolkit.venue.lab.request_faults import AFTER, BEFORE
 from toolkit.venue.local import LocalVenue
 
 WITHDRAW = {"type": "withdraw", "destination": MASTER.address, "amount": "10"}
@@ -30,7 +32,7 @@ def balance(venue: LocalVenue, address: str = MASTER.address) -> int:
     return venue.core.state.accounts[address.lower()].balance // 1_000_000
 
 
-def ask(venue: LocalVenue, path: str = "/info/public/product-meta", query: str = "") -> Answer:
+def get(venue: LocalVenue, path: str = "/info/public/product-meta", query: str = "") -> Answer:
     return venue.handle("GET", path, query, b"", "peer")
 
 
@@ -54,7 +56,7 @@ OUTCOMES: dict[str, tuple[str, int, int]] = {
 
 @pytest.mark.parametrize("aim", [{}, {"action": "withdraw"}, {"account": MASTER.address}, {"path": "/api/*"}])
 @pytest.mark.parametrize("kind", [*BEFORE, *AFTER])
-def test_each_kind_strikes_once_before_or_after_the_command(venue: LocalVenue, kind: str, aim: dict[str, Any]) -> None:
+def test_each_kind_triggers_once_before_or_after_the_command(venue: LocalVenue, kind: str, aim: dict[str, Any]) -> None:
     fault = venue.faults.add(kind, **aim)
     signer = Signer(MASTER)
     answer = signer.post(venue, WITHDRAW)
@@ -79,15 +81,15 @@ def test_a_late_request_arrives_later_and_counts_then(venue: LocalVenue) -> None
 
 def test_a_late_answer_and_a_429_carry_their_delay(venue: LocalVenue) -> None:
     venue.faults.add("late-answer", delay="1500ms")
-    assert ask(venue).delay == 1.5
+    assert get(venue).delay == 1.5
     venue.faults.add("status", status=429, delay="2s")
-    answer = ask(venue)
+    answer = get(venue)
     assert (answer.status, answer.headers["retry-after"]) == (429, "2")
     venue.faults.add("code", code=40220, action="withdraw")
     assert Signer(MASTER).do(venue, WITHDRAW)["code"] == 40220
 
 
-def test_a_duplicate_hears_the_first_answer_and_a_repeat_the_second(venue: LocalVenue) -> None:
+def test_a_duplicate_gets_the_first_answer_and_a_repeat_the_second(venue: LocalVenue) -> None:
     signer = Signer(MASTER)
     venue.faults.add("duplicate", action="withdraw")
     assert signer.do(venue, WITHDRAW)["code"] == 0
@@ -96,15 +98,15 @@ def test_a_duplicate_hears_the_first_answer_and_a_repeat_the_second(venue: Local
     assert balance(venue) == 9_980
 
 
-def test_the_nth_request_of_an_action_and_account_is_struck_and_no_other(venue: LocalVenue) -> None:
+def test_the_nth_request_of_an_action_and_account_is_hit_and_no_other(venue: LocalVenue) -> None:
     one, two = Signer(MASTER), Signer(OTHER)
     venue.faults.add("cut-answer", account=MASTER.address, action="withdraw", after=2, count=2)
     seen = [one.post(venue, WITHDRAW).broken for _ in range(5)]
     assert seen == ["", "", "disconnect", "disconnect", ""]
     venue.faults.add("cut-answer", account=MASTER.address)
     assert two.post(venue, WITHDRAW).broken == ""
-    assert ask(venue, "/info/account/wallet", f"userAddr={OTHER.address}").broken == ""
-    assert ask(venue, "/info/account/wallet", f"userAddr={MASTER.address}").broken == "disconnect"
+    assert get(venue, "/info/account/wallet", f"userAddr={OTHER.address}").broken == ""
+    assert get(venue, "/info/account/wallet", f"userAddr={MASTER.address}").broken == "disconnect"
 
 
 def test_an_account_means_its_agents_too(venue: LocalVenue) -> None:
@@ -118,29 +120,29 @@ def test_an_account_means_its_agents_too(venue: LocalVenue) -> None:
 
 def test_peers_and_paths_aim_a_fault(venue: LocalVenue) -> None:
     venue.faults.add("refuse", path="/info/order/*", peer="peer", count=None)
-    assert ask(venue).broken == ""
-    assert ask(venue, "/info/order/states", f"userAddr={MASTER.address}").broken == "refused"
+    assert get(venue).broken == ""
+    assert get(venue, "/info/order/states", f"userAddr={MASTER.address}").broken == "refused"
     assert venue.handle("GET", "/info/order/states", "", b"", "other").broken == ""
 
 
-def test_a_fault_of_an_account_strikes_every_query_about_it(venue: LocalVenue) -> None:
+def test_a_fault_of_an_account_applies_to_every_query_about_it(venue: LocalVenue) -> None:
     venue.faults.add("refuse", account=MASTER.address, count=None)
     for path, name in (("/info/account/wallet", "userAddr"), ("/info/vault/user-list", "userAddress")):
-        assert ask(venue, path, f"{name}={MASTER.address}").broken == "refused"
-        assert ask(venue, path, f"{name}=0x{'ab' * 20}").broken == ""
-    assert ask(venue, "/info/explore/transaction/page", f"user={MASTER.address}").broken == "refused"
+        assert get(venue, path, f"{name}={MASTER.address}").broken == "refused"
+        assert get(venue, path, f"{name}=0x{'ab' * 20}").broken == ""
+    assert get(venue, "/info/explore/transaction/page", f"user={MASTER.address}").broken == "refused"
 
 
-def test_a_block_takes_its_fault_away(venue: LocalVenue) -> None:
+def test_a_with_block_removes_its_fault(venue: LocalVenue) -> None:
     with venue.faults.add("refuse", count=None) as fault:
-        assert ask(venue).broken == "refused"
-        assert ask(venue).broken == "refused"
+        assert get(venue).broken == "refused"
+        assert get(venue).broken == "refused"
         assert repr(fault) == "<Fault refuse count=all; struck 2>"
-    assert ask(venue).broken == ""
+    assert get(venue).broken == ""
     fault.remove()
     venue.faults.add("refuse", count=None)
     venue.faults.clear()
-    assert ask(venue).broken == ""
+    assert get(venue).broken == ""
     assert repr(venue.faults) == "<Faults: 0 armed>"
 
 
@@ -148,7 +150,7 @@ def test_chance_is_drawn_from_the_seed_and_repeats() -> None:
     def play(seed: int) -> list[str]:
         with LocalVenue(clock="manual", market=False, accounts=0, seed=seed) as venue:
             venue.faults.add("refuse", chance=0.3, count=None)
-            return [ask(venue).broken for _ in range(200)]
+            return [get(venue).broken for _ in range(200)]
 
     assert play(1) == play(1)
     assert play(1) != play(2)
@@ -177,11 +179,11 @@ def test_faults_of_the_feed_pass_to_the_hub(venue: LocalVenue) -> None:
     assert not venue.feed.faults.active
 
 
-def test_text_arms_the_same_faults(venue: LocalVenue) -> None:
-    said = venue.faults.arm(
+def test_faults_can_be_written_as_text(venue: LocalVenue) -> None:
+    shown = venue.faults.arm(
         "lose-answer action=withdraw after=1 count=all chance=0.5 delay=2s status=502 code=1 peer=p"
     )
-    assert said == (
+    assert shown == (
         "<Fault lose-answer action=withdraw peer=p after=1 count=all chance=0.5 delay=2000 status=502 code=1; struck 0>"
     )
     assert venue.faults.arm("refuse") == "<Fault refuse; struck 0>"
@@ -209,13 +211,13 @@ def test_wrong_faults_are_explained(venue: LocalVenue, text: str, words: str) ->
 
 
 def test_the_help_names_every_kind_and_setting() -> None:
-    text = module.explain()
+    text = explain()
     assert all(kind in text for kind in KINDS)
-    assert all(f"{name}=" in text or f"{name}=N" in text for name in module._SETTINGS)
+    assert all(f"{name}=" in text or f"{name}=N" in text for name in SETTINGS)
     assert set(KINDS) == {*BEFORE, *AFTER, *FEED}
 
 
-def test_no_other_fault_strikes_a_second_copy_or_a_late_request(venue: LocalVenue) -> None:
+def test_no_other_fault_applies_to_a_second_copy_or_a_late_request(venue: LocalVenue) -> None:
     signer = Signer(MASTER)
     venue.faults.add("repeat", action="withdraw")
     venue.faults.add("refuse", action="withdraw", after=1)
@@ -228,7 +230,7 @@ def test_no_other_fault_strikes_a_second_copy_or_a_late_request(venue: LocalVenu
     assert balance(venue) == 9_980
 
 
-def test_with_a_running_clock_a_late_request_arrives_though_nobody_asks() -> None:
+def test_with_a_running_clock_a_late_request_arrives_without_another_request() -> None:
     arrived = threading.Event()
     with LocalVenue(market=False, accounts=1) as venue:
         venue.faults.add("late-request", action="withdraw", delay=1)

@@ -1,4 +1,4 @@
-"""The journal: what was answered is there after a crash, damage is named, and what is whole can be had."""
+"""The journal: answered commands survive a crash, damage is named, and intact entries can be recovered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, JournalDamaged, VenueError
 from toolkit.venue.lab import journal as journals
-from toolkit.venue.lab.journal import Journal, recover
+from toolkit.venue.lab.journal import Journal
+from toolkit.venue.lab.journal_file import VERSION, decode_command, recover
 from toolkit.venue.local import LocalVenue
 
 APPROVE = {
@@ -57,7 +58,7 @@ def busy(path: Path, commands: int = 12, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("sync", ["full", "os"])
-def test_after_a_crash_the_venue_stands_where_it_stood(tmp_path: Path, sync: str) -> None:
+def test_a_crash_loses_nothing(tmp_path: Path, sync: str) -> None:
     path = tmp_path / "venue.journal"
     before = busy(path, commands=4, sync=sync, market=True)
     with made(path, sync=sync) as venue:
@@ -66,7 +67,7 @@ def test_after_a_crash_the_venue_stands_where_it_stood(tmp_path: Path, sync: str
         assert repr(venue.journal) == "<Journal venue.journal: 12 entries>"
 
 
-def test_a_journal_wins_over_what_the_venue_is_told_about_its_beginning(tmp_path: Path) -> None:
+def test_a_journal_takes_precedence_over_the_arguments_about_the_beginning(tmp_path: Path) -> None:
     path = tmp_path / "j"
     before = busy(path, 1, seed=3)
     with made(path, seed=99, accounts=9, start="2030-01-01", settle_delay="1s") as venue:
@@ -74,7 +75,7 @@ def test_a_journal_wins_over_what_the_venue_is_told_about_its_beginning(tmp_path
         assert venue.state_hash() == before
 
 
-def test_it_goes_on_identically_whether_it_crashed_or_not(tmp_path: Path) -> None:
+def test_it_continues_identically_whether_it_crashed_or_not(tmp_path: Path) -> None:
     straight, broken = made(tmp_path / "a"), made(tmp_path / "b")
     one, two = Signer(MASTER), Signer(MASTER)
     for number in range(6):
@@ -140,7 +141,7 @@ def test_dumps_are_kept_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert again.state_hash() == before
 
 
-def test_what_cannot_be_written_is_not_done_and_not_answered_as_done(tmp_path: Path) -> None:
+def test_a_command_that_cannot_be_written_is_neither_applied_nor_answered_as_applied(tmp_path: Path) -> None:
     venue, signer = made(tmp_path / "j"), Signer(MASTER)
     assert venue.journal is not None
     venue.journal._db.execute("PRAGMA query_only = 1")  # as a full disk would
@@ -204,7 +205,7 @@ def alter(path: Path, statement: str) -> None:
         ("UPDATE entries SET n = n + 1 WHERE n > 11", "entry 12 is missing", 11),
     ],
 )
-def test_an_altered_journal_is_named_and_what_is_whole_is_recovered(
+def test_an_altered_journal_is_named_and_its_intact_entries_are_recovered(
     tmp_path: Path, statement: str, words: str, whole: int
 ) -> None:
     path = tmp_path / "j"
@@ -225,7 +226,7 @@ def test_an_altered_journal_is_named_and_what_is_whole_is_recovered(
         assert venue.journal.count == whole
 
 
-def test_nothing_is_recovered_from_what_is_no_journal(tmp_path: Path) -> None:
+def test_nothing_is_recovered_from_a_file_that_is_not_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "j"
     for content in (b"", b"not a database", bytes(5000)):
         path.write_bytes(content)
@@ -237,11 +238,11 @@ def test_nothing_is_recovered_from_what_is_no_journal(tmp_path: Path) -> None:
 
 
 def outcome(path: Path, states: list[str]) -> str:
-    """Open what may be damaged: it is refused, or it stands at the right last state; recovered, at one on the way."""
+    """Open a file that may be damaged: it is refused, or has the right last state; recovered, an earlier one."""
     try:
         venue = made(path)
     except JournalDamaged as damage:
-        told = damage.whole
+        expected = damage.whole
     else:
         with venue:
             assert venue.state_hash() == states[-1]
@@ -250,7 +251,7 @@ def outcome(path: Path, states: list[str]) -> str:
         whole = recover(path)
     except JournalDamaged:
         return "lost"
-    assert whole == told
+    assert whole == expected
     with made(path) as venue:
         assert venue.state_hash() == states[whole]
     return "recovered"
@@ -265,7 +266,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[str]
     core = journals.Core(journal.genesis)
     states = [core.state_hash()]
     for (body,) in journal._db.execute("SELECT body FROM entries WHERE n > 0 ORDER BY n"):
-        journals.apply(core, journals._commands.decode(body))
+        journals.apply(core, decode_command(body))
         states.append(core.state_hash())
     journal.close()
     return path.read_bytes(), states
@@ -300,8 +301,8 @@ def test_the_chain_covers_kind_order_and_content(original: tuple[bytes, list[str
     path = tmp_path / "j"
     path.write_bytes(original[0])
     base = sqlite3.connect(path)
-    chain = journals.VERSION.encode()
-    for kind, body, told in base.execute("SELECT kind, body, chain FROM entries ORDER BY n"):
+    chain = VERSION.encode()
+    for kind, body, stored in base.execute("SELECT kind, body, chain FROM entries ORDER BY n"):
         chain = hashlib.sha256(chain + kind.encode() + b":" + body).digest()
-        assert chain == told
+        assert chain == stored
     base.close()

@@ -19,7 +19,7 @@ LOADERS = 3
 
 
 class Load:
-    """Traders who send orders until the venue is gone. Remembers what was sent, and what was answered."""
+    """Traders who send orders until the venue is killed. Keeps what was sent and what was answered."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -60,7 +60,7 @@ class Load:
                     answer = client.post("/api/v1/exchange", json=request).json()
                 except httpx.TransportError:
                     return
-                self._heard(key, answer)
+                self._record_answer(key, answer)
                 with self._lock:
                     left[0] -= 1
                     if left[0] == 0:
@@ -79,7 +79,7 @@ class Load:
         }
         return {"type": "placeOrder", "orders": [order]}
 
-    def _heard(self, key: tuple[str, int], answer: dict[str, Any]) -> None:
+    def _record_answer(self, key: tuple[str, int], answer: dict[str, Any]) -> None:
         with self._lock:
             assert answer["code"] in (0, 40230), answer
             self.answered[key] = answer["data"]["txHash"]
@@ -90,7 +90,7 @@ class Load:
         key = (signer.address.lower(), request["nonce"])
         self.sent[key] = request
         with _client(address) as client:
-            self._heard(key, client.post("/api/v1/exchange", json=request).json())
+            self._record_answer(key, client.post("/api/v1/exchange", json=request).json())
 
     def settle(self, address: str) -> None:
         """Send what is in doubt again, as the same bytes: it counts now, or is answered that it did."""
@@ -100,7 +100,7 @@ class Load:
                 if answer["code"] == 40207:
                     self.counted += 1
                 else:
-                    self._heard(key, answer)
+                    self._record_answer(key, answer)
         self.doubtful.clear()
 
 

@@ -37,18 +37,18 @@ def interrupt_prices(venue: LocalVenue, after: int) -> None:
     source = core.price_source
     assert source is not None
 
-    def asked(*given: Any) -> tuple[int, int]:
+    def counted(*given: Any) -> tuple[int, int]:
         left[0] -= 1
         if not left[0]:
             core.price_source = source
             interrupt()
         return source(*given)
 
-    core.price_source = asked
+    core.price_source = counted
 
 
 @pytest.mark.parametrize("after", [1, 30, 333])
-def test_an_interrupted_advance_stops_at_a_whole_moment_and_goes_on_identically(tmp_path: Path, after: int) -> None:
+def test_an_interrupted_advance_leaves_a_consistent_state_and_continues_identically(tmp_path: Path, after: int) -> None:
     path = tmp_path / "j"
     with (
         LocalVenue(clock="manual", journal=path, sync="os") as venue,
@@ -72,7 +72,7 @@ def test_an_interrupted_advance_stops_at_a_whole_moment_and_goes_on_identically(
         assert again.state_hash() == twin.state_hash()
 
 
-def test_an_interrupt_in_the_middle_of_a_trade_waits_for_its_end_and_the_client_can_tell(
+def test_an_interrupt_in_the_middle_of_a_trade_waits_for_its_end_and_the_client_can_find_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, settle, sides = tmp_path / "j", settlement.settle, []
@@ -91,14 +91,14 @@ def test_an_interrupt_in_the_middle_of_a_trade_waits_for_its_end_and_the_client_
         assert len(sides) == 2
         [receipt] = session.resolve()
         assert (str(receipt.state), len(session.fills())) == ("ACCEPTED", 1)
-        told = venue.state_hash()
+        expected = venue.state_hash()
         assert venue.journal is not None
         venue.journal.close()
     with LocalVenue(clock="manual", journal=path, sync="os") as again:
-        assert again.state_hash() == told
+        assert again.state_hash() == expected
 
 
-def test_a_whole_block_ends_before_the_interrupt_also_when_blocks_are_nested() -> None:
+def test_nested_deferring_blocks_end_before_the_interrupt() -> None:
     done = []
 
     def both() -> None:
@@ -113,7 +113,7 @@ def test_a_whole_block_ends_before_the_interrupt_also_when_blocks_are_nested() -
     assert done == ["inner", "outer"]
 
 
-def test_an_error_in_a_whole_block_is_told_as_it_is() -> None:
+def test_an_error_in_a_deferring_block_is_raised_unchanged() -> None:
     with pytest.raises(ZeroDivisionError), defer_sigint():
         raise ZeroDivisionError
 

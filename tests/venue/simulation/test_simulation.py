@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.venue.world import DEEDS, World, play
+from tests.venue.world import STEP_KINDS, World, play
 from toolkit.client.orders.intents import IntentState
 
 
@@ -23,7 +23,7 @@ def test_clients_and_venue_agree_after_every_bad_day(tmp_path: Path, first: int)
         assert world.answered
         done |= deeds(world)
         states |= {intent.state for intents in world.ended for intent in intents}
-    assert done == set(DEEDS)
+    assert done == set(STEP_KINDS)
     assert states == {IntentState.ACCEPTED, IntentState.REJECTED}
 
 

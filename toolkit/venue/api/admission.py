@@ -1,7 +1,7 @@
-"""What is refused before authority is even looked at: closed locations, banned addresses, actions switched off, limits.
+"""Refusals that come before the check of authority: closed locations, banned addresses, disabled actions, rate limits.
 
-What is in force stands in the state (`interventions`); how much was asked lately does not: it is the shell's, and
-forgotten with it.
+The rules are part of the state (`simulation.interventions`). The request counters are not: they belong to the process
+and start from zero with it.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ class Guard:
     """Refuses requests by the emergencies and limits of the state. Used under the venue's lock."""
 
     def __init__(self) -> None:
-        self._asked: dict[tuple[str, str], deque[int]] = {}
+        self._requests_ms: dict[tuple[str, str], deque[int]] = {}
+        """Times of the last requests, by action and account."""
 
     def admit(self, core: Core, peer: str, action: str, signer: str, vault: str = "") -> None:
-        """Raise WireError 40006, 40281, 40280 or 40220 for what may not pass. `action` is "" for a query, `vault` what
-        vaultAddress names."""
+        """Raise WireError 40006, 40281, 40280 or 40220 for a request that is refused.
+
+        `action` is "" for a query; `vault` is the address in vaultAddress.
+        """
         lab = core.state.laboratory
         if lab.closed and ("" in lab.closed or peer in lab.closed):
             raise WireError(LOCATION, "location is not supported")
         if lab.banned and signer:
-            for each in (signer, *permissions.acts_for(core, action, signer), vault):
-                if each in lab.banned:
-                    raise WireError(BANNED, f"address {each} is banned")
+            for address in (signer, *permissions.acts_for(core, action, signer), vault):
+                if address in lab.banned:
+                    raise WireError(BANNED, f"address {address} is banned")
         if action in lab.disabled:
             raise WireError(DISABLED, f"{action} is switched off for now")
         if lab.limits:
@@ -41,14 +44,16 @@ class Guard:
         if limit is None:
             return
         now = core.state.time
+        # an agent counts towards its master's limit, a query towards its peer's
         account = (*permissions.acts_for(core, action, signer), signer)[0] if signer else peer
-        asked = self._asked.setdefault((name, account), deque())
-        while asked and (asked[0] <= now - limit.span or asked[0] > now):  # later than now: before a revert
-            asked.popleft()
-        if len(asked) >= limit.count:
-            wait = asked[0] + limit.span - now if asked else limit.span
+        requests_ms = self._requests_ms.setdefault((name, account), deque())
+        # a time after now was counted before a revert set the clock back
+        while requests_ms and (requests_ms[0] <= now - limit.span or requests_ms[0] > now):
+            requests_ms.popleft()
+        if len(requests_ms) >= limit.count:
+            wait_ms = requests_ms[0] + limit.span - now if requests_ms else limit.span
             raise WireError(
                 RATE_LIMITED,
-                f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait} ms",
+                f"more than {limit.count} {name} requests in {limit.span} ms; the next is taken in {wait_ms} ms",
             )
-        asked.append(now)
+        requests_ms.append(now)

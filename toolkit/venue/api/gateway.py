@@ -1,16 +1,15 @@
-"""The one door of the venue: an HTTP request as plain values goes in, an answer comes out.
+"""The entry point of the venue: takes an HTTP request as plain values and returns the answer as plain values.
 
-`Gateway.handle` never raises and never answers 500. The in-process transport and the server both call it, so
-the same bytes take the same way everywhere. Parsing and recovering the signer are pure and happen outside the
-venue's lock; only the command itself is applied under it.
+`Gateway.handle` never raises and never answers 500. The in-process transport and the server both call it, so the same
+bytes are processed the same way everywhere. Parsing and recovering the signer are pure and happen outside the venue's
+lock; only the command itself is applied under it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -20,12 +19,11 @@ from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.info import BY_PATH, Endpoint
 from ..engine.codes import MALFORMED, SIGNATURE, UNSUPPORTED
-from ..engine.commands import WireError
+from ..engine.commands import Outcome, WireError
 from ..engine.core import Core
 from .admission import Guard
 
-if TYPE_CHECKING:
-    from ..local import LocalVenue
+T = TypeVar("T")
 
 EXCHANGE_PATH = "/api/v1/exchange"
 MAX_BODY = 1 << 20
@@ -37,11 +35,11 @@ Query = Sequence[tuple[str, str]]
 
 
 class Answer(NamedTuple):
-    """What the venue answers.
+    """An HTTP answer of the venue.
 
-    `broken` is "" for an answer that arrives, or how it fails to: "refused" (never reached the venue),
-    "disconnect" (the connection broke before an answer), "timeout" (no answer at all). `delay` is in seconds
-    and is waited for by the transport or server that delivers the answer.
+    `broken` is "" for an answer that arrives; otherwise "refused" (the request never reached the venue), "disconnect"
+    (the connection broke before an answer) or "timeout" (no answer at all). `delay` is in seconds; the transport or
+    server that delivers the answer waits for it.
     """
 
     status: int
@@ -53,7 +51,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Incoming:
-    """One request in the gateway; `action`, `signer` and `vault` are known from `on_authenticated` on."""
+    """One request in the gateway; `action`, `signer` and `vault` are set before `on_authenticated` is called."""
 
     method: str
     path: str
@@ -63,14 +61,47 @@ class Incoming:
     action: str = ""
     signer: str = ""
     vault: str = ""
-    """What vaultAddress names, in lower case."""
+    """The address in vaultAddress, in lower case."""
     exempt_from_faults: bool = False
-    """No scripted fault strikes it: it is the second copy of a request, or one that a fault made late."""
+    """True for the second copy of a request and for one that a fault delayed: no fault applies to them again."""
     notes: dict[str, Any] = field(default_factory=dict)
+
+    def exempt_copy(self) -> Incoming:
+        """Return the request as it came in, to be executed without faults."""
+        return Incoming(self.method, self.path, self.query, self.body, self.peer, exempt_from_faults=True)
+
+
+class GatewayVenue(Protocol):
+    """What the gateway needs of the venue."""
+
+    @property
+    def submit(self) -> Callable[..., Outcome]: ...
+    def query(self, question: Callable[[Core], T]) -> T: ...
+    def now_ms(self) -> int: ...
+
+
+class RequestInterceptor(Protocol):
+    """What the gateway calls around each request while `active`; scripted faults are one (`lab.request_faults`)."""
+
+    @property
+    def active(self) -> bool:
+        """False lets every request pass without further calls."""
+
+    def due(self, now_ms: int) -> list[Incoming]:
+        """Remove and return the held-back requests that arrive by now."""
+
+    def on_request(self, incoming: Incoming) -> None:
+        """Called first; raises FaultTriggered to stop the request."""
+
+    def on_authenticated(self, core: Core, incoming: Incoming) -> None:
+        """Called once action and signer are known, before the command; raises FaultTriggered to stop it."""
+
+    def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
+        """Return the answer to deliver; `again` executes the same request once more."""
 
 
 class FaultTriggered(Exception):
-    """A scripted fault takes a request out of the venue's hands: `answer` is what its client gets."""
+    """A scripted fault stops a request; its client gets `answer`."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__("scripted fault")
@@ -78,25 +109,25 @@ class FaultTriggered(Exception):
 
 
 class Hooks:
-    """Points for one's own faults, limits and refusals, beside the scripted ones. This one lets everything pass."""
+    """Extension points for faults, limits and refusals of a user's own; this base class lets everything pass."""
 
     def on_request(self, incoming: Incoming) -> Answer | None:
-        """Return an answer to give at once (nothing is committed), or None to go on."""
+        """Return an answer to send at once (nothing is executed), or None to continue."""
         return None
 
     def on_authenticated(self, incoming: Incoming, now: int) -> None:
         """Called with the action and the recovered signer ("" for queries), before it is applied; `now` in ms.
 
-        Raises WireError (40006, 40220, 40231, 40280, 40281) to refuse it.
+        Raises WireError (40006, 40220, 40231, 40280, 40281) to refuse the request.
         """
 
     def on_response(self, incoming: Incoming, answer: Answer) -> Answer:
-        """Called after the command was applied; return what is to be answered."""
+        """Called after the command was applied; return the answer to send."""
         return answer
 
 
 def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
-    """Return an answer in the venue's envelope {code, message, data}; half characters in the message become "?"."""
+    """Return an answer in the venue's envelope {code, message, data}; lone surrogates in the message become "?"."""
     try:
         body = msgspec.json.encode({"code": code, "message": message, "data": data})
     except UnicodeEncodeError:
@@ -114,49 +145,47 @@ class Gateway:
     """Turns requests into commands and outcomes into answers for one venue.
 
     The typed-data chain is Testnet's (venue-facts, "Environments"): signatures made for Mainnet recover to other
-    addresses and are answered 40204. What is checked, in this order: form (40003), action type (40201), signature
-    (40204 when it names nobody), emergencies and limits (40006, 40281, 40280, 40220), authority of the signer (40204),
+    addresses and are answered 40204. The order of the checks: form (40003), action type (40201), signature (40204 when
+    no signer can be recovered), emergencies and limits (40006, 40281, 40280, 40220), authority of the signer (40204),
     nonce (40207), expiry (40208), and last the rules of the action (40230).
     """
 
-    def __init__(self, venue: LocalVenue, *, chain: Chain = LOCAL.chain) -> None:
+    def __init__(self, venue: GatewayVenue, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain) -> None:
         self.venue = venue
+        self.faults = faults
         self.chain = chain
-        from ..lab.faults import Faults
-
         self.hooks = Hooks()
         self.guard = Guard()
-        self.faults = Faults(venue)
         self.routes: dict[str, Callable[[Incoming], Answer]] = {}
-        """Further paths, path → function; used for the control interface when a venue is served with it."""
+        """Further paths, path → function; a venue that is served with controls registers them here."""
 
     def handle(self, method: str, path: str, query: Query | str, body: bytes, peer: str = "") -> Answer:
         """Answer one request. `query` is a list of pairs or the raw query text; `peer` is the caller's address.
 
-        Never raises: what nobody foresaw is answered 400 with code 40003 and the kind of the error.
+        Never raises: an unexpected error is answered 400 with code 40003 and the name of its class.
         """
         try:
             pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
             incoming = Incoming(method.upper(), path, pairs, body, peer)
-            answer = self._spoilt(incoming) if self.faults.active else self._answer(incoming)
+            answer = self._handle_with_faults(incoming) if self.faults.active else self._answer(incoming)
         except Exception as error:
             answer = refusal(error)
         return answer._replace(headers={**answer.headers, "x-venue-time": str(self.venue.now_ms())})
 
-    def _spoilt(self, incoming: Incoming) -> Answer:
-        self.let_in_late(self.venue.now_ms())
-        again = dataclasses.replace(incoming, exempt_from_faults=True)
+    def _handle_with_faults(self, incoming: Incoming) -> Answer:
+        self.execute_delayed(self.venue.now_ms())  # first, so that requests are executed in the order they arrive
+        again = incoming.exempt_copy()
         try:
             self.faults.on_request(incoming)
             answer = self._answer(incoming)
-        except FaultTriggered as struck:
-            return struck.answer
+        except FaultTriggered as fault:
+            return fault.answer
         return self.faults.on_response(incoming, answer, lambda: self._answer(again))
 
-    def let_in_late(self, now: int) -> None:
-        """Take the requests that a fault held back until now; nobody waits for their answers."""
-        for late in self.faults.due(now):
-            self._answer(late)
+    def execute_delayed(self, now_ms: int) -> None:
+        """Execute the requests that a fault held back until now; their answers are dropped."""
+        for delayed in self.faults.due(now_ms):
+            self._answer(delayed)
 
     def _answer(self, incoming: Incoming) -> Answer:
         answer = self.hooks.on_request(incoming)
@@ -181,7 +210,7 @@ class Gateway:
             if endpoint is not None:
                 return _wrong_method(incoming, "GET") or self._info(endpoint, incoming)
         except FaultTriggered:
-            raise
+            raise  # `_handle_with_faults` answers it; below it would become a 400
         except Exception as error:
             return refusal(error)
         return enveloped(
@@ -218,7 +247,7 @@ class Gateway:
 
 
 def refusal(error: Exception) -> Answer:
-    """Return the answer to a request that ended in an error, foreseen or not."""
+    """Return the answer to a request that ended in an error, expected or not."""
     if isinstance(error, WireError):
         return enveloped(error.status, error.code, error.message, error.data)
     if isinstance(error, UnknownAction):
@@ -226,7 +255,7 @@ def refusal(error: Exception) -> Answer:
     if isinstance(error, BadSignature):
         return enveloped(200, SIGNATURE, f"signature verification failed: {error}")
     if isinstance(error, VenueError):
-        return enveloped(503, 503, str(error))  # what was asked for was not written down, and so not done
+        return enveloped(503, 503, str(error))  # the journal could not be written, so the command was not applied
     if isinstance(error, InputError):
         return enveloped(400, MALFORMED, str(error))
     return enveloped(400, MALFORMED, f"the request could not be processed ({type(error).__name__})")

@@ -1,7 +1,7 @@
 """Answers to Info queries, from the state and the history of a core.
 
-`answer` is what the gateway calls with checked parameters; the queries themselves are in the `info_*` modules beside
-this one, registered by the name of their declaration.
+The gateway calls `answer` with checked parameters. The queries themselves are in the `info_*` modules, registered by
+the name of their declaration.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ QUERIES: dict[str, Query] = {}
 def answer(core: Core, endpoint: str, values: Values) -> Any:
     """Return the data of an Info query, JSON-ready.
 
-    `endpoint` is a name in `protocol.info.ENDPOINTS`, `values` what its `parse` returned. Raises MalformedRequest for
-    a parameter that is well-formed and still names nothing here (product, vault, block to come).
+    `endpoint` is a name in `protocol.reads.info.ENDPOINTS`, `values` is the result of its `parse`. Raises
+    MalformedRequest for a well-formed parameter that names no product, vault or past block.
     """
-    if endpoint not in QUERIES:
+    if endpoint not in QUERIES:  # the modules register their queries when they are imported
         for module in MODULES:
             importlib.import_module(f".{module}", __package__)
         missing = ENDPOINTS.keys() - QUERIES.keys()
@@ -58,17 +58,14 @@ def answers(endpoint: str) -> Callable[[Query], Query]:
     return register
 
 
-# What the queries share.
-
-
 def account_of(core: Core, values: Values, name: str = "userAddr") -> VenueAccount | None:
-    """Return the account of an address parameter; None for an address that was never here."""
+    """Return the account of an address parameter; None for an address without an account."""
     address = values[name]
     return None if address is None else core.state.accounts.get(address)
 
 
 def product_of(core: Core, values: Values, name: str = "symbol") -> Product | None:
-    """Return the product of a code parameter, None when it was not given. Raises MalformedRequest for another code."""
+    """Return the product of a code parameter, None without one. Raises MalformedRequest for an unknown code."""
     code = values[name]
     if code is None:
         return None
@@ -87,14 +84,14 @@ def unknown_product(core: Core, name: str, value: object) -> MalformedRequest:
 
 
 def page_of(values: Values, total: int, rows: Iterable[Any], size: str = "pageSize") -> dict[str, Any]:
-    """Return a page in the paged shape: `rows` are all rows, in order, read no further than needed."""
+    """Return one page of `rows`, which are all rows in order; the iterable is read no further than needed."""
     begin = (values["page"] - 1) * values[size]
     items = list(islice(rows, begin, begin + values[size])) if begin < total else []
     return {"total": total, "items": items}
 
 
 def window(values: Values, times: Sequence[Any], key: Callable[[Any], int]) -> range:
-    """Return the positions of ascending `times` that lie in startTime … endTime, both included."""
+    """Return the range of positions whose time lies between startTime and endTime, both included."""
     start, end = values.get("startTime"), values.get("endTime")
     low = 0 if start is None else bisect_left(times, start, key=key)
     high = len(times) if end is None else bisect_right(times, end, key=key)
@@ -109,29 +106,32 @@ def paged_log(
     tests: Sequence[Test],
     row: Callable[[T], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return a page of one account's records, newest first: within the window, passing every test."""
+    """Return a page of one account's records, newest first: within the window, passing every test.
+
+    Without tests the length of the window is the total, and only the records of the page are read.
+    """
     records = log.records
     span = window(values, positions, lambda at: time(records[at]))
     if not tests:
         newest = (records[positions[at]] for at in reversed(span))
-        return _shown(values, len(span), newest, row)
+        return _rows_page(values, len(span), newest, row)
     found = [record for at in reversed(span) if passes(record := records[positions[at]], tests)]
-    return _shown(values, len(found), found, row)
+    return _rows_page(values, len(found), found, row)
 
 
-def _shown(values: Values, total: int, found: Iterable[T], row: Callable[[T], dict[str, Any]]) -> dict[str, Any]:
+def _rows_page(values: Values, total: int, found: Iterable[T], row: Callable[[T], dict[str, Any]]) -> dict[str, Any]:
     page = page_of(values, total, found)
     page["items"] = [row(record) for record in page["items"]]
     return page
 
 
 def passes(record: object, tests: Sequence[Test]) -> bool:
-    """Tell whether a record passes every test."""
+    """Return whether a record passes every test."""
     return all(test(record) for test in tests)
 
 
 def merged(newest_first: Sequence[Iterable[T]], key: Callable[[T], Any]) -> Iterator[T]:
-    """Merge sequences that each fall by `key` into one that does."""
+    """Merge iterables that each descend by `key` into one that descends."""
     return heapq.merge(*newest_first, key=key, reverse=True)
 
 

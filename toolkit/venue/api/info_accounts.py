@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.enums import ENUMS
-from ..model.constants import HEDGE
+from ..programs import permissions
 from . import records
 from .info import Values, account_of, answers, equals, page_of, paged_log, product_of
 from .records import USDC_CODE
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @answers("wallet")
 def wallet(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Return one row, USDC; none for an address that was never here, nor for one with nothing, without includeZero."""
+    """Return one row, USDC; none for an unknown address, nor, without includeZero, for an empty account."""
     account = account_of(core, values)
     if account is None or values["currency"] not in (None, USDC_CODE):
         return []
     row = records.wallet(core, account)
-    nothing = row["balance"] == row["equity"] == "0"
-    return [] if nothing and not values["includeZero"] else [row]
+    empty = row["balance"] == row["equity"] == "0"
+    return [] if empty and not values["includeZero"] else [row]
 
 
 @answers("ledger")
 def ledger(core: Core, values: Values) -> dict[str, Any]:
-    """Every change of the balance, newest first."""
+    """Return every change of the balance, newest first."""
     if values["currency"] not in (None, USDC_CODE):
         return page_of(values, 0, ())
     address = values["userAddr"]
@@ -49,11 +49,9 @@ def ledger(core: Core, values: Values) -> dict[str, Any]:
 
 @answers("agents")
 def agents(core: Core, values: Values) -> dict[str, Any]:
-    """Approvals of a master, or (role AGENT) of an agent wallet, newest first."""
-    from ..programs import permissions
-
+    """Return the approvals of a master, or (role AGENT) of an agent wallet, newest first."""
     rows = permissions.agents(core, values["userAddr"], as_agent=values["role"] == "AGENT")
-    status = ENUMS["agent_status"].number_of.get(values["status"])
+    status = None if values["status"] is None else ENUMS["agent_status"].number_of[values["status"]]
     found = [
         row
         for row in rows
@@ -66,21 +64,18 @@ def agents(core: Core, values: Values) -> dict[str, Any]:
 
 @answers("agent")
 def agent(core: Core, values: Values) -> dict[str, Any] | None:
-    """The active agent of this name, or nothing."""
-    from ..programs import permissions
-
+    """Return the active agent of this name, or None."""
     return permissions.active_agent(core, values["userAddr"], values["agentName"])
 
 
 @answers("positions")
 def positions(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Positions by product code; without includeZero only those that are open."""
+    """Return the positions by product code; without includeZero only the open ones."""
     wanted = product_of(core, values)
     account = account_of(core, values)
     if account is None:
         return []
-    mode = "HEDGE" if account.position_mode == HEDGE else "ONE_WAY"
-    if values["posMode"] not in (None, mode):
+    if values["posMode"] not in (None, ENUMS["position_mode"].name_of[account.position_mode]):
         return []
     return [
         records.position(core, account, held)
@@ -91,8 +86,8 @@ def positions(core: Core, values: Values) -> list[dict[str, Any]]:
 
 @answers("funding_payments")
 def funding_payments(core: Core, values: Values) -> dict[str, Any]:
-    """Funding paid and received, newest first."""
-    product_of(core, values)
+    """Return funding paid and received, newest first."""
+    product_of(core, values)  # raises for an unknown code
     log = core.state.history.funding_payments
     positions_of = log.by_account.get(values["userAddr"], [])
     tests = equals(values, product="symbol")

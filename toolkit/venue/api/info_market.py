@@ -12,22 +12,25 @@ from ...errors import MalformedRequest
 from ...numerals import rate_text, shortest_text
 from ...products import Product
 from ..model.history import Candle
+from ..risk import funding
+from ..simulation import participants
+from ..simulation.price_path import CHUNK, PAST_CHUNKS
 from . import records
 from .info import Values, answers, page_of, product_of, unknown_product, window
 
 if TYPE_CHECKING:
     from ..engine.core import Core
 
-MINUTE = 60_000
+MINUTE_MS = 60_000
 PREMIUM_PLACES = 12
 """Premiums are summed in parts of 1e-12."""
-MOST_CANDLES = 100_000
+MAX_CANDLES = 100_000
 """Candles in one answer of /info/kline/list; a wider window is refused [L]."""
 
 
 @answers("products")
 def products(core: Core, values: Values) -> dict[str, Any]:
-    """The product list with margin tables and currencies."""
+    """Return the product list with margin tables and currencies."""
     status = values["listStatus"]
     rows = [row for _, row in sorted(core.state.products.items()) if status in (None, row.get("listStatus"))]
     return _product_meta(core, rows)
@@ -35,7 +38,7 @@ def products(core: Core, values: Values) -> dict[str, Any]:
 
 @answers("product")
 def product(core: Core, values: Values) -> dict[str, Any]:
-    """One product in the shape of the list."""
+    """Return one product in the form of the list."""
     wanted = product_of(core, values)
     assert wanted is not None
     return _product_meta(core, [core.state.products[wanted.code]])
@@ -64,54 +67,55 @@ def _product_meta(core: Core, rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"md5Checksum": checksum, **meta}
 
 
-# Candles. The history keeps minutes since genesis; what lies before is made by the simulated market on demand.
-
-
 @answers("klines_last")
 def klines_last(core: Core, values: Values) -> list[dict[str, Any]]:
-    """The latest candles, newest first."""
+    """Return the latest candles, newest first."""
     return _newest(core, values, core.state.time + 1)
 
 
 @answers("klines_before")
 def klines_before(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Candles that start before a time, newest first."""
+    """Return the candles that start before a time, newest first."""
     before = values["timestamp"]
     return _newest(core, values, core.state.time + 1 if before is None else min(before, core.state.time + 1))
 
 
 def _newest(core: Core, values: Values, end: int) -> list[dict[str, Any]]:
-    """Return the last `limit` candles that start before `end`, looking back further while minutes are missing."""
-    listed, span = _listed(core, values), values["interval"] * 1000
-    last = (end - 1) // span * span
+    """Return the last `limit` candles that start before `end`, newest first.
+
+    Intervals without trades have no candle, so each round looks twice as far back as the one before.
+    """
+    listed, interval_ms = _listed(core, values), values["interval"] * 1000
+    last = (end - 1) // interval_ms * interval_ms
     found: list[Candle] = []
-    stretch = values["limit"]
+    count = values["limit"]
     while len(found) < values["limit"]:
-        first = max(last - (stretch - 1) * span, 0)
-        older = list(_candles(core, listed, first, last + span, span))
-        found = older + found
+        first = max(last - (count - 1) * interval_ms, 0)
+        found = [*_candles(core, listed, first, last + interval_ms, interval_ms), *found]
         if first <= earliest(core) or not last:
             break
-        last, stretch = first - span, max(stretch, 1) * 2
+        last, count = first - interval_ms, max(count, 1) * 2
     return [records.kline(listed, candle, values["interval"]) for candle in reversed(found[-values["limit"] :])]
 
 
 @answers("klines")
 def klines(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Candles that start within a window, oldest first."""
-    listed, span = _listed(core, values), values["interval"] * 1000
-    first = -(-max(values["startTime"], earliest(core) // span * span) // span) * span
-    last = min(values["endTime"], core.state.time) // span * span
-    if (last - first) // span >= MOST_CANDLES:
+    """Return the candles that start within a window, oldest first."""
+    listed, interval_ms = _listed(core, values), values["interval"] * 1000
+    # the first interval that starts in the window is rounded up; the very first candle may begin before `earliest`
+    first = -(-max(values["startTime"], earliest(core) // interval_ms * interval_ms) // interval_ms) * interval_ms
+    last = min(values["endTime"], core.state.time) // interval_ms * interval_ms
+    count = (last - first) // interval_ms + 1
+    if count > MAX_CANDLES:
         raise MalformedRequest(
-            f"startTime {values['startTime']} is {(last - first) // span + 1} candles of {values['interval']} s before "
-            f"endTime; at most {MOST_CANDLES} are answered at once",
+            f"startTime {values['startTime']} is {count} candles of {values['interval']} s before "
+            f"endTime; at most {MAX_CANDLES} are answered at once",
             field="startTime",
             rule="window",
             value=values["startTime"],
-            nearest=(str(last - (MOST_CANDLES - 1) * span),),
+            nearest=(str(last - (MAX_CANDLES - 1) * interval_ms),),
         )
-    candles = _candles(core, listed, first, last + span, span)
+    candles = _candles(core, listed, first, last + interval_ms, interval_ms)
     return [records.kline(listed, candle, values["interval"]) for candle in candles]
 
 
@@ -124,40 +128,41 @@ def _listed(core: Core, values: Values) -> Product:
 
 
 def earliest(core: Core) -> int:
-    """Return the start of the first minute there can be a candle for, in ms."""
-    from ..simulation.price_path import CHUNK, PAST_CHUNKS
+    """Return the start of the first minute that can have a candle, in ms.
 
-    genesis = core.state.genesis_time // MINUTE * MINUTE
-    return genesis - PAST_CHUNKS * CHUNK * MINUTE if core.state.settings.get("market") else genesis
+    The history keeps the minutes since genesis; the simulated market computes those before on demand.
+    """
+    genesis = core.state.genesis_time // MINUTE_MS * MINUTE_MS
+    return genesis - PAST_CHUNKS * CHUNK * MINUTE_MS if core.state.settings.get("market") else genesis
 
 
-def _candles(core: Core, listed: Product, start: int, end: int, span: int) -> Iterator[Candle]:
-    """Yield the candles of `span` ms that start in [start, end), oldest first; minutes without trades are missing."""
+def _candles(core: Core, listed: Product, start: int, end: int, interval_ms: int) -> Iterator[Candle]:
+    """Yield the candles that start in [start, end), oldest first."""
     minutes = minute_candles(core, listed, start, end)
-    return minutes if span == MINUTE else added_up(minutes, span)
+    return minutes if interval_ms == MINUTE_MS else _aggregated(minutes, interval_ms)
 
 
 def minute_candles(core: Core, listed: Product, start: int, end: int) -> Iterator[Candle]:
-    """Yield the minutes of a product that start in [start, end), oldest first, from before genesis as well."""
+    """Yield the minutes of a product that start in [start, end), oldest first, also from before genesis.
+
+    Minutes without trades are missing.
+    """
     if start < core.state.genesis_time and core.state.settings.get("market"):
-        yield from _past(core, listed, start, min(end, core.state.genesis_time))
+        for minute in participants.history(core, listed.code, start, min(end, core.state.genesis_time)):
+            yield Candle(*minute)
     kept = core.state.history.candles.get(listed.code, [])
     for at in window({"startTime": start, "endTime": end - 1}, kept, lambda candle: candle.start):
         yield kept[at]
 
 
-def _past(core: Core, listed: Product, start: int, end: int) -> Iterator[Candle]:
-    from ..simulation.participants import history
+def _aggregated(minutes: Iterable[Candle], interval_ms: int) -> Iterator[Candle]:
+    """Yield longer candles made of ascending minutes.
 
-    for bar in history(core, listed.code, start, end):
-        yield Candle(*bar)
-
-
-def added_up(minutes: Iterable[Candle], span: int) -> Iterator[Candle]:
-    """Yield longer candles made of ascending minutes; `span` in ms is a multiple of a minute."""
+    Hot: a long window has half a million minutes, so one candle is updated in place.
+    """
     total: Candle | None = None
     for minute in minutes:
-        start = minute.start // span * span
+        start = minute.start // interval_ms * interval_ms
         if total is not None and total.start == start:
             total.high = max(total.high, minute.high)
             total.low = min(total.low, minute.low)
@@ -177,7 +182,7 @@ def added_up(minutes: Iterable[Candle], span: int) -> Iterator[Candle]:
 
 @answers("funding_rate_history")
 def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
-    """Settled rates, newest first."""
+    """Return the settled rates, newest first."""
     wanted = product_of(core, values)
     assert wanted is not None
     settled = core.state.history.funding_rates.get(wanted.code, [])
@@ -189,15 +194,13 @@ def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
 
 @answers("funding_rates")
 def funding_rates(core: Core, values: Values) -> list[dict[str, Any]]:
-    """The running rate of one product or of all, by code."""
+    """Return the current rate of one product or of all, by code."""
     wanted = product_of(core, values)
-    shown = core.products.values() if wanted is None else [wanted]
-    return [_running_rate(core, one) for one in sorted(shown, key=lambda one: one.code)]
+    chosen = core.products.values() if wanted is None else [wanted]
+    return [_current_rate(core, listed) for listed in sorted(chosen, key=lambda listed: listed.code)]
 
 
-def _running_rate(core: Core, listed: Product) -> dict[str, Any]:
-    from ..risk import funding
-
+def _current_rate(core: Core, listed: Product) -> dict[str, Any]:
     market = core.state.markets[listed.code]
     settled = core.state.history.funding_rates.get(listed.code, [])
     mean = market.premium // market.samples if market.samples else 0

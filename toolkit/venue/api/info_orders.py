@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.enums import ENUMS
@@ -14,16 +13,12 @@ from .info import Test, Values, account_of, answers, equals, merged, page_of, pa
 if TYPE_CHECKING:
     from ..engine.core import Core
 
-_SIDES: Mapping[str, tuple[int, bool]] = {
-    "BUY": (1, False),
-    "SELL": (-1, False),
-    "BUY_CLOSE_HEDGE": (1, True),
-    "SELL_CLOSE_HEDGE": (-1, True),
-}
+_SIDES = {ENUMS["order_side"].name_of[number]: side for side, number in records.SIDE_NUMBERS.items()}
+"""Name of a side → its sign, and whether it closes a hedge leg."""
 
 
 def _tests(core: Core, values: Values, **fields: str) -> list[Test]:
-    product_of(core, values)
+    product_of(core, values)  # raises for an unknown code
     tests = equals(values, product="symbol", **fields)
     if values["side"] is not None:
         wanted = _SIDES[values["side"]]
@@ -44,7 +39,7 @@ def _changed(order: VenueOrder) -> tuple[int, int]:
 
 @answers("order_states")
 def order_states(core: Core, values: Values) -> dict[str, Any]:
-    """Live and ended orders, the one that changed last first."""
+    """Return live and ended orders, the one that changed last first."""
     account = account_of(core, values)
     if account is None:
         return page_of(values, 0, ())
@@ -71,7 +66,7 @@ def order_states(core: Core, values: Values) -> dict[str, Any]:
 
 @answers("order_events")
 def order_events(core: Core, values: Values) -> dict[str, Any]:
-    """Every step of every order, newest first."""
+    """Return every event of every order, newest first."""
     tests = _tests(core, values, order_id="orderId", client_id="clientOrderId") + _status(values, "execStatus")
     log = core.state.history.order_events
     positions = log.by_account.get(values["userAddr"], [])
@@ -82,7 +77,7 @@ def order_events(core: Core, values: Values) -> dict[str, Any]:
 
 @answers("trades")
 def trades(core: Core, values: Values) -> dict[str, Any]:
-    """Fills, newest first."""
+    """Return the fills, newest first."""
     tests = _tests(core, values, order_id="orderId", exec_id="execId")
     if values["role"] is not None:
         wanted = MAKER if values["role"] == "MAKER" else TAKER

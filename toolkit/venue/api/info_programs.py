@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from ..engine.core import Core
 
 
-# Vaults.
-
-
 def _vault_of(core: Core, values: Values) -> str:
     address: str = values["vaultAddress"]
     if address not in core.state.vaults:
@@ -33,59 +30,56 @@ def _vault_of(core: Core, values: Values) -> str:
 
 @answers("vault")
 def vault(core: Core, values: Values) -> dict[str, Any] | None:
-    """One vault, with the user's part in it."""
+    """Return one vault, with the user's share of it."""
     return vault_queries.detail(core, _vault_of(core, values), values["userAddress"])
 
 
 @answers("vaults")
 def vaults(core: Core, values: Values) -> list[dict[str, Any]]:
-    """All vaults, oldest first."""
+    """Return all vaults, oldest first."""
     return vault_queries.listed(core, values["userAddress"])
 
 
 @answers("user_vaults")
 def user_vaults(core: Core, values: Values) -> list[dict[str, Any]]:
-    """The vaults a user has shares of."""
+    """Return the vaults a user has shares of."""
     return vault_queries.parts_of(core, values["userAddress"])
 
 
 @answers("vault_user")
 def vault_user(core: Core, values: Values) -> dict[str, Any] | None:
-    """A user's part of one vault."""
+    """Return a user's share of one vault."""
     return vault_queries.part(core, _vault_of(core, values), values["userAddress"])
 
 
 @answers("vault_history")
 def vault_history(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Value or profit over time, oldest first."""
+    """Return value or profit over time, oldest first."""
     return vault_queries.history(core, _vault_of(core, values), kind=values["type"], interval=values["interval"])
 
 
 @answers("vault_events")
 def vault_events(core: Core, values: Values) -> dict[str, Any]:
-    """What happened in a vault, newest first."""
+    """Return the events of a vault, newest first."""
     found = vault_queries.events(core, _vault_of(core, values))
     return page_of(values, len(found), found)
 
 
 @answers("vault_depositors")
 def vault_depositors(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Who has shares, largest first."""
+    """Return the holders of shares, largest first."""
     return vault_queries.depositors(core, _vault_of(core, values))
-
-
-# Referrals.
 
 
 @answers("referral_code")
 def referral_code(core: Core, values: Values) -> dict[str, Any]:
-    """An account's code and inviter."""
+    """Return an account's code and inviter."""
     return referrals.code(core, values["userAddr"])
 
 
 @answers("referral_summary")
 def referral_summary(core: Core, values: Values) -> dict[str, Any]:
-    """What an account's invitations brought."""
+    """Return totals of an account's invitees and rewards."""
     return referrals.summary(
         core, values["userAddr"], period=values["period"], start=values["startTime"], end=values["endTime"]
     )
@@ -101,7 +95,7 @@ _SORT_KEYS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
 
 @answers("referrals")
 def invitees(core: Core, values: Values) -> dict[str, Any]:
-    """The invited accounts, sorted and searched as asked."""
+    """Return the invited accounts, searched and sorted as requested."""
     wanted = (values["search"] or "").lower()
     found = [row for row in referrals.referrals(core, values["userAddr"]) if wanted in row["userAddr"].lower()]
     found.sort(key=_SORT_KEYS[values["sortBy"]], reverse=values["sortOrder"] == "desc")
@@ -110,23 +104,20 @@ def invitees(core: Core, values: Values) -> dict[str, Any]:
 
 @answers("referral_payouts")
 def referral_payouts(core: Core, values: Values) -> dict[str, Any]:
-    """Rewards that were paid, newest first."""
+    """Return the rewards that were paid, newest first."""
     found = referrals.payouts(core, values["userAddr"])
     return page_of(values, len(found), found, "size")
 
 
 @answers("referral_tiers")
 def referral_tiers(core: Core, values: Values) -> list[dict[str, Any]]:
-    """Reward rates by network volume."""
+    """Return the reward rates by network volume."""
     return referrals.tiers()
-
-
-# Builders.
 
 
 @answers("builder_agents")
 def builder_agents(core: Core, values: Values) -> dict[str, Any]:
-    """Authorisations given to a builder, or by a trader to anybody, newest first."""
+    """Return the authorisations given to a builder, or given by a trader, newest first."""
     if values["builder"] is None and values["wallet"] is None:
         raise MalformedRequest(
             "builder is required by /info/builder/agents: the builder's master wallet (the local venue also takes the "
@@ -152,12 +143,9 @@ def builder_agents(core: Core, values: Values) -> dict[str, Any]:
     }
 
 
-# Explorer.
-
-
 @answers("transactions")
 def transactions(core: Core, values: Values) -> dict[str, Any]:
-    """Transactions that acted for an account, newest first."""
+    """Return the transactions that acted for an account, newest first."""
     log = core.state.history.transactions
     positions = log.by_account.get(values["user"], [])
     page = page_of(values, len(positions), (log.records[at] for at in reversed(positions)))
@@ -167,7 +155,7 @@ def transactions(core: Core, values: Values) -> dict[str, Any]:
 
 @answers("transaction")
 def transaction(core: Core, values: Values) -> dict[str, Any] | None:
-    """One transaction, looked up from the newest back; nothing for an unknown hash."""
+    """Return one transaction, searched from the newest back; None for an unknown hash."""
     wanted = values["txHash"]
     for done in reversed(core.state.history.transactions.records):
         if done.hash == wanted:
@@ -177,7 +165,7 @@ def transaction(core: Core, values: Values) -> dict[str, Any] | None:
 
 @answers("block")
 def block(core: Core, values: Values) -> dict[str, Any]:
-    """One block and a page of its transactions, in their order. Raises MalformedRequest for a block to come."""
+    """Return one block and a page of its transactions, in order. Raises MalformedRequest for a future block."""
     height = values["blockHeight"]
     state = core.state
     if not 1 <= height <= core.height:

@@ -1,31 +1,37 @@
-"""Records as the Info API shows them, made from the state: integers become decimal text, addresses get their capitals.
+"""Rows of the Info API, made from the state: integers become decimal text, addresses get their checksum.
 
-Field names are those of `protocol.info_records`.
+Field names are those of `protocol.reads.info_records`; a test compares them. The order of the fields is that of the
+wire, which is not the order of a frame's columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...numerals import fixed_text, micro_text, rate_text, shortest_text
 from ...products import Product
-from ...protocol.enums import OrderSide, PositionSide
+from ...protocol.enums import ENUMS, OrderSide, OrderStatus, PositionSide
 from ...protocol.hexbytes import to_checksummed
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.constants import CROSS, HEDGE, MAKER, STATUS_NAMES
+from ..model.constants import MAKER, STATUS_NAMES
 from ..model.history import Candle, FundingPayment, FundingRate, LedgerEntry, OrderEvent, Transaction
+from ..risk import account_margin
 
 if TYPE_CHECKING:
     from ..engine.core import Core
 
 USDC_CODE = 1
-_SIDE_NUMBERS = {
-    (True, False): OrderSide.BUY.value,
-    (False, False): OrderSide.SELL.value,
-    (True, True): OrderSide.BUY_CLOSE_HEDGE.value,
-    (False, True): OrderSide.SELL_CLOSE_HEDGE.value,
+SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {
+    (1, False): int(OrderSide.BUY),
+    (-1, False): int(OrderSide.SELL),
+    (1, True): int(OrderSide.BUY_CLOSE_HEDGE),
+    (-1, True): int(OrderSide.SELL_CLOSE_HEDGE),
 }
-"""By whether the order buys, and whether it closes in hedge mode."""
+"""Sign of a side, and whether it closes a hedge leg → its number on the wire."""
+OPEN_STATUSES = frozenset({OrderStatus.NEW, OrderStatus.PARTIALLY_FILLED, OrderStatus.ORDER_STATUS_UNTRIGGERED})
+_MARGIN_MODE = ENUMS["margin_mode"].name_of
+_POSITION_MODE = ENUMS["position_mode"].name_of
 
 
 def price(product: Product, ticks: int) -> str:
@@ -38,29 +44,22 @@ def quantity(product: Product, steps: int) -> str:
     return product.quantity_text(steps) if steps else "0"
 
 
-def mean_price(product: Product, value: int, steps: int) -> str:
-    """Return the average price of a value (micro-USDC) over steps, rounded to a hundredth of a tick."""
+def mean_price(product: Product, value_micro: int, steps: int) -> str:
+    """Return the average price of a value over a quantity in steps, rounded down to a hundredth of a tick."""
     if not steps:
         return "0"
     places, size = product.tick_scale
-    hundredths = value * 100 // (steps * product.unit)
+    hundredths = value_micro * 100 // (steps * product.unit)
     return fixed_text(hundredths * size, places + 2)
 
 
-def side_number(side: int, closing: bool) -> int:
-    """Return the wire's number of a side: +1 is BUY, −1 is SELL, each with its *_CLOSE_HEDGE form."""
-    return _SIDE_NUMBERS[side > 0, closing]
-
-
-def height_at(core: Core, time: int) -> int:
-    """Return the height of the block that a moment belongs to."""
-    return 1 + (time - core.state.genesis_time) // core.state.block_ms
+def height_at(core: Core, time_ms: int) -> int:
+    """Return the height of the block that contains a moment."""
+    return 1 + (time_ms - core.state.genesis_time) // core.state.block_ms
 
 
 def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
-    """Return an AccountWallet. `balance` is cash, as the ledger counts it; isolated margins are part of `equity`."""
-    from ..risk import account_margin
-
+    """Return an AccountWallet. `balance` is cash, as in the ledger; isolated margins are part of `equity` only."""
     figures = account_margin.wallet(core, account)
     return {
         "blockHeight": height_at(core, account.updated),
@@ -86,7 +85,7 @@ def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
         "parentOrdId": str(order.parent),
         "userAddr": to_checksummed(order.address),
         "symbol": order.product,
-        "side": side_number(order.side, order.closing),
+        "side": SIDE_NUMBERS[order.side, order.closing],
         "type": order.type,
         "price": price(product, order.price),
         "qty": quantity(product, order.quantity),
@@ -104,14 +103,6 @@ def order_state(core: Core, order: VenueOrder) -> dict[str, Any]:
     }
 
 
-OPEN_STATUSES = frozenset(
-    number
-    for number, name in enumerate(STATUS_NAMES)
-    if name in ("NEW", "PARTIALLY_FILLED", "ORDER_STATUS_UNTRIGGERED")
-)
-"""Statuses of orders that still have something open."""
-
-
 def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
     """Return an OrderEvent."""
     product = core.products[event.product]
@@ -122,7 +113,7 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
         "ordId": str(event.order_id),
         "clOrdId": str(event.client_id),
         "symbol": event.product,
-        "side": side_number(event.side, event.closing),
+        "side": SIDE_NUMBERS[event.side, event.closing],
         "execStatus": STATUS_NAMES[event.status],
         "ordPx": price(product, event.price),
         "filledPx": price(product, event.fill_price),
@@ -143,7 +134,7 @@ def order_event(core: Core, event: OrderEvent) -> dict[str, Any]:
 
 
 def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
-    """Return a Trade: the event of a fill."""
+    """Return a Trade, made from the order event of a fill."""
     product = core.products[event.product]
     return {
         "id": str(event.id),
@@ -152,7 +143,7 @@ def trade(core: Core, event: OrderEvent) -> dict[str, Any]:
         "symbol": event.product,
         "orderId": str(event.order_id),
         "clientOrderId": str(event.client_id),
-        "side": side_number(event.side, event.closing),
+        "side": SIDE_NUMBERS[event.side, event.closing],
         "execStatus": STATUS_NAMES[event.status],
         "orderPx": price(product, event.price),
         "filledPx": price(product, event.fill_price),
@@ -175,7 +166,7 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
     product = core.products[held.product]
     mark = core.state.markets[held.product].mark
     long, short_leg = held.long, held.short
-    pnl = (long.size - short_leg.size) * mark * product.unit - long.value + short_leg.value
+    pnl_micro = (long.size - short_leg.size) * mark * product.unit - long.value + short_leg.value
     return {
         "userAddr": to_checksummed(account.address),
         "symbolCode": held.product,
@@ -184,10 +175,10 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
         "shortSize": quantity(product, short_leg.size),
         "longEntryValue": micro_text(long.value),
         "shortEntryValue": micro_text(short_leg.value),
-        "positionMode": "HEDGE" if account.position_mode == HEDGE else "ONE_WAY",
-        "positionMarginMode": "CROSS" if held.mode == CROSS else "ISOLATED",
+        "positionMode": _POSITION_MODE[account.position_mode],
+        "positionMarginMode": _MARGIN_MODE[held.mode],
         "assignedPosBalance": micro_text(held.assigned),
-        "unrealizedPnl": micro_text(pnl),
+        "unrealizedPnl": micro_text(pnl_micro),
         "cumRealizedPnl": micro_text(held.pnl),
         "curMarkPx": price(product, mark),
         "cumTransactionFee": micro_text(held.fees),
@@ -214,19 +205,19 @@ def ledger_entry(entry: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def kline(product: Product, candle: Candle, interval: int) -> dict[str, Any]:
-    """Return a Kline; `interval` in seconds."""
-    tick_places, tick_size = product.tick_scale
-    step_places, step_size = product.step_scale
+def kline(product: Product, candle: Candle, interval_s: int) -> dict[str, Any]:
+    """Return a Kline."""
+    tick, tick_size = product.tick_scale
+    step, step_size = product.step_scale
     return {
         "symbolName": product.symbol,
         "timestamp": candle.start // 1000,
-        "intrvl": interval,
-        "open": fixed_text(candle.open * tick_size, tick_places),
-        "high": fixed_text(candle.high * tick_size, tick_places),
-        "low": fixed_text(candle.low * tick_size, tick_places),
-        "close": fixed_text(candle.close * tick_size, tick_places),
-        "volume": fixed_text(candle.volume * step_size, step_places),
+        "intrvl": interval_s,
+        "open": fixed_text(candle.open * tick_size, tick),
+        "high": fixed_text(candle.high * tick_size, tick),
+        "low": fixed_text(candle.low * tick_size, tick),
+        "close": fixed_text(candle.close * tick_size, tick),
+        "volume": fixed_text(candle.volume * step_size, step),
         "turnover": fixed_text(candle.turnover, 6),
         "tradeCount": candle.count,
     }
@@ -252,7 +243,7 @@ def funding_payment(core: Core, paid: FundingPayment) -> dict[str, Any]:
         "id": paid.id,
         "userAddr": to_checksummed(paid.address),
         "symbol": paid.product,
-        "posSide": (PositionSide.LONG if paid.side > 0 else PositionSide.SHORT).value,
+        "posSide": int(PositionSide.LONG if paid.side > 0 else PositionSide.SHORT),
         "posSize": quantity(core.products[paid.product], paid.size),
         "fundingRate": rate_text(paid.rate),
         "fundingFee": micro_text(paid.amount),

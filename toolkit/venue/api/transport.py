@@ -1,65 +1,65 @@
-"""The venue reached in process: an httpx transport that hands the same bytes to the same gateway function."""
+"""An httpx transport into a venue in this process; it passes the same bytes to the same gateway function."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import httpx
 
-if TYPE_CHECKING:
-    from ..local import LocalVenue
-    from .gateway import Answer
+from ..clocks import Clock
+from .gateway import Answer
 
 
 class VenueTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Carries requests into a venue object, for `httpx.Client` and `httpx.AsyncClient` alike.
+    """Carries requests to a venue's `handle(method, path, query, body, peer)`; for sync and async httpx clients alike.
 
-    Scripted faults arrive as httpx reports them: ConnectError, RemoteProtocolError or ReadTimeout. A delay is only
-    waited for when the venue's clock is real, and never longer than the request's own time limit.
+    Scripted faults are raised as httpx reports them: ConnectError, RemoteProtocolError or ReadTimeout. A delay is only
+    waited for when the venue's clock is real, and never longer than the request's own timeout.
     """
 
-    def __init__(self, venue: LocalVenue, *, peer: str = "in-process") -> None:
-        self.venue = venue
-        self.peer = peer
+    def __init__(self, handle: Callable[[str, str, str, bytes, str], Answer], clock: Clock, peer: str) -> None:
+        self._handle = handle
+        self._clock = clock
+        self._peer = peer
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request of a synchronous client."""
-        answer = self._ask(request, request.read())
-        wait = self._wait(request, answer)
-        if wait:
-            time.sleep(wait)
+        answer = self._answer(request, request.read())
+        wait_s = self._wait_s(request, answer)
+        if wait_s:
+            time.sleep(wait_s)
         return self._deliver(request, answer)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request of an asynchronous client."""
-        answer = self._ask(request, await request.aread())
-        wait = self._wait(request, answer)
-        if wait:
+        answer = self._answer(request, await request.aread())
+        wait_s = self._wait_s(request, answer)
+        if wait_s:
             import asyncio
 
-            await asyncio.sleep(wait)
+            await asyncio.sleep(wait_s)
         return self._deliver(request, answer)
 
-    def _ask(self, request: httpx.Request, body: bytes) -> Answer:
+    def _answer(self, request: httpx.Request, body: bytes) -> Answer:
         url = request.url
-        return self.venue.handle(request.method, url.path, url.query.decode("ascii"), body, self.peer)
+        return self._handle(request.method, url.path, url.query.decode("ascii"), body, self._peer)
 
-    def _wait(self, request: httpx.Request, answer: Answer) -> float:
-        if not answer.delay or not self.venue.clock.runs:
+    def _wait_s(self, request: httpx.Request, answer: Answer) -> float:
+        if not answer.delay or not self._clock.runs:
             return 0.0
-        return min(answer.delay, _limit(request))
+        return min(answer.delay, _timeout_s(request))
 
     def _deliver(self, request: httpx.Request, answer: Answer) -> httpx.Response:
         if answer.broken == "refused":
             raise httpx.ConnectError("connection refused (scripted fault)", request=request)
-        if answer.broken == "timeout" or answer.delay > _limit(request):
+        if answer.broken == "timeout" or answer.delay > _timeout_s(request):
             raise httpx.ReadTimeout("no answer in time (scripted fault)", request=request)
         if answer.broken:
             raise httpx.RemoteProtocolError("connection closed without an answer (scripted fault)", request=request)
         return httpx.Response(answer.status, headers=dict(answer.headers), content=answer.body, request=request)
 
 
-def _limit(request: httpx.Request) -> float:
-    limit = request.extensions.get("timeout", {}).get("read")
-    return float("inf") if limit is None else float(limit)
+def _timeout_s(request: httpx.Request) -> float:
+    timeout = request.extensions.get("timeout", {}).get("read")
+    return float("inf") if timeout is None else float(timeout)

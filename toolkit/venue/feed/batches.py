@@ -1,16 +1,20 @@
-"""What a source of the feed is, and the events of one command sorted by whom they concern."""
+"""The interface of a feed source, and the events of one command grouped for the sources."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..engine import events as ev
-from ..model.history import PublicTrade
+from ..model.history import ClosedPosition, FundingPayment, OrderEvent, PublicTrade
 
 if TYPE_CHECKING:
     from ..engine.core import Core
+
+CHUNK = 500
+"""Items in one increment of an ``append`` channel at most; more are sent in several."""
 
 Data = dict[str, Any]
 Levels = list[tuple[int, int]]
@@ -18,7 +22,7 @@ Levels = list[tuple[int, int]]
 
 
 class Batch:
-    """The events of one command, sorted by whom they concern."""
+    """The events of one command: by product code for markets, by address for accounts."""
 
     __slots__ = (
         *("accounts", "blocks", "books", "candles", "closed", "core", "funding", "notices", "orders"),
@@ -29,88 +33,45 @@ class Batch:
         self.core = core
         self.books: set[int] = set()
         self.prices: set[int] = set()
-        self.trades: dict[int, list[PublicTrade]] = {}
-        self.candles: dict[int, dict[int, None]] = {}
+        self.trades: dict[int, list[PublicTrade]] = defaultdict(list)
+        self.candles: dict[int, set[int]] = defaultdict(set)
+        """Starts of the minutes that changed."""
         self.blocks = False
         self.transactions: list[ev.TxDone] = []
-        self.orders: dict[str, list[Any]] = {}
+        self.orders: dict[str, list[OrderEvent]] = defaultdict(list)
         self.accounts: set[str] = set()
-        self.closed: dict[str, list[Any]] = {}
-        self.funding: dict[str, list[Any]] = {}
-        self.notices: dict[str, list[ev.UserNotice]] = {}
+        self.closed: dict[str, list[ClosedPosition]] = defaultdict(list)
+        self.funding: dict[str, list[FundingPayment]] = defaultdict(list)
+        self.notices: dict[str, list[ev.UserNotice]] = defaultdict(list)
         for event in events:
-            sort = _SORT.get(type(event))
-            if sort is not None:
-                sort(self, event)
+            add = _ADD.get(type(event))
+            if add is not None:
+                add(self, event)
 
 
-def _trade(batch: Batch, event: Any) -> None:
-    batch.trades.setdefault(event.trade.product, []).append(event.trade)
-
-
-def _order(batch: Batch, event: Any) -> None:
-    batch.orders.setdefault(event.event.address, []).append(event.event)
-
-
-def _account(batch: Batch, event: Any) -> None:
-    batch.accounts.add(event.address)
-
-
-def _closed(batch: Batch, event: Any) -> None:
-    batch.closed.setdefault(event.record.address, []).append(event.record)
-
-
-def _funding(batch: Batch, event: Any) -> None:
-    batch.funding.setdefault(event.payment.address, []).append(event.payment)
-
-
-def _notice(batch: Batch, event: Any) -> None:
-    batch.notices.setdefault(event.address, []).append(event)
-
-
-def _book(batch: Batch, event: Any) -> None:
-    batch.books.add(event.product)
-
-
-def _price(batch: Batch, event: Any) -> None:
-    batch.prices.add(event.product)
-
-
-def _rate(batch: Batch, event: Any) -> None:
-    batch.prices.add(event.rate.product)
-
-
-def _candle(batch: Batch, event: Any) -> None:
-    batch.candles.setdefault(event.product, {})[event.start] = None
-
-
-def _block(batch: Batch, event: Any) -> None:
+def _add_block(batch: Batch, event: ev.BlockDone) -> None:
     batch.blocks = True
 
 
-def _transaction(batch: Batch, event: Any) -> None:
-    batch.transactions.append(event)
-
-
-_SORT: dict[type, Callable[[Batch, Any], None]] = {
-    ev.BookChange: _book,
-    ev.TradeDone: _trade,
-    ev.OrderChanged: _order,
-    ev.AccountChanged: _account,
-    ev.PositionChanged: _account,
-    ev.PositionClosed: _closed,
-    ev.FundingPaid: _funding,
-    ev.FundingRateSet: _rate,
-    ev.PriceTick: _price,
-    ev.CandleChanged: _candle,
-    ev.BlockDone: _block,
-    ev.TxDone: _transaction,
-    ev.UserNotice: _notice,
+_ADD: dict[type, Callable[[Batch, Any], None]] = {
+    ev.BookChange: lambda batch, event: batch.books.add(event.product),
+    ev.PriceTick: lambda batch, event: batch.prices.add(event.product),
+    ev.FundingRateSet: lambda batch, event: batch.prices.add(event.rate.product),
+    ev.TradeDone: lambda batch, event: batch.trades[event.trade.product].append(event.trade),
+    ev.CandleChanged: lambda batch, event: batch.candles[event.product].add(event.start),
+    ev.BlockDone: _add_block,
+    ev.TxDone: lambda batch, event: batch.transactions.append(event),
+    ev.OrderChanged: lambda batch, event: batch.orders[event.event.address].append(event.event),
+    ev.AccountChanged: lambda batch, event: batch.accounts.add(event.address),
+    ev.PositionChanged: lambda batch, event: batch.accounts.add(event.address),
+    ev.PositionClosed: lambda batch, event: batch.closed[event.record.address].append(event.record),
+    ev.FundingPaid: lambda batch, event: batch.funding[event.payment.address].append(event.payment),
+    ev.UserNotice: lambda batch, event: batch.notices[event.address].append(event),
 }
 
 
 class Source(ABC):
-    """What one subject says."""
+    """The data of one subject."""
 
     @abstractmethod
     def snapshot(self, core: Core) -> Data:
@@ -118,13 +79,13 @@ class Source(ABC):
 
     @abstractmethod
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the data of the increments that a command made, in order."""
+        """Return the data of the increments that a command caused, in order."""
 
     def reset(self, core: Core) -> None:
-        """Begin anew: the core's state is another one."""
+        """Start over from this core, whose state was replaced."""
         return
 
 
-def best_levels(core: Core, code: int, side: int, depth: int) -> Levels:
-    """Return the best levels of one side (+1 bids, −1 asks) of the engine's book."""
-    return core.books[code].depth(side, depth)
+def in_chunks(items: Sequence[Any]) -> list[Sequence[Any]]:
+    """Return the items in parts of at most CHUNK."""
+    return [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]

@@ -1,4 +1,4 @@
-"""Candles and tickers of the feed, added up from the one-minute candles of the history."""
+"""Sources of candles and tickers, aggregated from the one-minute candles of the history."""
 
 from __future__ import annotations
 
@@ -16,78 +16,72 @@ from .batches import Batch, Data, Source
 if TYPE_CHECKING:
     from ..engine.core import Core
 
-DAY = 86_400_000
-MINUTE = 60_000
+DAY_MS = 86_400_000
+MINUTE_MS = 60_000
 RECENT_MINUTES = 3_000
-"""A snapshot looks back over so many minutes at most: those before genesis are made when they are asked for."""
+"""A snapshot covers at most this many minutes, because those before genesis are computed on demand."""
 
 
 class CandleSource(Source):
-    """Candles of one interval, added up from minutes."""
+    """Candles of one interval, aggregated from minutes."""
 
-    def __init__(self, core: Core, product: Product, seconds: int) -> None:
+    def __init__(self, core: Core, product: Product, interval_s: int) -> None:
         self._code = product.code
-        self._seconds = seconds
-        self._bar: Candle | None = None
-        self._added = 0
-        """Minutes of the history that `_bar` holds for good, counted from the beginning."""
+        self._interval_s = interval_s
+        self._closed: Candle | None = None
+        """The forming candle without its open minute."""
+        self._included = 0
+        """Minutes of the history that are part of `_closed` or lie before it."""
 
     def reset(self, core: Core) -> None:
-        """Forget what was added up."""
-        self._bar = None
+        """Drop the aggregate."""
+        self._closed = None
 
     def snapshot(self, core: Core) -> Data:
         """Return the last candle, and the ones before it in `recent`."""
         symbol = core.products[self._code].symbol
-        limit = max(1, min(RECENT, RECENT_MINUTES * 60 // self._seconds))
-        values = {"symbol_name": symbol, "interval": self._seconds, "limit": limit}
+        limit = max(1, min(RECENT, RECENT_MINUTES * 60 // self._interval_s))
+        values = {"symbol_name": symbol, "interval": self._interval_s, "limit": limit}
         rows = info_market.klines_last(core, values)[::-1]
-        return {**(rows[-1] if rows else {"symbolName": symbol, "intrvl": self._seconds}), "recent": rows[:-1]}
+        return {**(rows[-1] if rows else {"symbolName": symbol, "intrvl": self._interval_s}), "recent": rows[:-1]}
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return each candle that changed, oldest first."""
         starts = batch.candles.get(self._code)
         if not starts:
             return []
-        core, width = batch.core, self._seconds * 1000
+        core, interval_ms = batch.core, self._interval_s * 1000
         product = core.products[self._code]
-        changed = sorted({start - start % width for start in starts})
-        bars = [self._add_up(core, product, start, start + width) for start in changed[:-1]]
-        bars.append(self._last(core, product, changed[-1]))
-        return [records.kline(product, bar, self._seconds) for bar in bars if bar is not None]
+        *earlier, last = sorted({start - start % interval_ms for start in starts})
+        candles = [_aggregate(core, product, start, start + interval_ms) for start in earlier]
+        candles.append(self._forming(core, product, last))
+        return [records.kline(product, candle, self._interval_s) for candle in candles if candle is not None]
 
-    def _last(self, core: Core, product: Product, start: int) -> Candle | None:
-        """Return the candle that begins at `start` and holds the last minute, adding each closed minute only once."""
+    def _forming(self, core: Core, product: Product, start: int) -> Candle:
+        """Return the candle from `start` to the last minute, adding each closed minute only once."""
         minutes = core.state.history.candles[self._code]
         last = len(minutes) - 1
-        bar = self._bar
-        if bar is None or bar.start != start:
-            bar = self._add_up(core, product, start, minutes[last].start)
+        closed = self._closed
+        if closed is None or closed.start != start:
+            closed = _aggregate(core, product, start, minutes[last].start)
         else:
-            for minute in minutes[self._added : last]:
-                bar = joined(bar, minute, start)
-        self._bar, self._added = bar, last
-        return joined(bar, minutes[last], start)
-
-    def _add_up(self, core: Core, product: Product, start: int, end: int) -> Candle | None:
-        """Return the candle from `start` on of the minutes before `end`; None when there are none."""
-        bar: Candle | None = None
-        for minute in info_market.minute_candles(core, product, start, end):
-            bar = joined(bar, minute, start)
-        return bar
+            for minute in minutes[self._included : last]:
+                closed = extended(closed, minute, start)
+        self._closed, self._included = closed, last
+        return extended(closed, minutes[last], start)
 
 
 class TickerSource(Source):
     """Prices and statistics of one product."""
 
     def __init__(self, core: Core, product: Product) -> None:
-        self._tape = Tape(product.code)
-        self._last: Data = self._tape.ticker(core)
+        self._statistics = DayStatistics(product.code)
+        self._last_sent: Data = self._statistics.ticker(core)
 
     def reset(self, core: Core) -> None:
-        """Forget the statistics."""
-        self._tape.reset()
-        self._last = self._tape.ticker(core)
+        """Recompute the statistics."""
+        self._statistics.reset()
+        self._last_sent = self._statistics.ticker(core)
 
     def snapshot(self, core: Core) -> Data:
         """Return the ticker."""
@@ -95,50 +89,50 @@ class TickerSource(Source):
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return the ticker when it changed, or when a price was set."""
-        if not self._tape.concerned(batch):
+        if not self._statistics.may_have_changed(batch):
             return []
-        before, self._last = self._last, self._tape.ticker(batch.core)
-        return [self._data(batch.core)] if self._last != before or self._tape.code in batch.prices else []
+        before, self._last_sent = self._last_sent, self._statistics.ticker(batch.core)
+        changed = self._last_sent != before or self._statistics.code in batch.prices
+        return [self._data(batch.core)] if changed else []
 
     def _data(self, core: Core) -> Data:
-        return {"timestamp": core.state.time, "symbol": self._last["s"], "ticker": self._last}
+        return {"timestamp": core.state.time, "symbol": self._last_sent["s"], "ticker": self._last_sent}
 
 
 class AllTickersSource(Source):
     """Tickers of all products."""
 
     def __init__(self, core: Core) -> None:
-        self._tapes: list[Tape] = []
-        self._last: dict[str, Data] = {}
+        self._statistics: list[DayStatistics] = []
+        self._last_sent: dict[int, Data] = {}
         self.reset(core)
 
     def reset(self, core: Core) -> None:
-        """Begin with the products of this core."""
-        self._tapes = [Tape(code) for code in core.products]
-        tickers = [tape.ticker(core) for tape in self._tapes]
-        self._last = {ticker["s"]: ticker for ticker in tickers}
+        """Start with the products of this core."""
+        self._statistics = [DayStatistics(code) for code in core.products]
+        self._last_sent = {each.code: each.ticker(core) for each in self._statistics}
 
     def snapshot(self, core: Core) -> Data:
         """Return all tickers."""
-        return {"timestamp": core.state.time, "tickers": list(self._last.values())}
+        return {"timestamp": core.state.time, "tickers": list(self._last_sent.values())}
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return the tickers that changed."""
-        if len(self._tapes) != len(batch.core.products):
+        if len(self._statistics) != len(batch.core.products):
             self.reset(batch.core)
             return [self.snapshot(batch.core)]
         changed = []
-        for tape in self._tapes:
-            if tape.concerned(batch):
-                ticker = tape.ticker(batch.core)
-                if self._last[ticker["s"]] != ticker or tape.code in batch.prices:
-                    self._last[ticker["s"]] = ticker
+        for each in self._statistics:
+            if each.may_have_changed(batch):
+                ticker = each.ticker(batch.core)
+                if self._last_sent[each.code] != ticker or each.code in batch.prices:
+                    self._last_sent[each.code] = ticker
                     changed.append(ticker)
         return [{"timestamp": batch.core.state.time, "tickers": changed}] if changed else []
 
 
-class Tape:
-    """Statistics of the last 24 hours of a product; the closed minutes are added up once a minute."""
+class DayStatistics:
+    """Ticker of a product with its statistics of 24 hours; the closed minutes are aggregated once a minute."""
 
     def __init__(self, code: int) -> None:
         self.code = code
@@ -147,25 +141,25 @@ class Tape:
         self._best = (0, 0)
 
     def reset(self) -> None:
-        """Forget what was added up."""
+        """Drop the aggregate."""
         self._minute = -1
 
-    def concerned(self, batch: Batch) -> bool:
-        """Tell whether the ticker can have changed."""
+    def may_have_changed(self, batch: Batch) -> bool:
+        """Return whether a command can have changed the ticker."""
         if self.code in batch.prices or self.code in batch.trades:
             return True
-        return self.code in batch.books and self._top(batch.core) != self._best
+        return self.code in batch.books and self._best_prices(batch.core) != self._best
 
-    def _top(self, core: Core) -> tuple[int, int]:
+    def _best_prices(self, core: Core) -> tuple[int, int]:
         book = core.books[self.code]
         return book.bids.best, book.asks.best
 
     def ticker(self, core: Core) -> Data:
         """Return the ticker record."""
         product, market = core.products[self.code], core.state.markets[self.code]
-        self._best = bid, ask = self._top(core)
-        day = self._statistics(core)
-        first = day.open if day else market.last
+        self._best = bid, ask = self._best_prices(core)
+        day = self._day_candle(core)
+        open_ticks = day.open if day else market.last
         settled = core.state.history.funding_rates.get(self.code)
         return {
             "s": product.symbol,
@@ -176,47 +170,52 @@ class Tape:
             "oi": records.quantity(product, market.open_interest),
             "fr": rate_text(funding.current_rate(core, self.code)),
             "lfr": rate_text(settled[-1].rate) if settled else "0",
-            "o": records.price(product, first),
+            "o": records.price(product, open_ticks),
             "h": records.price(product, day.high if day else market.last),
             "l": records.price(product, day.low if day else market.last),
             "v": records.quantity(product, day.volume if day else 0),
             "tv": micro_text(day.turnover if day else 0),
-            "P": rate_text((market.last - first) * RATE // first) if first else "0",
+            "P": rate_text((market.last - open_ticks) * RATE // open_ticks) if open_ticks else "0",
         }
 
-    def _statistics(self, core: Core) -> Candle | None:
+    def _day_candle(self, core: Core) -> Candle | None:
         minutes = core.state.history.candles.get(self.code, [])
-        minute = core.state.time - core.state.time % MINUTE
+        minute = core.state.time - core.state.time % MINUTE_MS
         if minute != self._minute:
-            day: Candle | None = None
-            closed = info_market.minute_candles(core, core.products[self.code], minute + MINUTE - DAY, minute)
-            for one in closed:
-                day = joined(day, one, minute)
-            self._minute, self._day = minute, day
+            first = minute + MINUTE_MS - DAY_MS
+            self._minute, self._day = minute, _aggregate(core, core.products[self.code], first, minute)
         open_minute = minutes[-1] if minutes and minutes[-1].start >= minute else None
-        return joined(self._day, open_minute, minute) if open_minute else self._day
+        return extended(self._day, open_minute, minute) if open_minute else self._day
 
 
-def joined(bar: Candle | None, minute: Candle, start: int) -> Candle:
-    """Return a new candle: `bar` and the minute that follows it."""
-    if bar is None:
+def _aggregate(core: Core, product: Product, start: int, end: int) -> Candle | None:
+    """Return one candle of the minutes in [start, end); None when there are none."""
+    candle: Candle | None = None
+    for minute in info_market.minute_candles(core, product, start, end):
+        candle = extended(candle, minute, start)
+    return candle
+
+
+def extended(candle: Candle | None, minute: Candle, start: int) -> Candle:
+    """Return a new candle: `candle`, or an empty one from `start` on, and the minute that follows it."""
+    if candle is None:
         return Candle(
             *(start, minute.open, minute.high, minute.low, minute.close),
             *(minute.volume, minute.turnover, minute.count),
         )
     return Candle(
         start,
-        bar.open,
-        max(bar.high, minute.high),
-        min(bar.low, minute.low),
+        candle.open,
+        max(candle.high, minute.high),
+        min(candle.low, minute.low),
         minute.close,
-        bar.volume + minute.volume,
-        bar.turnover + minute.turnover,
-        bar.count + minute.count,
+        candle.volume + minute.volume,
+        candle.turnover + minute.turnover,
+        candle.count + minute.count,
     )
 
 
 def _half(product: Product, ticks: int) -> str:
-    """Return half of a price in ticks, to a decimal beyond the tick."""
+    """Return half of a price in ticks, with one decimal more than the tick size: times 5 and a place further."""
     places, size = product.tick_scale
     return fixed_text(ticks * size * 5, places + 1)

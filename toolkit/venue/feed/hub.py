@@ -1,11 +1,11 @@
-"""The live feed of the venue: subjects, connections, limits; what a channel says comes from `feed_sources`.
+"""The live feed of the venue: subjects, connections and their limits. The data of each channel comes from its source.
 
-A Hub hears the core's events after each command, under the venue's lock, and puts the text of each increment, encoded
-once, into the queues of those who subscribed. A queue is bounded: a reader that does not keep up gets one fresh
-snapshot where the channel allows it, and is cut off with a reason where not. Nothing here waits for anybody.
+After each command the hub gets the core's events, under the venue's lock, encodes each increment once, and appends the
+text to the queues of the subscribers. A queue is bounded: a slow reader gets one fresh snapshot where the channel
+allows it, and is disconnected with a reason where not. Nothing here blocks.
 
-Sequences are counted for each subject: every increment is one larger than the last message, whoever gets it, and a
-snapshot carries the number of the last increment. They never go back, not even when the venue is reverted [L].
+Each subject has a sequence: every increment increases it by one, and a snapshot carries the number of the last
+increment. Sequences never decrease, not even when the venue is reverted [L].
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
 from .batches import Batch, Source
-from .faults import FeedFaults
 from .sources import source_for
 
 if TYPE_CHECKING:
@@ -29,32 +28,40 @@ if TYPE_CHECKING:
 _log = logging.getLogger("toolkit.feed")
 
 QUEUE = 1_000
-"""Messages that wait for one reader at most [L]."""
+"""Messages that may be queued for one connection [L]."""
 
 
 class FeedVenue(Protocol):
-    """What the hub asks of the venue around it."""
+    """What the hub needs of the venue; a revert replaces its core."""
 
     @property
-    def core(self) -> Core:
-        """The core as it is now; another one after a revert."""
+    def core(self) -> Core: ...
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
+    def catch_up(self) -> int: ...
+    def start_running(self) -> None: ...
+    def stop_running(self) -> None: ...
+
+
+class MessageInterceptor(Protocol):
+    """What the hub calls for each message while `active`; scripted faults are one (`lab.feed_faults`)."""
 
     @property
-    def lock(self) -> AbstractContextManager[Any]:
-        """Held while the state is read or changed."""
+    def active(self) -> bool:
+        """False lets every message pass without further calls."""
 
-    def catch_up(self) -> int:
-        """Bring the state to the clock's time."""
+    def skipped(self, subject: Subject) -> int:
+        """Return how many sequence numbers to leave out before the next increment of a subject."""
 
-    def start_running(self) -> None:
-        """Let time pass by itself while somebody listens."""
+    def pass_on(self, connection: Connection, subject: Subject, text: str) -> list[str]:
+        """Return the texts to send for one data message."""
 
-    def stop_running(self) -> None:
-        """End one start_running."""
+    def holds(self, connection: Connection, text: str) -> bool:
+        """Return True when an answer to a connection's own message is held back."""
 
 
 class Subject:
-    """One thing that is published: its source, its sequence, and the connections that hear it."""
+    """One published stream: its source, its sequence, and the connections that subscribed to it."""
 
     __slots__ = ("channel", "listeners", "name", "sequence", "source")
 
@@ -67,10 +74,10 @@ class Subject:
 
 
 class Connection:
-    """One connection to the feed. The shell hands in what the client says and takes out what it is to be told.
+    """One connection to the feed. The shell passes the client's messages to `send` and delivers what `drain` returns.
 
-    Attributes: `peer`; `closed`; `reason` and `close_code` (why, once closed); `subjects` (what it hears, by name);
-    `on_wake` (called, from any thread and under the venue's lock, when there is something to take or it was closed).
+    Attributes: `peer`; `closed`; `reason` and `close_code` (why, once closed); `subjects` (its subscriptions, by name);
+    `on_wake` (called, from any thread and under the venue's lock, when a message was queued or it was closed).
     """
 
     def __init__(self, hub: Hub, peer: str, clock: Callable[[], int] | None, queue: int | None) -> None:
@@ -82,24 +89,25 @@ class Connection:
         self.subjects: dict[str, Subject] = {}
         self.on_wake: Callable[[], None] | None = None
         self.conflated = 0
-        """Times that a slow reader got one snapshot instead of many increments."""
+        """How often a slow reader got one snapshot instead of many increments."""
+        self.counted = False
+        """True while it counts towards its peer's limit and keeps the venue running."""
         self._clock = clock
         self._limit = queue
         self._queue: deque[tuple[str, str]] = deque()
-        self._heard: deque[int] = deque()
-        self._last_heard = clock() if clock else 0
-        self._counted = False
+        self._received_ms: deque[int] = deque()
+        self._last_received_ms = clock() if clock else 0
 
     def send(self, text: str | bytes) -> None:
-        """Take one message of the client. Whatever is wrong with it is answered, never raised."""
+        """Process one message of the client. An invalid message is answered, never raised."""
         self.hub.venue.catch_up()
         with self.hub.venue.lock:
             if not self.closed:
-                self._take(text)
+                self._process(text)
         self.hub.deliver()
 
     def drain(self) -> list[str]:
-        """Return the messages that wait for the client, oldest first, and forget them."""
+        """Remove and return the queued messages, oldest first."""
         with self.hub.venue.lock:
             texts = [text for text, _ in self._queue]
             self._queue.clear()
@@ -107,40 +115,40 @@ class Connection:
 
     @property
     def waiting(self) -> int:
-        """Number of messages that wait for the client."""
+        """Number of queued messages."""
         return len(self._queue)
 
     def close(self, reason: str = "closed by the client", code: int = wire.NORMAL_CLOSE) -> None:
-        """End the connection. What waits may still be taken; closing again does nothing."""
+        """Close the connection. Queued messages can still be drained; closing again does nothing."""
         with self.hub.venue.lock:
-            self._close(reason, code)
-        self.hub.forget(self)
+            self.close_locked(reason, code)
+        self.hub.release(self)
 
     def idle_deadline(self) -> int | None:
-        """Return when, by its own clock, the connection has been idle too long; None without a clock."""
-        return None if self._clock is None else self._last_heard + self.hub.idle_ms
+        """Return when, by its own clock, the connection will have been idle too long; None without a clock."""
+        return None if self._clock is None else self._last_received_ms + self.hub.idle_ms
 
     def check_idle(self) -> bool:
-        """Close the connection if nothing came from the client for too long; return whether it is closed."""
+        """Close the connection if the client sent nothing for too long; return whether it is closed."""
         deadline = self.idle_deadline()
         if not self.closed and deadline is not None and self._clock is not None and self._clock() >= deadline:
             with self.hub.venue.lock:
-                self._close(f"idle: nothing came for {self.hub.idle_ms // 1000} s; send a ping", wire.GOING_AWAY)
+                self.close_locked(f"idle: nothing came for {self.hub.idle_ms // 1000} s; send a ping", wire.GOING_AWAY)
         return self.closed
 
-    # Inside the venue's lock
+    # below, the venue's lock is held
 
-    def _take(self, text: str | bytes) -> None:
-        wait = self._too_fast()
+    def _process(self, text: str | bytes) -> None:
+        wait_ms = self._rate_limit_wait_ms()
         try:
             message = wire.parse(text)
         except MalformedRequest as error:
             self._refuse(wire.method_of(text), wire.MALFORMED, str(error))
             return
-        if wait:
+        if wait_ms:
             limit = self.hub.messages_per_second
             reason = f"more than {limit} messages within a second; this one was not taken"
-            self._answer(wire.refusal(message.method, wire.RATE_LIMITED, reason, message.subject, wait))
+            self._answer(wire.refusal(message.method, wire.RATE_LIMITED, reason, message.subject, wait_ms))
         elif message.method == "ping":
             self._answer(wire.PONG)
         elif message.channel is not None and message.method == "subscribe":
@@ -148,17 +156,17 @@ class Connection:
         else:
             self._unsubscribe(message.subject)
 
-    def _too_fast(self) -> int:
-        """Note a message; return the milliseconds after which it would be in time, 0 when it is."""
+    def _rate_limit_wait_ms(self) -> int:
+        """Count a message; return the milliseconds until it would be within the limit, 0 when it is."""
         if self._clock is None:
             return 0
-        now = self._last_heard = self._clock()
-        heard = self._heard
-        while heard and heard[0] <= now - 1000:
-            heard.popleft()
-        if len(heard) >= self.hub.messages_per_second:
-            return heard[0] + 1000 - now
-        heard.append(now)
+        now = self._last_received_ms = self._clock()
+        received = self._received_ms
+        while received and received[0] <= now - 1000:
+            received.popleft()
+        if len(received) >= self.hub.messages_per_second:
+            return received[0] + 1000 - now
+        received.append(now)
         return 0
 
     def _subscribe(self, channel: wire.Channel, message: wire.ClientMessage) -> None:
@@ -183,8 +191,8 @@ class Connection:
             known = ", ".join(self.subjects) or "nothing"
             self._refuse("unsubscribe", wire.MALFORMED, f"{name} is not subscribed; subscribed is {known}", name)
             return
-        self.hub.leave(self, subject)
-        self._queue = deque(one for one in self._queue if one[1] != name)
+        self.hub.unsubscribe(self, subject)
+        self._queue = deque(queued for queued in self._queue if queued[1] != name)
         self._answer(wire.acknowledgement("unsubscribe", name))
 
     def _refuse(self, method: str, code: int, reason: str, subject: str = "") -> None:
@@ -199,40 +207,41 @@ class Connection:
         if self.closed or (subject is not None and subject.name not in self.subjects):
             return
         if self._limit is not None and len(self._queue) >= self._limit:
-            told = self._make_room()
-            if self.closed or (subject is not None and subject.name in told):
-                return
+            refreshed = self._make_room()
+            if self.closed or (subject is not None and subject.name in refreshed):
+                return  # the fresh snapshot contains this message
         self._queue.append((text, subject.name if subject else ""))
         if self.on_wake is not None:
             self.on_wake()
 
     def put_snapshot(self, subject: Subject) -> None:
-        """Queue a snapshot of a subject, instead of what waits of it; under the lock."""
-        self._queue = deque(one for one in self._queue if one[1] != subject.name)
-        self.hub.say(self, subject, "snapshot", subject.source.snapshot(self.hub.venue.core))
+        """Queue a snapshot of a subject in place of its queued messages; under the lock."""
+        self._queue = deque(queued for queued in self._queue if queued[1] != subject.name)
+        self.hub.send_to(self, subject, "snapshot", subject.source.snapshot(self.hub.venue.core))
 
     def _make_room(self) -> set[str]:
-        """Put one snapshot in place of what waits of each channel that allows it, or cut the reader off.
+        """Replace the queued messages of each conflatable channel by one snapshot, or disconnect the reader.
 
-        Returns the subjects that are told as they are now.
+        Returns the names of the subjects that got a snapshot.
         """
-        crowded = {name for _, name in self._queue if name and self.subjects[name].channel.conflate}
-        kept = deque(one for one in self._queue if one[1] not in crowded)
-        if not crowded or len(kept) + len(crowded) >= (self._limit or 0):
-            self._close(f"too slow: {len(self._queue)} messages wait to be read", wire.OVERLOAD_CLOSE)
+        conflatable = {name for _, name in self._queue if name and self.subjects[name].channel.conflate}
+        kept = deque(queued for queued in self._queue if queued[1] not in conflatable)
+        if not conflatable or len(kept) + len(conflatable) >= (self._limit or 0):
+            self.close_locked(f"too slow: {len(self._queue)} messages wait to be read", wire.OVERLOAD_CLOSE)
             return set()
         self._queue = kept
         self.conflated += 1
-        for name in sorted(crowded):
+        for name in sorted(conflatable):
             self.put_snapshot(self.subjects[name])
-        return crowded
+        return conflatable
 
-    def _close(self, reason: str, code: int) -> None:
+    def close_locked(self, reason: str, code: int) -> None:
+        """Close the connection while the lock is held; `close` also gives its place back, without the lock."""
         if self.closed:
             return
         self.closed, self.reason, self.close_code = True, reason, code
         for subject in self.subjects.values():
-            self.hub.leave(self, subject)
+            self.hub.unsubscribe(self, subject)
         self.subjects = {}
         if self.on_wake is not None:
             self.on_wake()
@@ -241,18 +250,18 @@ class Connection:
 class Hub:
     """All subjects and connections of one venue's feed.
 
-    Limits (attributes, changeable): `connections` an IP, `subscriptions` a connection, `messages_per_second`,
-    `idle_ms`, `queue` (messages that may wait for a reader). `faults` holds scripted faults for tests and teaching.
+    Limits (attributes, changeable): `connections` per peer, `subscriptions` per connection, `messages_per_second`,
+    `idle_ms`, `queue` (messages queued per connection). `faults` holds scripted faults for tests and teaching.
     """
 
-    def __init__(self, venue: FeedVenue) -> None:
+    def __init__(self, venue: FeedVenue, faults: MessageInterceptor) -> None:
         self.venue = venue
+        self.faults = faults
         self.connections = wire.MAX_CONNECTIONS
         self.subscriptions = wire.MAX_SUBSCRIPTIONS
         self.messages_per_second = wire.MAX_MESSAGES_PER_SECOND
         self.idle_ms = wire.IDLE_MS
         self.queue = QUEUE
-        self.faults = FeedFaults(self)
         self.open_connections: dict[Connection, None] = {}
         self.after: list[Callable[[], None]] = []
         """Called after each command, outside the venue's lock (readers in this process with a manual clock)."""
@@ -262,27 +271,27 @@ class Hub:
     def open(
         self, peer: str = "in-process", *, clock: Callable[[], int] | None = None, queue: int | None = 0
     ) -> Connection:
-        """Return a new connection, which may have been refused: then it is closed and has a message to take.
+        """Return a new connection; one that is refused is already closed and has one message to drain.
 
-        `clock` gives the milliseconds by which idleness and the message rate are judged; without one there are no
-        such limits (time on a manual clock stands still between two messages). `queue` bounds what may wait (0 for
-        the hub's own bound); None is for a reader in the same process that reads after every command.
+        `clock` returns the milliseconds for the limits of idleness and message rate; without one there are no such
+        limits (time on a manual clock stands still between two messages). `queue` bounds the queued messages (0 for the
+        hub's own bound); None is for a reader in the same process that reads after every command.
         """
         connection = Connection(self, peer, clock, self.queue if queue == 0 else queue)
         with self.venue.lock:
-            mine = sum(1 for other in self.open_connections if other.peer == peer and not other.closed)
-            if mine >= self.connections:
-                reason = f"{peer} has {mine} connections already; an address may have {self.connections}"
+            count = sum(1 for other in self.open_connections if other.peer == peer and not other.closed)
+            if count >= self.connections:
+                reason = f"{peer} has {count} connections already; an address may have {self.connections}"
                 connection.put(wire.refusal("connect", wire.RATE_LIMITED, reason))
-                connection._close(reason, wire.POLICY_CLOSE)
+                connection.close_locked(reason, wire.POLICY_CLOSE)
                 return connection
             self.open_connections[connection] = None
-            connection._counted = True
+            connection.counted = True
         self.venue.start_running()
         return connection
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Tell everybody what a command made happen; called by the venue under its lock."""
+        """Send the events of a command to their subscribers; called by the venue under its lock."""
         if not self._subjects:
             return
         batch = Batch(self.venue.core, events)
@@ -291,77 +300,74 @@ class Hub:
                 for data in subject.source.collect(batch):
                     self._broadcast(subject, data)
             except Exception as error:
-                self._give_up(subject, error)
+                self._drop_subscribers(subject, error)
 
     def deliver(self) -> None:
-        """Let readers in this process read; called by the venue after a command, outside its lock."""
+        """Run the readers in this process; called by the venue after a command, outside its lock."""
         for read in list(self.after):
             read()
 
     def resync(self) -> None:
-        """Give every subscription a fresh snapshot: the state was exchanged under the lock (revert, load)."""
+        """Send every subscription a fresh snapshot, after the state was replaced (revert, load)."""
         with self.venue.lock:
             for subject in list(self._subjects.values()):
                 try:
                     subject.source.reset(self.venue.core)
-                    self._count(subject)
+                    self._increase_sequence(subject)
                     for connection in list(subject.listeners):
                         connection.put_snapshot(subject)
                 except Exception as error:
-                    self._give_up(subject, error)
-
-    resnapshot = resync
+                    self._drop_subscribers(subject, error)
 
     def close(self, reason: str = "the venue is shutting down") -> None:
-        """End all connections."""
+        """Close all connections."""
         for connection in list(self.open_connections):
             connection.close(reason, wire.GOING_AWAY)
 
-    # For connections, under the lock
-
     def subject(self, channel: wire.Channel, message: wire.ClientMessage) -> Subject:
-        """Return the subject of a subscription; MalformedRequest when the venue has no such thing."""
+        """Return the subject of a subscription, created if needed. Raises MalformedRequest for an unknown product."""
         found = self._subjects.get(message.subject)
         if found is None:
             source = source_for(self.venue.core, channel, message.fields)
             found = self._subjects[message.subject] = Subject(message.subject, channel, source)
             found.sequence = self._sequences.get(message.subject, 0)
-            self._count(found)
+            self._increase_sequence(found)  # increments were missed while it had no subscribers
         return found
 
-    def leave(self, connection: Connection, subject: Subject) -> None:
-        """Take a connection off a subject; one that nobody hears is no longer followed."""
+    def unsubscribe(self, connection: Connection, subject: Subject) -> None:
+        """Remove a connection from a subject; a subject without subscribers is dropped."""
         subject.listeners.pop(connection, None)
         if not subject.listeners:
             self._subjects.pop(subject.name, None)
 
-    def forget(self, connection: Connection) -> None:
-        """Give back a closed connection's place; outside the lock."""
+    def release(self, connection: Connection) -> None:
+        """Give back a closed connection's place; without the lock, because stopping the ticker waits for its thread."""
         with self.venue.lock:
-            counted, connection._counted = connection._counted, False
+            counted, connection.counted = connection.counted, False
             self.open_connections.pop(connection, None)
         if counted:
             self.venue.stop_running()
 
-    def say(self, connection: Connection, subject: Subject, kind: str, data: dict[str, Any]) -> None:
+    def send_to(self, connection: Connection, subject: Subject, kind: str, data: dict[str, Any]) -> None:
         """Queue one data message for one connection."""
         text = wire.data_message(subject.channel.type, kind, subject.sequence, data)
-        for one in self.faults.pass_on(connection, subject, text):
-            connection.put(one, subject)
+        for passed in self.faults.pass_on(connection, subject, text):
+            connection.put(passed, subject)
 
     def _broadcast(self, subject: Subject, data: dict[str, Any]) -> None:
-        self._count(subject, self.faults.skipped(subject))
+        active = self.faults.active
+        self._increase_sequence(subject, self.faults.skipped(subject) if active else 0)
         text = wire.data_message(subject.channel.type, "incremental", subject.sequence, data)
         for connection in list(subject.listeners):
-            for one in self.faults.pass_on(connection, subject, text) if self.faults.active else (text,):
-                connection.put(one, subject)
+            for passed in self.faults.pass_on(connection, subject, text) if active else (text,):
+                connection.put(passed, subject)
 
-    def _give_up(self, subject: Subject, error: Exception) -> None:
-        """End the connections that hear a subject which can't be told; the command goes on as if nobody listened."""
-        _log.error("the feed could not tell %s", subject.name, exc_info=error)
+    def _drop_subscribers(self, subject: Subject, error: Exception) -> None:
+        """Disconnect the subscribers of a subject whose source failed; the command itself must not fail with it."""
+        _log.error("the feed could not publish %s", subject.name, exc_info=error)
         for connection in list(subject.listeners):
-            connection._close(f"{subject.name} could not be told: {error!r}", wire.INTERNAL_CLOSE)
+            connection.close_locked(f"{subject.name} could not be published: {error!r}", wire.INTERNAL_CLOSE)
 
-    def _count(self, subject: Subject, skipped: int = 0) -> None:
+    def _increase_sequence(self, subject: Subject, skipped: int = 0) -> None:
         subject.sequence += 1 + skipped
         self._sequences[subject.name] = subject.sequence

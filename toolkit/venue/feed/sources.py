@@ -1,7 +1,7 @@
-"""What the public channels say: books, trades, candles, tickers, blocks and transactions, read from the core.
+"""Sources of the public channels: books, trades, candles, tickers, blocks and transactions, read from the core.
 
-A source answers a snapshot at any time, and after each command the increments that the command made. Account
-channels are in `feed_account`.
+A source returns a snapshot at any time, and after each command the increments that the command caused. Those of the
+account channels are in `account_sources`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from ...products import Product
 from ...protocol.hexbytes import to_checksummed
 from ...protocol.reads.feed import RECENT, Channel
 from ..api import records
+from ..engine.events import TxDone
 from ..model.history import Block, PublicTrade, Transaction
-from .batches import Batch, Data, Levels, Source, best_levels
+from .account_sources import account_source
+from .batches import Batch, Data, Levels, Source, in_chunks
 from .candles import AllTickersSource, CandleSource, TickerSource
 
 if TYPE_CHECKING:
     from ..engine.core import Core
-
-CHUNK = 500
-"""Items in one increment of an ``append`` channel at most; more go in several."""
 
 
 class BookSource(Source):
@@ -36,13 +35,13 @@ class BookSource(Source):
         self.reset(core)
 
     def reset(self, core: Core) -> None:
-        """Take the window as it is."""
+        """Read the window."""
         self._sides = self._window(core)
 
     def snapshot(self, core: Core) -> Data:
         """Return the whole window."""
         product = core.products[self._code]
-        bids, asks = ([_level(product, *one) for one in side] for side in self._sides)
+        bids, asks = ([_level(product, *level) for level in side] for side in self._sides)
         return self._data(core, bids, asks)
 
     def collect(self, batch: Batch) -> list[Data]:
@@ -56,14 +55,15 @@ class BookSource(Source):
         return [self._data(core, bids, asks)] if bids or asks else []
 
     def _window(self, core: Core) -> tuple[Levels, Levels]:
-        return best_levels(core, self._code, 1, self._depth), best_levels(core, self._code, -1, self._depth)
+        book = core.books[self._code]
+        return book.depth(1, self._depth), book.depth(-1, self._depth)
 
     def _changes(self, product: Product, before: Levels, now: Levels) -> list[list[str]]:
         if before == now:
             return []
         old, new = dict(before), dict(now)
         changes = [[records.price(product, price), "0"] for price in old if price not in new]
-        changes += [_level(product, *one) for one in now if old.get(one[0]) != one[1]]
+        changes += [_level(product, *level) for level in now if old.get(level[0]) != level[1]]
         return changes
 
     def _data(self, core: Core, bids: list[list[str]], asks: list[list[str]]) -> Data:
@@ -77,8 +77,8 @@ class BookSource(Source):
         }
 
 
-def _level(product: Product, price: int, total: int) -> list[str]:
-    return [records.price(product, price), records.quantity(product, total)]
+def _level(product: Product, price_ticks: int, total_steps: int) -> list[str]:
+    return [records.price(product, price_ticks), records.quantity(product, total_steps)]
 
 
 class TradesSource(Source):
@@ -93,8 +93,7 @@ class TradesSource(Source):
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return the new trades."""
-        trades = batch.trades.get(self._code, [])
-        return [self._data(batch.core, trades[at : at + CHUNK]) for at in range(0, len(trades), CHUNK)]
+        return [self._data(batch.core, part) for part in in_chunks(batch.trades.get(self._code, ()))]
 
     def _data(self, core: Core, trades: Sequence[PublicTrade]) -> Data:
         product = core.products[self._code]
@@ -106,16 +105,17 @@ class BlockSource(Source):
 
     def __init__(self, core: Core) -> None:
         self._recent: deque[Data] = deque(maxlen=RECENT)
-        self._seen = 0
+        self._published = 0
+        """Blocks of the history that were published."""
         self.reset(core)
 
     def reset(self, core: Core) -> None:
-        """Begin with the blocks of this core."""
+        """Start with the blocks of this core."""
         blocks = core.state.history.blocks
-        self._seen = len(blocks)
+        self._published = len(blocks)
         self._recent.clear()
         self._recent.extend(_block_record(block) for block in blocks[-RECENT:])
-        self._newest(core)
+        self._add_empty(core)
 
     def snapshot(self, core: Core) -> Data:
         """Return the newest block, and the ones before it in `recent`."""
@@ -127,13 +127,13 @@ class BlockSource(Source):
         if not batch.blocks:
             return []
         blocks = batch.core.state.history.blocks
-        new = [_block_record(block) for block in blocks[self._seen :]]
-        self._seen = len(blocks)
+        new = [_block_record(block) for block in blocks[self._published :]]
+        self._published = len(blocks)
         self._recent.extend(new)
-        return [*new, *self._newest(batch.core)]
+        return [*new, *self._add_empty(batch.core)]
 
-    def _newest(self, core: Core) -> list[Data]:
-        """Add the newest complete block when it has no transactions and so is not in the history."""
+    def _add_empty(self, core: Core) -> list[Data]:
+        """Add the newest complete block if it has no transactions: the history keeps only blocks that have some."""
         state = core.state
         height = core.height - 1
         if height < 1 or (self._recent and self._recent[-1]["blockHeight"] >= height):
@@ -158,22 +158,17 @@ class HeightSource(Source):
 
 
 class TransactionSource(Source):
-    """Transactions of everybody."""
+    """Transactions of all accounts."""
 
     def snapshot(self, core: Core) -> Data:
         """Return the last transaction, and the ones before it in `recent`."""
-        rows = [_stored_transaction(one) for one in core.state.history.transactions.records[-RECENT:]]
+        rows = [_transaction_record(done) for done in core.state.history.transactions.records[-RECENT:]]
         *before, last = rows or [{}]
         return {**last, "recent": before}
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return one increment for each transaction."""
-        return [
-            _transaction_record(one.height, one.hash, one.address, one.action, one.code) for one in batch.transactions
-        ]
-
-
-# Records
+        return [_transaction_record(done) for done in batch.transactions]
 
 
 def trade_record(product: Product, trade: PublicTrade) -> Data:
@@ -192,22 +187,15 @@ def _block_record(block: Block) -> Data:
     return {"blockHeight": block.height, "blockTime": block.time, "txCount": block.count}
 
 
-def _stored_transaction(one: Transaction) -> Data:
-    return _transaction_record(one.height, one.hash, one.address, one.action, one.code)
-
-
-def _transaction_record(height: int, tx_hash: str, user: str, action: str, code: int) -> Data:
-    status = "FAILED" if code else "SUCCESS"
+def _transaction_record(done: Transaction | TxDone) -> Data:
     return {
-        "blockHeight": height,
-        "txHash": tx_hash,
-        "user": to_checksummed(user),
-        "actionType": action,
-        "status": status,
+        "blockHeight": done.height,
+        "txHash": done.hash,
+        "user": to_checksummed(done.address),
+        "actionType": done.action,
+        "status": "FAILED" if done.code else "SUCCESS",
     }
 
-
-# Which source belongs to a subscription
 
 _OF_PRODUCT: Mapping[str, Callable[[Core, Product, Mapping[str, Any]], Source]] = {
     "orderBook": lambda core, product, fields: BookSource(core, product, fields["depth"]),
@@ -228,8 +216,6 @@ def source_for(core: Core, channel: Channel, fields: Mapping[str, Any]) -> Sourc
     if channel.type in _OF_ALL:
         return _OF_ALL[channel.type](core)
     if channel.private:
-        from .account_sources import account_source
-
         return account_source(core, channel.type, fields["userAddress"])
     for product in core.products.values():
         if product.symbol == fields["symbol"]:

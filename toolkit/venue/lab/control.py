@@ -1,49 +1,47 @@
-"""`venue.control`: interventions as methods, and the same over HTTP when a venue is served with them.
-
-Never on the wire by default. Served with control, each method is POST /control/<name> with its arguments as a JSON
-object, and GET /control lists them.
-"""
+"""`venue.control`: interventions into a venue as methods. `served.control_routes` offers them over HTTP."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
-from ...errors import InputError, VenueError
-from ..api.gateway import Answer, Incoming, enveloped
+from ...errors import InputError
 from ..clocks import milliseconds
 from ..engine import arguments
 
 if TYPE_CHECKING:
-    from ..local import LocalVenue
+    from ..engine.core import Core
 
 Span = str | int | timedelta
 """A length of time: ms, a timedelta, or text like "90s"."""
 Amount = str | int | Decimal
 """A number as exact text, an int or a Decimal; never a float."""
-PATH = "/control"
+
+
+class ControllableVenue(Protocol):
+    """What the controls need of the venue."""
+
+    @property
+    def core(self) -> Core: ...
+    def now_ms(self) -> int: ...
+    def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
 
 
 class Controls:
-    """Interventions into one venue. Products are named by symbol or code, amounts are exact (text, int, Decimal).
+    """Interventions into one venue. Products are given by symbol or code, amounts are exact (text, int, Decimal).
 
-    Each is a command of the venue: journaled, and undone by a revert. All raise VenueError when they are refused, and
-    InputError, before there is a command, for what can't be one: a float or no number as an amount, a text that is no
-    address (or whose mixed letters break EIP-55), a product that is not listed.
+    Each is a command of the venue: it is journaled, and a revert undoes it. All raise VenueError when the venue refuses
+    them, and InputError, before there is a command, for arguments no command can have: a float or a non-number as an
+    amount, a text that is not an address (or whose mixed case breaks EIP-55), a product that is not listed.
     """
 
-    def __init__(self, venue: LocalVenue) -> None:
+    def __init__(self, venue: ControllableVenue) -> None:
         self._venue = venue
 
-    # prices
-
     def set_oracle(self, product: str | int, price: Amount, *, hold: bool = True) -> dict[str, Any]:
-        """Set the oracle price at once and the mark with it. With `hold` it stays until `release_oracle`."""
+        """Set the oracle price, and the mark price with it. With `hold` it stays until `release_oracle`."""
         return self._do("set_oracle", product=self._code(product), price=arguments.amount(price, "price"), hold=hold)
 
     def release_oracle(self, product: str | int) -> None:
@@ -57,15 +55,14 @@ class Controls:
         *,
         release: bool = False,
     ) -> dict[str, Any]:
-        """Let the oracle price go through points of (time from now, price): `{"1m": "61000", "2m": "59000"}`.
+        """Move the oracle price through points of (time from now, price): `{"1m": "61000", "2m": "59000"}`.
 
-        The last price stays, or with `release` the source takes over again. No points: a script is called off.
+        The last price stays; with `release` the oracle follows its source again. An empty script cancels the running
+        one.
         """
         now = self._venue.now_ms()
-        listed = [[now + milliseconds(span), arguments.amount(price, "price")] for span, price in _pairs(points)]
-        return self._do("script_oracle", product=self._code(product), points=listed, release=release)
-
-    # markets
+        script = [[now + milliseconds(span), arguments.amount(price, "price")] for span, price in _pairs(points)]
+        return self._do("script_oracle", product=self._code(product), points=script, release=release)
 
     def add_liquidity(
         self,
@@ -77,10 +74,10 @@ class Controls:
         levels: int = 1,
         gap: Amount | None = None,
     ) -> dict[str, Any]:
-        """Place orders of an account that never runs out, BUY or SELL, `quantity` at each of `levels`.
+        """Place orders of an account with unlimited money, BUY or SELL, `quantity` at each of `levels`.
 
-        The first is at `price`, each further one `gap` (default: one tick) further from the market. What crosses
-        trades. Returns the ordIds that rest, and what was filled.
+        The first is at `price`, each further one `gap` (default: one tick) further from the market. Orders that cross
+        the book trade. Returns the ordIds that rest, and the filled quantity.
         """
         return self._do(
             "add_liquidity",
@@ -93,27 +90,25 @@ class Controls:
         )
 
     def remove_liquidity(self, product: str | int) -> dict[str, Any]:
-        """Cancel what `add_liquidity` placed in a product."""
+        """Cancel the orders that `add_liquidity` placed in a product."""
         return self._do("remove_liquidity", product=self._code(product))
 
     def pause(self, product: str | int) -> None:
-        """Stop trading in a product: orders are refused, triggers and liquidations wait; cancelling goes on."""
+        """Stop trading in a product: orders are refused, triggers and liquidations wait; cancels still work."""
         self._do("pause", product=self._code(product))
 
     def resume(self, product: str | int) -> None:
         """Let a paused product trade again."""
         self._do("resume", product=self._code(product))
 
-    # participants
-
     def fund(self, address: str, amount: Amount) -> dict[str, Any]:
-        """Give an account `amount` USDC (above 0, at most 6 decimals) from outside, opening it when it is new."""
+        """Deposit `amount` USDC (above 0, at most 6 decimals) into an account, opening it when it is new."""
         return self._do("fund", address=arguments.address(address), amount=arguments.amount(amount, "amount"))
 
     def act(self, address: str, action: Mapping[str, Any]) -> dict[str, Any]:
-        """Do an action (in wire names, `{"type": "placeOrder", …}`) as an account, without its signature.
+        """Execute an action (in wire names, `{"type": "placeOrder", …}`) as an account, without its signature.
 
-        Returns code, message and the answer's data; a refusal by the rules is an answer, not an error.
+        Returns code, message and the answer's data; an action that the rules refuse does not raise.
         """
         if not isinstance(action, Mapping):
             raise InputError(
@@ -126,39 +121,38 @@ class Controls:
         return self._do("act", address=arguments.address(address), action=dict(action))
 
     def set_position_mode(self, address: str, mode: str) -> dict[str, Any]:
-        """Put a whole account on ONE_WAY or HEDGE; refused while it has positions or orders."""
+        """Switch a whole account to ONE_WAY or HEDGE; refused while it has positions or orders."""
         return self._do("set_position_mode", address=arguments.address(address), mode=mode)
 
-    # emergencies
-
     def disable(self, action: str) -> None:
-        """Switch an action type off: it is answered 40280."""
+        """Disable an action type: it is answered 40280."""
         self._do("disable", action=action)
 
     def enable(self, action: str) -> None:
-        """Switch an action type on again."""
+        """Enable an action type again."""
         self._do("enable", action=action)
 
     def ban(self, address: str) -> None:
-        """Let an account and its agents do nothing: they are answered 40281."""
+        """Ban an account and its agents: their actions are answered 40281."""
         self._do("ban", address=arguments.address(address))
 
     def unban(self, address: str) -> None:
-        """Let an account act again."""
+        """Lift the ban of an account."""
         self._do("unban", address=arguments.address(address))
 
     def close_location(self, peer: str = "") -> None:
-        """Answer 40006 to the callers of one address, or to everybody; queries too."""
+        """Answer 40006 to all requests and queries of one peer address, or of every peer."""
         self._do("close_location", peer=peer)
 
     def open_location(self, peer: str = "") -> None:
-        """Serve a location again."""
+        """Answer a closed location again."""
         self._do("open_location", peer=peer)
 
     def limit(self, action: str, count: int, span: Span = "1s") -> None:
         """Answer 40220 after `count` requests of an action in `span`, counted for each account.
 
-        `action` "info" is all queries together, counted for each caller; "" is each action without its own limit.
+        `action` "info" means all queries together, counted for each peer; "" means every action without a limit of its
+        own.
         """
         self._do("limit", action=action, count=count, span=milliseconds(span))
 
@@ -176,11 +170,11 @@ class Controls:
     def _code(self, product: str | int) -> int:
         if isinstance(product, int) and not isinstance(product, bool):
             return product
-        listed = self._venue.core.products.values()
-        for one in listed:
-            if product in (one.symbol, str(one.code)):
-                return one.code
-        symbols = tuple(one.symbol for one in listed)
+        products = self._venue.core.products.values()
+        for listed in products:
+            if product in (listed.symbol, str(listed.code)):
+                return listed.code
+        symbols = tuple(listed.symbol for listed in products)
         raise InputError(
             f"product {product!r} is not listed; there are {', '.join(symbols)}",
             field="product",
@@ -199,61 +193,3 @@ def _pairs(points: Any) -> list[tuple[Span, Amount]]:
             rule="pairs",
             value=points,
         ) from None
-
-
-# over HTTP
-
-
-def functions(venue: LocalVenue) -> dict[str, Callable[..., Any]]:
-    """Return what can be called over HTTP by name: the controls, and the venue's own time and snapshots."""
-    own = {name: getattr(venue.control, name) for name in dir(Controls) if not name.startswith("_")}
-    return {
-        **own,
-        "advance": venue.advance,
-        "snapshot": venue.snapshot,
-        "revert": venue.revert,
-        "state_hash": venue.state_hash,
-        "add_fault": venue.faults.arm,
-        "clear_faults": venue.faults.clear,
-    }
-
-
-def open_routes(venue: LocalVenue) -> None:
-    """Let the venue's gateway answer GET /control and POST /control/<name>."""
-    known = functions(venue)
-    venue.gateway.routes[PATH] = lambda incoming: _list(known)
-    for name, function in known.items():
-        venue.gateway.routes[f"{PATH}/{name}"] = _route(name, function)
-
-
-def _list(known: Mapping[str, Callable[..., Any]]) -> Answer:
-    listed = [
-        {"name": name, "arguments": list(inspect.signature(function).parameters), "does": _first_line(function)}
-        for name, function in sorted(known.items())
-    ]
-    return enveloped(200, 0, "success", listed)
-
-
-def _first_line(function: Callable[..., Any]) -> str:
-    return (inspect.getdoc(function) or "").partition("\n")[0]
-
-
-def _route(name: str, function: Callable[..., Any]) -> Callable[[Incoming], Answer]:
-    signature = inspect.signature(function)
-
-    def answer(incoming: Incoming) -> Answer:
-        if incoming.method != "POST":
-            return enveloped(405, 405, f"{incoming.path} takes POST, not {incoming.method[:20]}")
-        try:
-            args = msgspec.json.decode(incoming.body or b"{}", type=dict[str, Any])
-            signature.bind(**args)
-        except (msgspec.DecodeError, TypeError) as error:
-            return enveloped(400, 40003, f"{name} takes a JSON object with {', '.join(signature.parameters)}: {error}")
-        try:
-            return enveloped(200, 0, "success", function(**args))
-        except InputError as error:
-            return enveloped(400, 40003, str(error))
-        except VenueError as error:
-            return enveloped(200, 40230, str(error))
-
-    return answer

@@ -1,4 +1,4 @@
-"""Ctrl-C waits until a command is whole: in the middle of one it would leave half of it in the state for good."""
+"""Defers SIGINT until a command has been applied; an interrupt half-way would leave the state inconsistent."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 _INTERRUPT = int(signal.SIGINT)
 _inner = sys.modules.get("_signal", signal)
-"""CPython's functions under those of `signal`, which spend microseconds on making enums; else the latter."""
-_handler, _handle = _inner.getsignal, _inner.signal
+"""CPython's own functions where they exist: those of `signal` spend microseconds on converting to enums."""
+_get_handler, _set_handler = _inner.getsignal, _inner.signal
 
 
 class defer_sigint:
-    """A block that an interrupt (a stopped cell, Ctrl-C) does not cut short: KeyboardInterrupt comes at its end.
+    """A context manager that delays an interrupt (a stopped cell, Ctrl-C): KeyboardInterrupt is raised at its end.
 
-    Only the main thread is ever interrupted, so in others it does nothing; nor does it where no Python function
-    handles interrupts.
+    It does nothing outside the main thread, which is the only one Python interrupts, nor where SIGINT is not handled by
+    a Python function.
     """
 
     __slots__ = ("_before", "_held")
@@ -30,12 +30,12 @@ class defer_sigint:
     def __enter__(self) -> None:
         if get_ident() != main_thread().ident:
             return
-        before = _handler(_INTERRUPT)
+        before = _get_handler(_INTERRUPT)
         if callable(before):
             self._before = before
             try:
-                _handle(_INTERRUPT, self._hold)
-            except ValueError:  # another interpreter than the main one
+                _set_handler(_INTERRUPT, self._hold)
+            except ValueError:  # a sub-interpreter can't set handlers
                 self._before = None
 
     def __exit__(
@@ -43,7 +43,7 @@ class defer_sigint:
     ) -> None:
         before = self._before
         if before is not None:
-            _handle(_INTERRUPT, before)
+            _set_handler(_INTERRUPT, before)
             if self._held:
                 before(_INTERRUPT, None)
 

@@ -1,7 +1,7 @@
-"""The venue on loopback: HTTP and WebSocket around the same gateway and the same feed.
+"""Serves a venue on loopback: HTTP around its gateway, a WebSocket route around its feed.
 
-It binds 127.0.0.1 and nothing else unless it is told so twice (a host, and that remote access is allowed): the
-keys of its accounts are public.
+It binds nothing but loopback unless a host is given and remote access is allowed as well, because the keys of the
+venue's accounts are public.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import uvicorn
 from starlette.applications import Starlette
@@ -26,9 +26,8 @@ from starlette.websockets import WebSocket
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
 from ..api.gateway import MAX_BODY, Answer, too_large
-
-if TYPE_CHECKING:
-    from ..local import LocalVenue
+from ..feed.hub import Hub
+from .sockets import bridge
 
 FEED_PATH = "/ws/dex"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -37,15 +36,25 @@ STOP_LIMIT = 10.0
 """Seconds a server may take to start and to stop."""
 
 
-class Served:
-    """A venue that is being served: `base_url`, `ws_url`, `port` and `environment` to connect to."""
+class ServedVenue(Protocol):
+    """What the server needs of the venue."""
 
-    def __init__(self, venue: LocalVenue, host: str, port: int) -> None:
+    @property
+    def feed(self) -> Hub: ...
+    def handle(self, method: str, path: str, query: str, body: bytes, peer: str) -> Answer: ...
+    def start_running(self) -> None: ...
+    def stop_running(self) -> None: ...
+
+
+class Served:
+    """The addresses of a served venue: `base_url`, `ws_url`, `port` and `environment` to connect to."""
+
+    def __init__(self, venue: ServedVenue, host: str, port: int) -> None:
         self.venue = venue
         self.port = port
-        place = f"[{host}]" if ":" in host else host
-        self.base_url = f"http://{place}:{port}"
-        self.ws_url = f"ws://{place}:{port}"
+        authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"  # IPv6 addresses are bracketed in URLs
+        self.base_url = f"http://{authority}"
+        self.ws_url = f"ws://{authority}"
 
     @property
     def environment(self) -> Environment:
@@ -56,22 +65,23 @@ class Served:
         return f"<Served {self.base_url}>"
 
 
-def application(venue: LocalVenue) -> Starlette:
-    """Return the ASGI application of a venue: every path goes to the gateway, /ws/dex to the feed."""
+def application(venue: ServedVenue) -> Starlette:
+    """Return the ASGI application of a venue: /ws/dex is the feed, every other path goes to the gateway."""
 
     async def feed(websocket: WebSocket) -> None:
-        await _bridge(venue, websocket)
+        await websocket.accept()
+        await bridge(venue.feed, websocket, websocket.client.host if websocket.client else "")
 
     http = _Http(venue)
-    made = Starlette(routes=[WebSocketRoute(FEED_PATH, feed), Mount("/", app=http)])
-    made.router.default = http  # a target that is no path, such as a proxy's http://host/path
-    return made
+    app = Starlette(routes=[WebSocketRoute(FEED_PATH, feed), Mount("/", app=http)])
+    app.router.default = http  # for a target that is not a path, such as a proxy's http://host/path
+    return app
 
 
 class _Http:
-    """Reads a request, asks the gateway, and delivers the answer, or fails to when a fault is scripted."""
+    """Reads a request, hands it to the gateway, and delivers the answer as its faults demand."""
 
-    def __init__(self, venue: LocalVenue) -> None:
+    def __init__(self, venue: ServedVenue) -> None:
         self._venue = venue
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,7 +103,7 @@ class _Http:
 
 
 async def _body(request: Request) -> bytes | None:
-    """Return the body, or None as soon as it is longer than allowed."""
+    """Return the body, or None as soon as it exceeds MAX_BODY; a chunked body has no length in its headers."""
     length = request.headers.get("content-length", "0")
     if length.isdigit() and int(length) > MAX_BODY:
         return None
@@ -117,27 +127,15 @@ async def _deliver(answer: Answer, request: Request, scope: Scope, receive: Rece
         headers = [(b"content-length", b"1000"), (b"connection", b"close")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"{", "more_body": True})
-        return  # an unfinished answer makes the server drop the connection
+        return  # the server drops the connection of an unfinished answer
     await Response(answer.body, answer.status, dict(answer.headers))(scope, receive, send)
-
-
-async def _bridge(venue: LocalVenue, websocket: WebSocket) -> None:
-    """Carry texts between a WebSocket and a connection of the feed, until either side ends it."""
-    from .sockets import bridge
-
-    await websocket.accept()
-    peer = websocket.client.host if websocket.client else ""
-    await bridge(venue.feed, websocket, peer)
-
-
-# serving
 
 
 def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket:
     """Return a listening socket.
 
-    Raises InputError for a host that is not loopback without `allow_remote`, and for a number that is no port;
-    VenueError when the port is taken.
+    Raises InputError for a host that is not loopback without `allow_remote` and for a port out of range; VenueError
+    when the port is taken.
     """
     if host not in LOOPBACK and not allow_remote:
         raise InputError(
@@ -154,9 +152,9 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
         )
     try:
         family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, number)  # with the protocol's number asyncio turns Nagle's delay off
+        listener = socket.socket(family, kind, number)  # asyncio disables Nagle's delay only if the number is given
         try:
-            if sys.platform != "win32":  # there it would let two servers share a port
+            if sys.platform != "win32":  # on Windows the option lets two servers share a port
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen(512)
@@ -173,12 +171,12 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
 
 @contextmanager
 def running(
-    venue: LocalVenue, port: int = 0, *, host: str = "127.0.0.1", allow_remote: bool = False
+    venue: ServedVenue, port: int = 0, *, host: str = "127.0.0.1", allow_remote: bool = False
 ) -> Iterator[Served]:
-    """Serve a venue in a thread for the length of a `with` block; port 0 takes a free one.
+    """Serve a venue in a thread while a `with` block runs; port 0 takes a free one.
 
-    Start and stop are bounded in time, and no thread is left. Raises as `listen`, and VenueError when the server
-    does not start.
+    Start and stop are bounded in time, and no thread is left behind. Raises as `listen`, and VenueError when the
+    server does not start.
     """
     listener = listen(host, port, allow_remote=allow_remote)
     config = uvicorn.Config(

@@ -1,4 +1,4 @@
-"""A WebSocket of the server, bridged to a connection of the feed."""
+"""Bridges a WebSocket of the server to a connection of the feed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from ..feed.hub import Connection, Hub
 
 GOODBYE = 2.0
-"""Seconds a reader that was cut off has to take the reason."""
+"""Seconds a client that was disconnected has to read what is queued and the reason."""
 _REASON = 120
-"""Bytes of a close frame's reason."""
+"""Bytes of a close frame's reason; the protocol allows 123."""
 
 
 def monotonic_ms() -> int:
-    """Return a time that never goes back, in ms."""
+    """Return the monotonic time in ms."""
     return time.monotonic_ns() // 1_000_000
 
 
@@ -32,19 +32,19 @@ async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
     loop, woken, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     connection = hub.open(peer, clock=monotonic_ms)
 
-    def look() -> None:
+    def on_change() -> None:
         woken.set()
         if connection.closed:
             ended.set()
 
     def wake() -> None:
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(look)
+        with contextlib.suppress(RuntimeError):  # the loop may be closed already
+            loop.call_soon_threadsafe(on_change)
 
     connection.on_wake = wake
-    look()
-    reader = asyncio.create_task(_listen(connection, websocket))
-    writer = asyncio.create_task(_tell(connection, websocket, woken))
+    on_change()  # for what happened before `on_wake` was set
+    reader = asyncio.create_task(_receive(connection, websocket))
+    writer = asyncio.create_task(_send(connection, websocket, woken))
     ending = asyncio.create_task(ended.wait())
     tasks = {reader, writer, ending}
     try:
@@ -58,11 +58,11 @@ async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if websocket.client_state is WebSocketState.CONNECTED:
-            await _goodbye(connection, websocket)
+            await _close(connection, websocket)
 
 
-async def _listen(connection: Connection, websocket: WebSocket) -> None:
-    """Hand what the client says to the feed, until it hangs up or the connection is closed."""
+async def _receive(connection: Connection, websocket: WebSocket) -> None:
+    """Pass the client's messages to the feed, until it disconnects or the connection is closed."""
     while not connection.closed:
         message = await websocket.receive()
         if message["type"] == "websocket.disconnect":
@@ -75,8 +75,8 @@ async def _listen(connection: Connection, websocket: WebSocket) -> None:
             connection.send(text)
 
 
-async def _tell(connection: Connection, websocket: WebSocket, woken: asyncio.Event) -> None:
-    """Send what waits for the client, until the connection is closed and everything is said."""
+async def _send(connection: Connection, websocket: WebSocket, woken: asyncio.Event) -> None:
+    """Send the queued messages to the client, until the connection is closed and its queue is empty."""
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
         while True:
             for text in connection.drain():
@@ -91,7 +91,7 @@ async def _tell(connection: Connection, websocket: WebSocket, woken: asyncio.Eve
             connection.check_idle()
 
 
-async def _goodbye(connection: Connection, websocket: WebSocket) -> None:
+async def _close(connection: Connection, websocket: WebSocket) -> None:
     reason = connection.reason.encode()[:_REASON].decode(errors="ignore")
     with contextlib.suppress(TimeoutError, RuntimeError, WebSocketDisconnect):
         await asyncio.wait_for(websocket.close(connection.close_code, reason), GOODBYE)

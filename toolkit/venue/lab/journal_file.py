@@ -1,0 +1,248 @@
+"""The SQLite file of a journal: creating it, checking every entry, and recovering a damaged one.
+
+A row holds one entry and the hash over it and all entries before it, so that no change goes unnoticed. The file uses a
+rollback journal, not a write-ahead log: then one file holds everything that was committed and damage to it shows,
+whereas SQLite drops the torn end of a write-ahead log silently.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from ...errors import JournalDamaged, VenueError
+from ..engine.commands import Advance, Command, Control, Submit
+from ..model.genesis import Genesis
+
+VERSION = "toolkit venue journal 1"
+
+Sync = Literal["full", "os"]
+"""What "written" means: "full" waits for the disk, so that a power cut loses nothing; "os" waits for the operating
+system, so that a crash or kill of this process loses nothing. It is many times faster."""
+
+_TABLES = """
+CREATE TABLE entries (n INTEGER PRIMARY KEY, kind TEXT NOT NULL, body BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), n INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE dumps (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, body BLOB NOT NULL, hash BLOB NOT NULL) STRICT;
+"""
+
+encode = msgspec.msgpack.Encoder().encode
+decode_command = msgspec.msgpack.Decoder(Submit | Advance | Control).decode
+_decode_genesis = msgspec.msgpack.Decoder(Genesis).decode
+
+
+class Entry(NamedTuple):
+    """One row: `kind` is "genesis" (number 0), "command" or "state"; `chain` is the hash up to and including it."""
+
+    number: int
+    kind: str
+    body: bytes
+    chain: bytes
+
+
+class _Broken(Exception):
+    """An entry is missing, altered or unreadable; the text says which and how."""
+
+
+def chain_hash(before: bytes, kind: str, body: bytes) -> bytes:
+    """Return the hash of an entry and, through `before`, of all entries before it."""
+    return hashlib.sha256(before + kind.encode() + b":" + body).digest()
+
+
+def first_entries(genesis: Genesis, commands: Sequence[Command]) -> list[Entry]:
+    """Return the entries of a new journal."""
+    entries: list[Entry] = []
+    chain = VERSION.encode()
+    for number, item in enumerate((genesis, *commands)):
+        kind, body = "command" if number else "genesis", encode(item)
+        chain = chain_hash(chain, kind, body)
+        entries.append(Entry(number, kind, body, chain))
+    return entries
+
+
+def write_file(path: Path, entries: Sequence[Entry]) -> None:
+    """Write a new database with these entries, and close it; one at this path is replaced."""
+    path.unlink(missing_ok=True)
+    _rollback_journal(path).unlink(missing_ok=True)  # SQLite would apply it to the new file
+    connection = connect(path, "full")
+    try:
+        connection.executescript(_TABLES)
+        with transaction(connection):
+            connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", entries)
+            connection.execute("INSERT INTO head VALUES (1, ?, ?)", (entries[-1].number, entries[-1].chain))
+    finally:
+        connection.close()
+
+
+def connect(path: Path, sync: Sync) -> sqlite3.Connection:
+    """Open a database. Raises sqlite3.Error when it can't be read."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if sync == 'full' else 'OFF'}")
+    except UnicodeDecodeError as error:  # SQLite's message quotes the damaged bytes
+        connection.close()
+        raise sqlite3.DatabaseError("the description of the tables is not readable") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the block writes, or nothing of it when it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def examine(path: Path, connection: sqlite3.Connection) -> tuple[Genesis, Entry]:
+    """Return the genesis and the last entry, after reading every entry. Raises JournalDamaged or sqlite3.Error."""
+    with transaction(connection):  # in exclusive locking mode this keeps every other process out until it is closed
+        verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(verdict)
+    first: Entry | None = None
+    last = Entry(-1, "", b"", b"")
+    try:
+        for last in _intact(connection):
+            first = first or last
+    except _Broken as fault:
+        raise damaged(path, str(fault), last.number) from None
+    head = connection.execute("SELECT n, chain FROM head").fetchone()
+    if head is None or first is None:
+        raise damaged(path, "it has no head" if head is None else "it has no genesis", last.number)
+    if head != (last.number, last.chain):
+        what = f"it should end at entry {head[0]} and ends at {last.number}: its end is missing"
+        raise damaged(path, what, last.number)
+    return _decode_genesis(first.body), last
+
+
+def recover(path: str | Path) -> int:
+    """Make a damaged journal usable by keeping the intact entries from its beginning; return how many commands remain.
+
+    The damaged file is copied first, with `.damaged` (and a number if needed) added to its name. Raises JournalDamaged
+    when not even the genesis is intact, VenueError when there is no file or another venue uses it; nothing is changed
+    then.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise VenueError(f"there is no journal {path}")
+    entries = _intact_entries(path)
+    if not entries:
+        raise damaged(path, "its first entry is not readable", -1)
+    fresh = path.with_name(path.name + ".new")
+    try:
+        write_file(fresh, entries)
+        shutil.copyfile(path, _free_name(path))
+        _rollback_journal(path).unlink(missing_ok=True)
+        fresh.replace(path)
+    except (OSError, sqlite3.Error) as error:
+        raise VenueError(f"{path} can't be recovered: {error}") from error
+    return len(entries) - 1
+
+
+def _free_name(path: Path) -> Path:
+    number = 0
+    while True:
+        name = path.with_name(f"{path.name}.damaged{number or ''}")
+        if not name.exists():
+            return name
+        number += 1
+
+
+def _rollback_journal(path: Path) -> Path:
+    return path.with_name(path.name + "-journal")
+
+
+def _intact(connection: sqlite3.Connection) -> Iterator[Entry]:
+    """Yield the entries from the beginning while they are intact. Raises _Broken at the first that is not."""
+    expected, chain = 0, VERSION.encode()
+    # an open cursor would keep the file locked after its connection is closed
+    with contextlib.closing(connection.execute("SELECT n, kind, body, chain FROM entries ORDER BY n")) as rows:
+        for row in rows:
+            entry = Entry(*row)
+            _check(entry, expected, chain)
+            yield entry
+            expected, chain = entry.number + 1, entry.chain
+
+
+def _check(entry: Entry, expected: int, chain: bytes) -> None:
+    number, kind, body, stored = entry
+    if number != expected:
+        raise _Broken(f"entry {expected} is missing")
+    # a flipped bit can also change the type of a value, so types are checked before the hash
+    if not isinstance(body, bytes) or not isinstance(kind, str) or stored != chain_hash(chain, kind, body):
+        raise _Broken(f"entry {number} was altered, or one before it")
+    try:
+        if number == 0:
+            _decode_genesis(body)
+        elif kind == "command":
+            decode_command(body)
+    except msgspec.DecodeError as error:
+        raise _Broken(f"entry {number} is not readable by this version: {error}") from None
+
+
+def _intact_entries(path: Path) -> list[Entry]:
+    """Return the intact entries from the beginning, as far as SQLite can read. Raises VenueError if in use."""
+    entries: list[Entry] = []
+    connection = None
+    try:
+        connection = connect(path, "full")
+        for entry in _intact(connection):
+            entries.append(entry)  # one by one, so that those before a damaged one are kept
+    except _Broken:
+        pass
+    except sqlite3.Error as error:
+        if _error_class(error) in _IN_USE:
+            raise _busy(path) from error
+    finally:
+        if connection is not None:
+            connection.close()
+    return entries
+
+
+_IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+
+
+def _error_class(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF  # the low byte of an extended error code is its class
+
+
+def _busy(path: Path) -> VenueError:
+    return VenueError(f"another venue uses the journal {path}; stop that one, or choose another file")
+
+
+def unreadable(path: Path, error: sqlite3.Error) -> VenueError:
+    """Return the error to raise for a file that SQLite could not open or read."""
+    if _error_class(error) in _IN_USE:
+        return _busy(path)
+    if _error_class(error) in _NO_ACCESS:
+        return VenueError(f"the journal {path} can't be opened for writing: {error}")
+    return damaged(path, f"SQLite says: {error}", len(_intact_entries(path)) - 1)
+
+
+def damaged(path: Path, what: str, last: int) -> JournalDamaged:
+    """Return the error for a damaged journal; `last` is the number of its last intact entry, −1 for none."""
+    kept = max(last, 0)
+    advice = (
+        f"{kept} entries from its beginning are whole; recover them with `toolkit venue --recover` or recover=True"
+        if last >= 0
+        else "nothing of it can be recovered"
+    )
+    return JournalDamaged(f"the journal {path} is damaged: {what}. {advice}", whole=kept)
