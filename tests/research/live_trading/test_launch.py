@@ -16,7 +16,7 @@ from toolkit.research import Strategy, backtest
 from toolkit.research.live_trading.launch import live, paper
 from toolkit.research.live_trading.limits import Limits
 from toolkit.research.live_trading.runner import Runner
-from toolkit.research.strategy import Bar, BookSnapshot, Context, Fill, Payment, Placed, Trade
+from toolkit.research.strategy import Bar, BookSnapshot, Context, Fill, FundingPayment, OrderHandle, Trade
 
 BTC = "BTCUSDC"
 
@@ -88,7 +88,7 @@ def test_every_callback_is_called(session: Any) -> None:
         def on_fill(self, ctx: Context, fill: Fill) -> None:
             calls.append(f"fill {fill.side} {fill.quantity:g}")
 
-        def on_funding(self, ctx: Context, payment: Payment) -> None:
+        def on_funding(self, ctx: Context, payment: FundingPayment) -> None:
             assert payment.position == 0.01
             calls.append("funding")
 
@@ -107,7 +107,7 @@ def test_every_callback_is_called(session: Any) -> None:
 
 
 def test_orders_that_are_refused_come_back(session: Any) -> None:
-    seen: list[Placed] = []
+    seen: list[OrderHandle] = []
     script = {
         0: lambda ctx: seen.append(ctx.buy(BTC, "0.0001")),
         1: lambda ctx: seen.append(ctx.sell(BTC, "0.1", reduce_only=True)),
@@ -345,7 +345,7 @@ def test_an_order_is_not_sent_twice_when_the_look_after_it_fails(session: Any, m
         return healthy(self, *args, **kwargs)
 
     monkeypatch.setattr(type(session), "fills", flaky)
-    placed: list[Placed] = []
+    placed: list[OrderHandle] = []
 
     def once(ctx: Context, bar: Bar) -> None:
         if not placed:
@@ -371,7 +371,7 @@ def test_an_order_that_did_not_leave_is_refused_and_not_under_way(
 
 
 def test_open_orders_count_against_the_largest_notional(session: Any) -> None:
-    placed: list[Placed] = []
+    placed: list[OrderHandle] = []
 
     def grid(ctx: Context, bar: Bar) -> None:
         for part in ("0.9", "0.95", "0.99"):

@@ -100,6 +100,19 @@ def _typed(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -
     return made.astype(dict(schema))
 
 
+def time_index(times_ms: Any) -> pd.DatetimeIndex:
+    """Return times in Unix ms as a UTC index with the name "time"."""
+    return pd.DatetimeIndex(pd.to_datetime(times_ms, unit="ms", utc=True).as_unit("ms"), name="time")
+
+
+def records_frame(records: Sequence[tuple[int, Mapping[str, float]]]) -> pd.DataFrame:
+    """Return what `ctx.record` kept: index time, one column a name, the last values of each time."""
+    if not records:
+        return pd.DataFrame()
+    table = pd.DataFrame([values for _, values in records], index=time_index([time_ms for time_ms, _ in records]))
+    return table.groupby(level=0).last()
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """What a run left behind. Frames of floats with UTC times; columns are listed beside each schema in this module.

@@ -10,7 +10,7 @@ import pandas as pd
 from ...errors import ExchangeError, InputError, OutcomeUnknown, TransportError
 from ...orders import Order
 from ...products import Amount, Product
-from ..strategy import BarHistory, Context, Fill, Payment, Placed
+from ..strategy import BarHistory, Context, Fill, FundingPayment, OrderHandle
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -30,11 +30,11 @@ class SessionContext(Context):
         """ "paper" or "live"."""
         return self._runner.mode
 
-    def place(self, order: Order) -> Placed:
+    def place(self, order: Order) -> OrderHandle:
         """Send an order, within the limits."""
         return self._runner.send(order)
 
-    def cancel(self, placed: Placed) -> None:
+    def cancel(self, placed: OrderHandle) -> None:
         """Cancel an order; nothing happens when it has ended."""
         if placed.done or not placed.cl_ord_id or self._runner.dry_run:
             return
@@ -108,7 +108,7 @@ class SessionContext(Context):
         shown = pd.DataFrame(columns).set_axis(pd.Index(table["symbol"].astype(str), name="symbol"))
         return shown[shown.index.isin(self.symbols)]
 
-    def orders(self) -> list[Placed]:
+    def orders(self) -> list[OrderHandle]:
         """Return the orders of this run that have not ended."""
         return [placed for placed in self._runner.placed if not placed.done]
 
@@ -174,10 +174,10 @@ def funding_row(row: Any) -> tuple[Any, ...]:
     return stamp(row.time), str(row.symbol), size, price, rate, paid
 
 
-def payment_of(row: Any, price: float) -> Payment:
-    """Return a row of session.funding_payments() as a Payment."""
+def payment_of(row: Any, price: float) -> FundingPayment:
+    """Return a row of session.funding_payments() as a FundingPayment."""
     time, symbol, size, known, rate, paid = funding_row(row)
-    return Payment(symbol, time, size, known if known == known else price, rate, paid)
+    return FundingPayment(symbol, time, size, known if known == known else price, rate, paid)
 
 
 def order_rows(table: pd.DataFrame, reasons: dict[int, str]) -> list[tuple[Any, ...]]:

@@ -18,7 +18,7 @@ from ...errors import ExchangeError, InputError, LimitReached, OutcomeUnknown, R
 from ...orders import Order
 from ...products import Product
 from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, SHOWN_ELSEWHERE, TRANSFERS, Results, frame
-from ..strategy import Bar, BookSnapshot, Fill, Placed, Strategy, StrategyLike, Trade, as_strategy
+from ..strategy import Bar, BookSnapshot, Fill, OrderHandle, Strategy, StrategyLike, Trade, as_strategy
 from ..strategy import overrides as does
 from .adapter import (
     SessionContext,
@@ -82,7 +82,7 @@ class Runner:
         """Signed position of each symbol, steps."""
         self.wallet = (float("nan"), float("nan"))
         """(equity, balance) when last asked."""
-        self.placed: list[Placed] = []
+        self.placed: list[OrderHandle] = []
         self.sent: deque[int] = deque()
         """When orders were sent in the last minute, ms."""
         self.trading = False
@@ -378,9 +378,9 @@ class Runner:
 
     # orders and limits
 
-    def send(self, order: Order) -> Placed:
+    def send(self, order: Order) -> OrderHandle:
         """Check the limits, send an order, and return what became of it."""
-        placed = Placed(order, order.cl_ord_id or 0)
+        placed = OrderHandle(order, order.cl_ord_id or 0)
         if not self.trading:
             placed.state, placed.reason = "REJECTED", "the run is warming up or has ended; nothing is sent"
             return placed
@@ -410,7 +410,7 @@ class Runner:
         self.refresh()
         return placed
 
-    def _refused(self, placed: Placed, reason: str) -> Placed:
+    def _refused(self, placed: OrderHandle, reason: str) -> OrderHandle:
         placed.state, placed.reason = "REJECTED", reason
         self._note("REJECTED", str(placed.order.symbol), f"{placed.order.describe()}: {reason}")
         self.strategy.on_reject(self.ctx, placed)

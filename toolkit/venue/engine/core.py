@@ -283,6 +283,18 @@ class Core:
         if due is None or time < due:
             self.state.schedule[name] = time
 
+    def open_step(self) -> None:
+        """Begin a step outside a command; what follows has a transaction hash of its own."""
+        self._open_step(b"")
+
+    def advance(self, time: int) -> None:
+        """Advance to `time` (Unix ms) outside a command, running the processes that fall due."""
+        self._advance(time)
+
+    def run_hooks(self) -> None:
+        """Run the post-command hooks (triggers, liquidation) outside a command, until none changes anything."""
+        self._follow()
+
     def rebuild_products(self) -> None:
         """Make the Product objects anew after `state.products` or `state.margin_tables` changed."""
         state = self.state
