@@ -394,7 +394,7 @@ def test_without_a_price_the_largest_notional_can_not_be_held(session: Any, monk
 
     monkeypatch.setattr(type(session), "klines", lambda self, *args, **kwargs: pd.DataFrame(columns=["close"]))
     run: Any = live(Eager(), session, [BTC], duration="5m", limits=Limits(max_notional=10**9))
-    assert run.events["text"].iloc[0] == "BTCUSDC has no price, so that BUY BTCUSDC can't be held against max_notional"
+    assert run.events["text"].iloc[0] == "BTCUSDC has no price, so BUY BTCUSDC can't be checked against max_notional"
     assert len(run.orders) == 0
 
 
