@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """A recording on disk, as `record` wrote it; it may still grow.
+    """A recording on disk, as written by `record`; it may still grow.
 
-    Reading needs nothing of this class: each `channel=…` directory is a Parquet table partitioned by product and day.
+    Other tools can read it as well: each `channel=…` directory is a Parquet table partitioned by product and day.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -47,23 +47,23 @@ class Recording:
         end: str | datetime | None = None,
         columns: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """Return the rows of a channel in the order they came, from `start` on and before `end` (times are UTC).
+        """Return the rows of a channel in order of arrival, with times in [start, end) (UTC).
 
-        Columns as `record` says; the same ones when there are no rows. Raises InputError for an unknown channel.
+        Columns as in `record`, also when there are no rows. Raises InputError for an unknown channel.
         """
         import pandas as pd
         import pyarrow as pa
 
         if channel not in RECORDED:
             raise InputError(
-                f"channel {channel!r} is not known; there are {', '.join(RECORDED)}", field="channel", value=channel
+                f"channel {channel!r} is not known; known are {', '.join(RECORDED)}", field="channel", value=channel
             )
         found = self._table(channel, symbol or "*", start, end)
         if columns is not None:
             found = found.select(list(columns))
         kinds = {pa.string(): pd.StringDtype(), pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-        made: pd.DataFrame = found.to_pandas(types_mapper=kinds.get)
-        return made
+        table: pd.DataFrame = found.to_pandas(types_mapper=kinds.get)
+        return table
 
     def tops(
         self, symbol: str, *, start: str | datetime | None = None, end: str | datetime | None = None
@@ -77,13 +77,14 @@ class Recording:
         rows = self._table("order_book", symbol, start, end).to_pydict()
         book, out = LocalBook(), list[tuple[Any, ...]]()
         count = len(rows["time"])
-        at = 0
-        while at < count:
-            first, sequence, kind = at, rows["sequence"][at], rows["kind"][at]
-            while at < count and rows["sequence"][at] == sequence and rows["kind"][at] == kind:
-                at += 1
+        end = 0
+        while end < count:
+            # The rows of one update stand together and share its sequence and kind.
+            first, sequence, kind = end, rows["sequence"][end], rows["kind"][end]
+            while end < count and rows["sequence"][end] == sequence and rows["kind"][end] == kind:
+                end += 1
             sides: dict[str, list[tuple[str, str]]] = {"BUY": [], "SELL": []}
-            for n in range(first, at):
+            for n in range(first, end):
                 price, quantity = (_plain(rows[name][n]) for name in ("price", "quantity"))
                 sides[rows["side"][n]].append((price, quantity))
             if kind == "snapshot":
@@ -95,9 +96,9 @@ class Recording:
             mid = (bid[0] + ask[0]) / 2 if bid[0] is not None and ask[0] is not None else None
             out.append((rows["time"][first], *bid, *ask, mid))
         names = ["time", "bid", "bid_quantity", "ask", "ask_quantity", "mid"]
-        made = pd.DataFrame(out, columns=names)
-        made["time"] = pd.to_datetime(made["time"], utc=True).astype("datetime64[ms, UTC]")
-        return made.astype(dict.fromkeys(names[1:], "float64"))
+        table = pd.DataFrame(out, columns=names)
+        table["time"] = pd.to_datetime(table["time"], utc=True).astype("datetime64[ms, UTC]")
+        return table.astype(dict.fromkeys(names[1:], "float64"))
 
     def bars(
         self,
@@ -107,10 +108,10 @@ class Recording:
         start: str | datetime | None = None,
         end: str | datetime | None = None,
     ) -> pd.DataFrame:
-        """Return OHLCV bars, ready to be replayed: the recorded candles in their last form, or made of the trades.
+        """Return OHLCV bars: the final state of the recorded candles, else bars made from the trades.
 
-        Columns: time (start of the bar), symbol, open, high, low, close, volume. Minutes without trades have none.
-        The last bar holds what had happened when the recording ended; `end` leaves it out.
+        Columns: time (start of the bar), symbol, open, high, low, close, volume. Intervals without trades have no
+        bar. The last bar may be incomplete; `end` leaves it out.
         """
         import pandas as pd
 
@@ -124,16 +125,16 @@ class Recording:
         trades = self.frame("trades", symbol, start=start, end=end)
         opened = trades["time"].dt.floor(f"{seconds}s")
         grouped = trades.groupby(opened, sort=True)
-        made = grouped["price"].agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
-        made["volume"] = grouped["quantity"].sum()
-        made = made.reset_index(names="time")
-        made["symbol"] = pd.array([symbol] * len(made), dtype="string")
-        return made[names]
+        bars = grouped["price"].agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
+        bars["volume"] = grouped["quantity"].sum()
+        bars = bars.reset_index(names="time")
+        bars["symbol"] = pd.array([symbol] * len(bars), dtype="string")
+        return bars[names]
 
     def recover(self) -> list[Path]:
-        """Write what a broken off recording left in its journal, and return the new parts.
+        """Write what an interrupted recording left in its journal, and return the new parts.
 
-        Recording on does the same. Raises InputError while a recorder is writing to the directory.
+        Continuing the recording does the same. Raises InputError while a recorder is writing to the directory.
         """
         store = Store(self.path)
         store.close()
