@@ -53,7 +53,7 @@ MOVED = {
         "simulate>driver desk>broker desk_context>context harvest>build_results lines>symbol_state "
         "listing models arrays"
     ),
-    "research research.live_trading": "runner adapter limits trading>launch",
+    "research research.live_trading": "runner adapter>context limits trading>launch",
     "research research.data": "bars recording recorder recording_store replaying",
     "research research.analysis": "results metrics sweeps splits report",
     "protocol protocol.reads": "feed feed_records info info_params info_records",

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from toolkit.research.strategy import Bar, Context, Strategy
+from toolkit.research.context import Context
+from toolkit.research.market_data import Bar
+from toolkit.research.strategy import Strategy
 
 
 def bars(*rows: tuple[float, float, float, float], start: str = "2026-01-01 02:00", every: str = "h") -> pd.DataFrame:

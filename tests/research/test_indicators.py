@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.research.indicators import ATR, EMA, RSI, SMA, Cross, Highest, Lowest, StdDev
-from toolkit.research.strategy import Bar, BarHistory
+from toolkit.research.market_data import Bar, BarHistory
 
 PRICES = st.lists(st.floats(1.0, 1e6, allow_nan=False).map(lambda x: round(x, 2)), min_size=1, max_size=60)
 

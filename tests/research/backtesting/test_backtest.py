@@ -9,10 +9,15 @@ import pytest
 
 from tests.research.markets import Scripted, Wandering, bars, flat, walk
 from toolkit.errors import ActionRejected, InputError, UnknownProduct
+from toolkit.research.account_data import Fill, OrderHandle
 from toolkit.research.backtesting.driver import backtest
-from toolkit.research.backtesting.models import BarLiquidity, ExtremeOrder, FixedLatency, ImpactSlippage, RandomLatency
+from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
+from toolkit.research.context import Context
+from toolkit.research.data.bar_path import ExtremeOrder
 from toolkit.research.indicators import SMA
-from toolkit.research.strategy import Bar, Context, Fill, Payment, Placed, Strategy
+from toolkit.research.market_data import Bar
+from toolkit.research.strategy import Strategy
+from toolkit.venue.model.history import FundingPayment
 
 BTC = "BTCUSDC"
 
@@ -231,7 +236,7 @@ def test_refused_orders_come_back_with_the_reason() -> None:
     class Careless(Strategy):
         def __init__(self) -> None:
             self.refused: list[str] = []
-            self.placed: list[Placed] = []
+            self.placed: list[OrderHandle] = []
 
         def on_start(self, ctx: Context) -> None:
             self.placed = [
@@ -243,7 +248,7 @@ def test_refused_orders_come_back_with_the_reason() -> None:
                 ctx.buy(BTC, "0.1", tp="50000"),
             ]
 
-        def on_reject(self, ctx: Context, placed: Placed) -> None:
+        def on_reject(self, ctx: Context, placed: OrderHandle) -> None:
             self.refused.append(placed.reason)
             ctx.record(refused=len(self.refused))
             if len(self.refused) == 6:
@@ -319,7 +324,7 @@ def test_every_callback_is_called_in_order() -> None:
         def on_fill(self, ctx: Context, fill: Fill) -> None:
             calls.append(f"fill {fill.price:g}")
 
-        def on_funding(self, ctx: Context, payment: Payment) -> None:
+        def on_funding(self, ctx: Context, payment: FundingPayment) -> None:
             calls.append(f"funding {payment.payment:g}")
 
         def on_stop(self, ctx: Context) -> None:
@@ -339,7 +344,7 @@ def test_plain_functions_are_strategies_too() -> None:
     assert backtest(buy_once, data).name == "buy_once"
     backtest({"on_bar": buy_once, "on_fill": lambda ctx, fill: fills.append(fill)}, data)
     assert [fill.quantity for fill in fills] == [0.1]
-    with pytest.raises(InputError, match="'on_bra' is no callback"):
+    with pytest.raises(InputError, match="'on_bra' is not a callback"):
         backtest({"on_bra": buy_once}, data)
 
 
@@ -444,8 +449,8 @@ def test_funding_in_a_gap_is_valued_at_the_last_close() -> None:
     [
         ({"latency": -60_000}, "latency is -60000; it must not be negative"),
         ({"slippage": -0.001}, "slippage is -0.001; it must not be negative"),
-        ({"funding": "often"}, "funding 'often' is no rate"),
-        ({"funding": pd.Series([float("nan")], [pd.Timestamp("2026-01-01 02:00")])}, "funding nan is no rate"),
+        ({"funding": "often"}, "funding 'often' is not a rate"),
+        ({"funding": pd.Series([float("nan")], [pd.Timestamp("2026-01-01 02:00")])}, "funding nan is not a rate"),
     ],
 )
 def test_settings_that_can_not_be_are_refused(options: dict[str, Any], text: str) -> None:
@@ -460,7 +465,7 @@ def test_models_refuse_what_can_not_be() -> None:
 
 
 def test_a_target_that_is_no_number_is_told_in_words() -> None:
-    with pytest.raises(InputError, match="a target of nan is no quantity"):
+    with pytest.raises(InputError, match="a target of nan is not a quantity"):
         run({0: lambda ctx: ctx.target(BTC, float("nan"))}, bars(*flat(60_000, 3)))
 
 

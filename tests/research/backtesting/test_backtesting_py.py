@@ -15,8 +15,10 @@ import pytest
 
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting.driver import backtest
+from toolkit.research.context import Context
 from toolkit.research.indicators import SMA
-from toolkit.research.strategy import Bar, Context, Strategy
+from toolkit.research.market_data import Bar
+from toolkit.research.strategy import Strategy
 
 
 class SmaCross(Strategy):

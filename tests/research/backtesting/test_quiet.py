@@ -12,11 +12,15 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.research.markets import walk
+from toolkit.research.account_data import Fill
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting import driver
 from toolkit.research.backtesting.arrays import vectorised
-from toolkit.research.backtesting.models import BarLiquidity, ExtremeOrder, RandomLatency, RatioSlippage
-from toolkit.research.strategy import Bar, Context, Fill, Strategy
+from toolkit.research.backtesting.models import BarLiquidity, RandomLatency, RatioSlippage
+from toolkit.research.context import Context
+from toolkit.research.data.bar_path import ExtremeOrder
+from toolkit.research.market_data import Bar
+from toolkit.research.strategy import Strategy
 
 
 class Restless(Strategy):

@@ -150,5 +150,5 @@ def test_targets_go_by_their_times_and_names() -> None:
         vectorised({"A": data, "B": data}, pd.DataFrame({"X": held, "Y": held}))
     with pytest.raises(InputError, match="infinite"):
         vectorised({"A": data}, held.replace(3.0, np.inf))
-    with pytest.raises(InputError, match="a funding rate is no number"):
+    with pytest.raises(InputError, match="a funding rate is not a number"):
         vectorised({"A": data}, held, funding=pd.Series([np.nan], data.index[:1]))

@@ -68,12 +68,12 @@ def test_broken_prices_are_named_with_their_time(change: dict[str, float], messa
 
 
 def test_times_must_run_forward() -> None:
-    with pytest.raises(InputError, match=r"2026-01-01 01:00:00.*does not come after"):
+    with pytest.raises(InputError, match=r"2026-01-01 01:00:00.*is not after the previous one"):
         read_bars(FRAME.iloc[[0, 2, 1]])
     with pytest.raises(InputError, match="pass interval="):
         read_bars(FRAME.iloc[:1])
     assert read_bars(FRAME.iloc[:1], interval="1h")["ASSET"].interval == 3_600_000
-    with pytest.raises(InputError, match="index holds no times"):
+    with pytest.raises(InputError, match="index has no times"):
         read_bars(FRAME.reset_index(drop=True))
     with pytest.raises(InputError, match="data is int"):
         read_bars(5)
@@ -112,9 +112,9 @@ def test_epochs_are_told_apart_by_size(unit: str, scale: int) -> None:
     [
         (FRAME.set_axis([*INDEX[:3], pd.NaT], axis=0), {}, "a time is missing"),
         (FRAME.reset_index(drop=True).assign(time=[1.0, 2.0, np.nan, 4.0]), {}, "a time is missing"),
-        (FRAME.assign(Close=1.0), {}, "the column 'close' comes twice"),
+        (FRAME.assign(Close=1.0), {}, "the column 'close' occurs twice"),
         (pd.concat({"BTC": FRAME}, axis=1), {}, "several levels"),
-        (FRAME.astype(object).replace(5.0, "many"), {}, "close holds something else than numbers"),
+        (FRAME.astype(object).replace(5.0, "many"), {}, "close holds values that are not numbers"),
         (FRAME.assign(volume=np.inf), {}, "volume at .* must be a number that is not negative"),
         (FRAME.assign(volume=-1.0), {}, "volume at .* must be a number that is not negative"),
         (FRAME, {"interval": "4h"}, "apart can't be 0 days 04:00:00 long"),

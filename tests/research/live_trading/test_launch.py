@@ -13,10 +13,13 @@ import toolkit
 from tests.research.markets import Scripted
 from toolkit.errors import InputError, NotSent, ToolkitError
 from toolkit.research import Strategy, backtest
+from toolkit.research.account_data import Fill, OrderHandle
+from toolkit.research.context import Context
 from toolkit.research.live_trading.launch import live, paper
 from toolkit.research.live_trading.limits import Limits
 from toolkit.research.live_trading.runner import Runner
-from toolkit.research.strategy import Bar, BookSnapshot, Context, Fill, Payment, Placed, Trade
+from toolkit.research.market_data import Bar, BookSnapshot, Trade
+from toolkit.venue.model.history import FundingPayment
 
 BTC = "BTCUSDC"
 
@@ -88,7 +91,7 @@ def test_every_callback_is_called(session: Any) -> None:
         def on_fill(self, ctx: Context, fill: Fill) -> None:
             calls.append(f"fill {fill.side} {fill.quantity:g}")
 
-        def on_funding(self, ctx: Context, payment: Payment) -> None:
+        def on_funding(self, ctx: Context, payment: FundingPayment) -> None:
             assert payment.position == 0.01
             calls.append("funding")
 
@@ -107,7 +110,7 @@ def test_every_callback_is_called(session: Any) -> None:
 
 
 def test_orders_that_are_refused_come_back(session: Any) -> None:
-    seen: list[Placed] = []
+    seen: list[OrderHandle] = []
     script = {
         0: lambda ctx: seen.append(ctx.buy(BTC, "0.0001")),
         1: lambda ctx: seen.append(ctx.sell(BTC, "0.1", reduce_only=True)),
@@ -345,7 +348,7 @@ def test_an_order_is_not_sent_twice_when_the_look_after_it_fails(session: Any, m
         return healthy(self, *args, **kwargs)
 
     monkeypatch.setattr(type(session), "fills", flaky)
-    placed: list[Placed] = []
+    placed: list[OrderHandle] = []
 
     def once(ctx: Context, bar: Bar) -> None:
         if not placed:
@@ -371,7 +374,7 @@ def test_an_order_that_did_not_leave_is_refused_and_not_under_way(
 
 
 def test_open_orders_count_against_the_largest_notional(session: Any) -> None:
-    placed: list[Placed] = []
+    placed: list[OrderHandle] = []
 
     def grid(ctx: Context, bar: Bar) -> None:
         for part in ("0.9", "0.95", "0.99"):
@@ -394,7 +397,7 @@ def test_without_a_price_the_largest_notional_can_not_be_held(session: Any, monk
 
     monkeypatch.setattr(type(session), "klines", lambda self, *args, **kwargs: pd.DataFrame(columns=["close"]))
     run: Any = live(Eager(), session, [BTC], duration="5m", limits=Limits(max_notional=10**9))
-    assert run.events["text"].iloc[0] == "BTCUSDC has no price, so that BUY BTCUSDC can't be held against max_notional"
+    assert run.events["text"].iloc[0] == "BTCUSDC has no price, so BUY BTCUSDC can't be checked against max_notional"
     assert len(run.orders) == 0
 
 

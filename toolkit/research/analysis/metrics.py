@@ -1,8 +1,8 @@
 """Performance measures of a run: pure functions of frames, each with its formula.
 
 `equity` is a Series of USDC over an increasing UTC DatetimeIndex; `fills` and `funding` are the frames of `Results`.
-Ratios are plain numbers (0.1 is 10 %). A measure that its data can't give (no trades, no time, no variation) is NaN,
-never 0 or infinity by accident. A year has 365 days, because the venue never closes.
+Ratios are plain numbers (0.1 is 10 %). A measure without the data it needs (no trades, no time, no variation) is NaN
+rather than 0 or infinity. A year has 365 days, because the venue never closes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ YEAR = pd.Timedelta(days=365)
 NAN = float("nan")
 
 ULP = 4e-16
-"""By what part of itself a sum of floats may be off."""
+"""Bound of the relative rounding error of one float addition."""
 
 
 def total_return(equity: pd.Series[float]) -> float:
@@ -38,21 +38,21 @@ def annual_return(equity: pd.Series[float]) -> float:
     if total <= -1:
         return -1.0
     exponent = (YEAR / elapsed) * math.log1p(total)
-    return math.expm1(exponent) if exponent < 700 else math.inf
+    return math.expm1(exponent) if exponent < 700 else math.inf  # expm1 overflows beyond 709
 
 
 def sampling_period(equity: pd.Series[float]) -> pd.Timedelta:
     """Return the spacing at which risk is measured.
 
-    A day for runs of 30 days or more, an hour for 2 days or more, otherwise the data's own (never finer than that).
+    A day for runs of 30 days or more, an hour for 2 days or more, else that of the data; never finer than the data.
     """
     elapsed = _elapsed(equity)
-    own = pd.Timedelta(equity.index.to_series().diff().median()) if len(equity) > 1 else pd.Timedelta(days=1)
+    spacing = pd.Timedelta(equity.index.to_series().diff().median()) if len(equity) > 1 else pd.Timedelta(days=1)
     if elapsed >= pd.Timedelta(days=30):
-        return max(own, pd.Timedelta(days=1))
+        return max(spacing, pd.Timedelta(days=1))
     if elapsed >= pd.Timedelta(days=2):
-        return max(own, pd.Timedelta(hours=1))
-    return own
+        return max(spacing, pd.Timedelta(hours=1))
+    return spacing
 
 
 def sampled_returns(equity: pd.Series[float], period: str | pd.Timedelta | None = None) -> pd.Series[float]:
@@ -83,7 +83,7 @@ def sharpe(equity: pd.Series[float], period: str | pd.Timedelta | None = None, r
     per_year = _per_year(equity, period)
     deviation = returns.std(ddof=1) if len(returns) > 1 else 0.0
     if not deviation > 1e-12 * abs(returns.mean()):
-        return NAN  # no variation but that of rounding
+        return NAN  # all variation is rounding
     return float((returns.mean() - risk_free / per_year) / deviation * math.sqrt(per_year))
 
 
@@ -98,7 +98,7 @@ def sortino(equity: pd.Series[float], period: str | pd.Timedelta | None = None, 
 
 
 def drawdown(equity: pd.Series[float]) -> pd.Series[float]:
-    """Return E_t / max(E_s, s ≤ t) − 1 for every t: 0 at a new high, −0.2 at 20 % below the last one."""
+    """Return E_t / max(E_s, s ≤ t) − 1 for every t: 0 at a high, −0.2 at 20 % below the last one."""
     highest = equity.cummax()
     return (equity / highest.where(highest > 0) - 1).rename("drawdown")
 
@@ -109,7 +109,7 @@ def max_drawdown(equity: pd.Series[float]) -> float:
 
 
 def longest_drawdown(equity: pd.Series[float]) -> pd.Timedelta:
-    """Return the longest time between a high and the moment it was reached again (or the end); 0 without a fall."""
+    """Return the longest time from a high until it is reached again (or the end); 0 without a fall."""
     if len(equity) == 0:
         return pd.Timedelta(0)
     index, at_high = equity.index, (equity >= equity.cummax()).to_numpy()
@@ -126,7 +126,7 @@ def calmar(equity: pd.Series[float]) -> float:
 
 
 def turnover(fills: pd.DataFrame, equity: pd.Series[float]) -> float:
-    """Return Σ |fill value| / time-weighted mean equity: how often the capital changed hands."""
+    """Return Σ |fill value| / time-weighted mean equity: how often the capital was traded."""
     mean = time_weighted(equity)
     return float(fills["value"].sum() / mean) if mean > 0 else NAN
 
@@ -162,22 +162,22 @@ ROUND_TRIPS = {
 
 
 def round_trips(fills: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each way from flat to flat (a flip ends one and begins another) of each symbol.
+    """Return one row for each position from flat to flat of each symbol; a flip ends one and begins another.
 
-    Columns: symbol, side (LONG or SHORT), opened, closed (UTC), quantity (all that was opened), entry_price, exit_price
-    (averages), gross (before fees), fees, net = gross − fees; USDC. A flip's fee is shared by quantity. What is
-    still open at the end is left out; funding is not in it (it belongs to time, not to trades).
+    Columns: symbol, side (LONG or SHORT), opened, closed (UTC), quantity (total opened), entry_price, exit_price
+    (averages), gross (before fees), fees, net = gross − fees; USDC. A flip's fee is split by quantity. A
+    position open at the end is left out, and so is funding, which belongs to time rather than to trades.
     """
     done: list[dict[str, Any]] = []
     open_trips: dict[str, dict[str, Any]] = {}
     columns = (fills[name].tolist() for name in ("time", "symbol", "side", "price", "quantity", "fee"))
     for time, symbol, side, price, quantity, fee in zip(*columns, strict=True):
-        _book_fill(open_trips, done, time, symbol, quantity if side == "BUY" else -quantity, price, fee)
+        _apply_fill(open_trips, done, time, symbol, quantity if side == "BUY" else -quantity, price, fee)
     frame = pd.DataFrame(done, columns=list(ROUND_TRIPS))
     return frame.astype(ROUND_TRIPS)
 
 
-def _book_fill(
+def _apply_fill(
     trips: dict[str, dict[str, Any]],
     done: list[dict[str, Any]],
     time: Any,
@@ -186,7 +186,7 @@ def _book_fill(
     price: float,
     fee: float,
 ) -> None:
-    left, per_unit, hair = signed, fee / abs(signed) if signed else 0.0, 1e-12 + ULP * abs(signed)
+    left, per_unit, tolerance = signed, fee / abs(signed) if signed else 0.0, 1e-12 + ULP * abs(signed)
     trip = trips.get(symbol)
     if trip is not None and trip["position"] * signed < 0:
         closing = min(abs(signed), abs(trip["position"]))
@@ -196,11 +196,11 @@ def _book_fill(
         trip["fees"] += closing * per_unit
         trip["position"] -= direction * closing
         left = signed + direction * closing
-        hair = trip["hair"] = trip["hair"] + ULP * abs(signed)
-        if abs(trip["position"]) < hair:
+        tolerance = trip["tolerance"] = trip["tolerance"] + ULP * abs(signed)
+        if abs(trip["position"]) < tolerance:
             done.append(_finished(trips.pop(symbol), time))
             trip = None
-        if abs(left) < hair:
+        if abs(left) < tolerance:
             return
     if not left:
         return
@@ -215,10 +215,10 @@ def _book_fill(
             "exit_value": 0.0,
             "out": 0.0,
             "fees": 0.0,
-            "hair": hair,  # what rounding may leave of a position
+            "tolerance": tolerance,  # what rounding may leave of a closed position
         }
     trip["position"] += left
-    trip["hair"] += ULP * abs(trip["position"])
+    trip["tolerance"] += ULP * abs(trip["position"])
     trip["quantity"] += abs(left)
     trip["entry_value"] += abs(left) * price
     trip["fees"] += abs(left) * per_unit
@@ -252,7 +252,7 @@ def profit_factor(trips: pd.DataFrame) -> float:
 
 
 def fee_share(net_profit: float, fees: float) -> float:
-    """Return fees / (net profit + fees), the part of the profit before fees that fees took; NaN when there was none."""
+    """Return fees / (net profit + fees), the share of fees in the profit before fees; NaN without such a profit."""
     before = net_profit + fees
     return fees / before if before > 0 else NAN
 
@@ -266,10 +266,10 @@ def summary(
     period: str | pd.Timedelta | None = None,
     risk_free: float = 0.0,
 ) -> pd.Series[Any]:
-    """Return every measure above as one Series, in reading order.
+    """Return every measure of this module as one Series.
 
     `notional` is the gross position notional (USDC ≥ 0) on the index of `equity`. Amounts are USDC; `funding` is
-    what was received (negative: paid); `leverage_mean` and `leverage_max` are gross notional / equity.
+    positive when received, negative when paid; `leverage_mean` and `leverage_max` are gross notional / equity.
     """
     trips = round_trips(fills)
     fees = float(fills["fee"].sum())

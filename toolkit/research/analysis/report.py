@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,12 +14,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .results import Results
+
+class Reported(Protocol):
+    """What the page shows of a run; `Results` has all of it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def params(self) -> Mapping[str, Any]: ...
+    @property
+    def equity(self) -> pd.DataFrame: ...
+    @property
+    def positions(self) -> pd.DataFrame: ...
+    @property
+    def events(self) -> pd.DataFrame: ...
+    @property
+    def drawdown(self) -> pd.Series[float]: ...
+    @property
+    def exposure(self) -> pd.DataFrame: ...
+    @property
+    def attribution(self) -> pd.DataFrame: ...
+    def metrics(self) -> pd.Series[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours of the page; the marks are Okabe and Ito's, told apart by colour-blind people and in grey."""
+    """Colours of the page; the marks are Okabe and Ito's, distinct for colour-blind readers and in grey."""
 
     paper: str
     ink: str
@@ -34,16 +55,16 @@ LIGHT = Palette("#ffffff", "#1d2530", "#66707c", "#e4e8ec")
 DARK = Palette("#14181f", "#e8ecf1", "#9aa5b1", "#2b323c", gain="#56B4E9", loss="#E69F00")
 
 MOST_POINTS = 4000
-"""A line is thinned to about this many points (keeping each bin's lowest and highest) before it is drawn."""
+"""A line is thinned to about this many points before it is drawn."""
 
 
-def draw(results: Results, *, dark: bool = False) -> Figure:
-    """Return the page as a Figure (11 × 8.5 inches); it is not shown twice in a notebook."""
+def draw(results: Reported, *, dark: bool = False) -> Figure:
+    """Return the page as a matplotlib Figure of 11 × 8.5 inches."""
     from matplotlib import pyplot
 
     colours = DARK if dark else LIGHT
     page = pyplot.figure(figsize=(11, 8.5), dpi=100, facecolor=colours.paper)
-    pyplot.close(page)
+    pyplot.close(page)  # else a notebook shows it twice: as an open figure and as the cell's value
     grid = page.add_gridspec(
         3, 2, height_ratios=(3.1, 1.35, 1.75), width_ratios=(2.75, 1), left=0.075, right=0.965, top=0.86, bottom=0.065,
         hspace=0.27, wspace=0.16,
@@ -62,7 +83,7 @@ def draw(results: Results, *, dark: bool = False) -> Figure:
     return page
 
 
-def _title(page: Figure, results: Results, colours: Palette) -> None:
+def _title(page: Figure, results: Reported, colours: Palette) -> None:
     page.text(0.075, 0.952, results.name, fontsize=17, fontweight="bold", color=colours.ink, va="center")
     values = ", ".join(f"{key} = {value}" for key, value in results.params.items())
     index = results.equity.index
@@ -72,7 +93,7 @@ def _title(page: Figure, results: Results, colours: Palette) -> None:
     page.text(0.075, 0.918, text, fontsize=9.5, color=colours.faint, va="center")
 
 
-def _equity(axes: Axes, results: Results, colours: Palette) -> None:
+def _equity(axes: Axes, results: Reported, colours: Palette) -> None:
     _plain(axes, colours, "Equity, USDC")
     line = _thin(results.equity["equity"])
     if not len(line):
@@ -94,7 +115,7 @@ def _equity(axes: Axes, results: Results, colours: Palette) -> None:
         axes.legend(frameon=False, labelcolor=colours.ink, fontsize=8.5, loc="best")
 
 
-def _drawdown(axes: Axes, results: Results, colours: Palette) -> None:
+def _drawdown(axes: Axes, results: Reported, colours: Palette) -> None:
     _plain(axes, colours, "Drawdown")
     line = _thin(results.drawdown)
     axes.fill_between(line.index, line, 0, color=colours.loss, alpha=0.3, linewidth=0)
@@ -105,7 +126,7 @@ def _drawdown(axes: Axes, results: Results, colours: Palette) -> None:
     axes.set_ylim(min(deepest * 1.08, -1e-4), 0)
 
 
-def _exposure(axes: Axes, results: Results, colours: Palette) -> None:
+def _exposure(axes: Axes, results: Reported, colours: Palette) -> None:
     _plain(axes, colours, "Position notional, USDC")
     exposure = results.exposure
     symbols = list(results.positions.columns)
@@ -123,7 +144,7 @@ def _exposure(axes: Axes, results: Results, colours: Palette) -> None:
     _date_axis(axes, colours)
 
 
-def _attribution(axes: Axes, results: Results, colours: Palette) -> None:
+def _attribution(axes: Axes, results: Reported, colours: Palette) -> None:
     _plain(axes, colours, "Where the profit came from, USDC")
     table = results.attribution
     other = ["other"] if table.at["TOTAL", "other"] else []
@@ -169,7 +190,7 @@ TABLE = (
 )
 
 
-def _table(axes: Axes, results: Results, colours: Palette) -> None:
+def _table(axes: Axes, results: Reported, colours: Palette) -> None:
     axes.set_axis_off()
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
@@ -243,5 +264,5 @@ def _short(value: float) -> str:
 
 
 def _minus(text: str) -> str:
-    """Return a number's text with a true minus sign."""
+    """Return a number's text with a typographic minus sign."""
     return text.replace("-", "\u2212")

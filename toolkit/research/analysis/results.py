@@ -1,4 +1,4 @@
-"""Results: what a run left behind, as frames, with its measures and a one-call report."""
+"""Results of a run: its frames, measures and report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ORDERS = {
     "status": "str",
     "reason": "str",
 }
-"""Columns of `Results.orders`; price is NaN for a market order, reason says why an order was refused or cancelled."""
+"""Columns of `Results.orders`; price is NaN for a market order, reason is that of a rejection or cancel."""
 
 FUNDING = {
     "time": TIME,
@@ -60,23 +60,23 @@ FUNDING = {
 """Columns of `Results.funding`; payment > 0 was received, < 0 was paid, in USDC."""
 
 TRANSFERS = {"time": TIME, "kind": "str", "symbol": "str", "amount": "float64"}
-"""Columns of `Results.transfers`: other changes of the balance (liquidation fees, what others paid for a bankrupt
-account, deposits on the way), in USDC; amount > 0 was received."""
+"""Columns of `Results.transfers`: other changes of the balance (liquidation fees, losses covered for a bankrupt
+account, deposits during the run), in USDC; amount > 0 was received."""
 
 SHOWN_ELSEWHERE = ("TRADING_FEE", "BUILDER_FEE", "REALIZED_PNL", "FUNDING", "ISOLATED_MARGIN")
-"""Kinds of ledger entries that are no transfers, because fills and funding tell them."""
+"""Kinds of ledger entries that are not transfers, because fills and funding show them."""
 
 EQUITY = {"equity": "float64", "balance": "float64", "unrealized": "float64"}
 """Columns of `Results.equity`, on a UTC index; equity = balance + unrealized, USDC."""
 
 EVENTS = {"time": TIME, "kind": "str", "symbol": "str", "text": "str"}
-"""Columns of `Results.events`: what a reader must know (liquidations, stops by a limit, errors of the strategy)."""
+"""Columns of `Results.events`: liquidations, rejections, stops by a limit, errors of the strategy."""
 
 
 def frame(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
     """Return `rows` (tuples, or a mapping of columns) as a frame with exactly the columns and dtypes of `schema`.
 
-    Times may be integers: milliseconds since 1970.
+    Integer times are Unix ms.
     """
     if not isinstance(rows, Mapping) and not len(rows):
         return _empty(tuple(schema.items())).copy()
@@ -85,30 +85,43 @@ def frame(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) ->
 
 @lru_cache(maxsize=64)
 def _empty(schema: tuple[tuple[str, str], ...]) -> pd.DataFrame:
-    """Return the frame without rows, made once: in a sweep most of a run's frames are empty."""
+    """Return the frame without rows, cached because most frames of a sweep's runs are empty."""
     return _typed([], dict(schema))
 
 
 def _typed(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
     if isinstance(rows, Mapping):
-        made = pd.DataFrame({name: rows[name] for name in schema})
+        table = pd.DataFrame({name: rows[name] for name in schema})
     else:
-        made = pd.DataFrame.from_records(list(rows), columns=list(schema))
+        table = pd.DataFrame.from_records(list(rows), columns=list(schema))
     for name, dtype in schema.items():
-        if dtype == TIME and not isinstance(made[name].dtype, pd.DatetimeTZDtype):
-            made[name] = pd.to_datetime(made[name].astype("int64"), unit="ms", utc=True)
-    return made.astype(dict(schema))
+        if dtype == TIME and not isinstance(table[name].dtype, pd.DatetimeTZDtype):
+            table[name] = pd.to_datetime(table[name].astype("int64"), unit="ms", utc=True)
+    return table.astype(dict(schema))
+
+
+def time_index(times_ms: Any) -> pd.DatetimeIndex:
+    """Return times in Unix ms as a UTC index with the name "time"."""
+    return pd.DatetimeIndex(pd.to_datetime(times_ms, unit="ms", utc=True).as_unit("ms"), name="time")
+
+
+def records_frame(records: Sequence[tuple[int, Mapping[str, float]]]) -> pd.DataFrame:
+    """Return what `ctx.record` kept: index time, one column a name, the last values of each time."""
+    if not records:
+        return pd.DataFrame()
+    table = pd.DataFrame([values for _, values in records], index=time_index([time_ms for time_ms, _ in records]))
+    return table.groupby(level=0).last()
 
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """What a run left behind. Frames of floats with UTC times; columns are listed beside each schema in this module.
+    """The results of a run: frames of floats with UTC times, whose columns are the schemas of this module.
 
     Attributes:
-        name: the strategy's name; `params`: its parameters; `settings`: how it was run (models, seed, fees …).
+        name: the strategy's name; `params`: its parameters; `settings`: settings of the run (models, seed, fees …).
         equity: index time, columns of EQUITY; the first row is the state before the first fill.
         positions: index as `equity`, one column a symbol: signed quantity.
-        marks: index as `equity`, one column a symbol: the price that values it.
+        marks: index as `equity`, one column a symbol: its mark price.
         fills, orders, funding, transfers, events: columns of FILLS, ORDERS, FUNDING, TRANSFERS, EVENTS.
         records: what the strategy recorded with `ctx.record(name=value)`: index time, one column a name.
     """
@@ -128,7 +141,7 @@ class Results:
 
     @property
     def drawdown(self) -> pd.Series[float]:
-        """Equity over its highest value so far, less one; see `metrics.drawdown`."""
+        """Equity over its highest value so far, minus one; see `metrics.drawdown`."""
         return measures.drawdown(self.equity["equity"])
 
     @property
@@ -139,38 +152,38 @@ class Results:
 
     @property
     def round_trips(self) -> pd.DataFrame:
-        """One row for each way from flat to flat; see `metrics.round_trips`."""
+        """One row for each position from flat to flat; see `metrics.round_trips`."""
         return measures.round_trips(self.fills)
 
     @property
     def attribution(self) -> pd.DataFrame:
-        """Where the profit came from, by symbol: price, fees (≤ 0), funding, other, net; a last row TOTAL. USDC.
+        """Profit by symbol: price, fees (≤ 0), funding, other and net, in USDC; the last row is TOTAL.
 
-        price = Σ sells − Σ buys + what is held at the end − what was held at the start (both at mark), before fees.
-        `other` are the transfers; those of no symbol stand in a row ACCOUNT. The total's net is the change of equity.
+        price = Σ sells − Σ buys + value held at the end − value held at the start (both at mark), before fees.
+        `other` are the transfers; those without a symbol are in a row ACCOUNT. The total's net is the change of equity.
         """
         symbols = list(self.positions.columns)
         signed = self.fills["value"].where(self.fills["side"] == "SELL", -self.fills["value"])
         held = self.positions.iloc[-1] * self.marks.iloc[-1] if len(self.positions) else pd.Series(0.0, index=symbols)
-        begun = self.positions.iloc[0] * self.marks.iloc[0] if len(self.positions) else pd.Series(0.0, index=symbols)
+        initial = self.positions.iloc[0] * self.marks.iloc[0] if len(self.positions) else pd.Series(0.0, index=symbols)
         table = pd.DataFrame(
             {
-                "price": signed.groupby(self.fills["symbol"]).sum().reindex(symbols, fill_value=0.0) + held - begun,
+                "price": signed.groupby(self.fills["symbol"]).sum().reindex(symbols, fill_value=0.0) + held - initial,
                 "fees": -self.fills.groupby("symbol")["fee"].sum().reindex(symbols, fill_value=0.0),
                 "funding": self.funding.groupby("symbol")["payment"].sum().reindex(symbols, fill_value=0.0),
                 "other": self.transfers.groupby("symbol")["amount"].sum().reindex(symbols, fill_value=0.0),
             },
             index=pd.Index(symbols, name="symbol"),
         ).fillna(0.0)
-        apart = float(self.transfers.loc[~self.transfers["symbol"].isin(symbols), "amount"].sum())
-        if apart:
-            table.loc["ACCOUNT"] = [0.0, 0.0, 0.0, apart]
+        unassigned = float(self.transfers.loc[~self.transfers["symbol"].isin(symbols), "amount"].sum())
+        if unassigned:
+            table.loc["ACCOUNT"] = [0.0, 0.0, 0.0, unassigned]
         table["net"] = table.sum(axis=1)
         table.loc["TOTAL"] = table.sum(axis=0)
         return table
 
     def metrics(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> pd.Series[Any]:
-        """Return the usual measures as one Series; formulas stand in `toolkit.research.analysis.metrics`."""
+        """Return the measures as one Series; `toolkit.research.metrics` has their formulas."""
         return measures.summary(
             self.equity["equity"],
             self.fills,
@@ -198,12 +211,10 @@ class Results:
 
     @classmethod
     def load(cls, folder: str | Path) -> Results:
-        """Read what `save` wrote. Values of params and settings that JSON lacks come back as text."""
+        """Read what `save` wrote. Values of params and settings that JSON lacks are read as text."""
         source = Path(folder)
         if not (source / "meta.json").is_file():
-            raise InputError(
-                f"{source} holds no saved results (meta.json is missing)", field="folder", value=str(source)
-            )
+            raise InputError(f"{source} has no saved results (meta.json is missing)", field="folder", value=str(source))
         meta = json.loads((source / "meta.json").read_text(encoding="utf-8"))
         frames: dict[str, Any] = {name: pd.read_parquet(source / f"{name}.parquet") for name in FRAMES}
         return cls(**meta, **frames)

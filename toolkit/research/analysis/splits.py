@@ -1,4 +1,4 @@
-"""Walk-forward splits: fit on the past, judge on what came after, again and again."""
+"""Walk-forward splits: fit on the past, evaluate on what follows, repeatedly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Size = int | str | pd.Timedelta
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One step: train rows [train_start, train_end), test rows [test_start, test_end), as positions and as times.
+    """One split: train rows [train_start, train_end), test rows [test_start, test_end), as positions and as times.
 
     The times are half-open too: the test ends before `test_until`.
     """
@@ -37,7 +37,7 @@ class Split:
         return _between(data, self.train_from, self.train_until)
 
     def test(self, data: Any, warm_up: int = 0) -> Any:
-        """Return the rows of the test part; `warm_up` rows before it lead in (for indicators; don't judge them)."""
+        """Return the rows of the test part; preceded by `warm_up` rows for indicators, not for evaluation."""
         return _between(data, self.test_from, self.test_until, warm_up)
 
 
@@ -52,16 +52,16 @@ def walk_forward(
 ) -> list[Split]:
     """Return splits of `data` (a frame, a mapping of frames, or a DatetimeIndex), oldest first.
 
-    Each test part begins where its training part and the `gap` (an embargo against labels that reach forward) end;
-    the next split begins `step` later (default: the length of the test, so that no row is judged twice). `anchored`
-    keeps the first row in every training part, which then grows. A last test part that is not whole is left out.
+    Each test part begins where its training part and the `gap` (an embargo against labels that look ahead) end;
+    the next split begins `step` later (default: the length of the test, so that no row is tested twice). `anchored`
+    keeps the first row in every training part, which then grows. An incomplete last test part is left out.
     Sizes are rows (int) or lengths of time. No test row is ever in or before its own training part.
 
     >>> index = pd.date_range("2026-01-01", periods=10, freq="D", tz="UTC")
     >>> [(s.train_start, s.train_end, s.test_start, s.test_end) for s in walk_forward(index, train=4, test=2)]
     [(0, 4, 4, 6), (2, 6, 6, 8), (4, 8, 8, 10)]
 
-    Raises InputError when not one split fits.
+    Raises InputError when no split fits.
     """
     index = _index(data)
     train, test, gap = _size(train, "train"), _size(test, "test"), _size(gap, "gap")
@@ -101,7 +101,7 @@ def _index(data: Any) -> pd.DatetimeIndex:
     if not isinstance(index, pd.DatetimeIndex):
         raise InputError("splits need a DatetimeIndex; set the time column as index", field="data", rule="times")
     if not index.is_monotonic_increasing:
-        raise InputError("the times run backwards; sort the rows first", field="data", rule="increasing times")
+        raise InputError("the times are not increasing; sort the rows first", field="data", rule="increasing times")
     return index
 
 
@@ -126,7 +126,7 @@ def _positive(size: int | pd.Timedelta) -> bool:
 def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, int | pd.Timedelta, str], int | None]:
     """Return a function (position, size, name) → position after it, or None when the data ends before."""
     spacing = index.to_series().diff().median() if len(index) > 1 else pd.Timedelta(0)
-    over = index[-1] + spacing if len(index) else None
+    end = index[-1] + spacing if len(index) else None
 
     def move(start: int | None, size: int | pd.Timedelta, name: str) -> int | None:
         if not _positive(size):
@@ -136,7 +136,7 @@ def _advance(index: pd.DatetimeIndex) -> Callable[[int | None, int | pd.Timedelt
         if isinstance(size, int):
             return start + size if start + size <= len(index) else None
         until = index[start] + size
-        return int(index.searchsorted(until, side="left")) if over is not None and until <= over else None
+        return int(index.searchsorted(until, side="left")) if end is not None and until <= end else None
 
     return move
 
@@ -158,10 +158,10 @@ def _split(index: pd.DatetimeIndex, number: int, first: int, train_end: int, tes
     )
 
 
-def _between(data: Any, start: pd.Timestamp, until: pd.Timestamp, lead: int = 0) -> Any:
+def _between(data: Any, start: pd.Timestamp, until: pd.Timestamp, warm_up: int = 0) -> Any:
     if isinstance(data, dict):
-        return {name: _between(part, start, until, lead) for name, part in data.items()}
+        return {name: _between(part, start, until, warm_up) for name, part in data.items()}
     index = data if isinstance(data, pd.DatetimeIndex) else data.index
-    first = max(int(index.searchsorted(start, side="left")) - lead, 0)
+    first = max(int(index.searchsorted(start, side="left")) - warm_up, 0)
     rows = slice(first, int(index.searchsorted(until, side="left")))
     return data[rows] if isinstance(data, pd.Index) else data.iloc[rows]

@@ -1,7 +1,7 @@
-"""Sweep: one task over a grid of parameters and seeds, in parallel here or on a Dask cluster, resumable.
+"""Sweep: one task over a grid of parameters and seeds, in local processes or on a Dask cluster, resumable.
 
-Every point is independent and deterministic, so the frame that comes out does not depend on how many workers there
-were, on which of them was faster, or on whether it was interrupted in between.
+Every point is independent and deterministic, so the resulting frame does not depend on the number of workers, their
+speed, or interruptions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """One place on the grid. `key` identifies it, its task and its data in a results file."""
+    """One point of the grid. `key` identifies it, its task and its data in a results file."""
 
     key: str
     params: Mapping[str, Any]
@@ -56,19 +56,19 @@ def sweep(
 
     Parameters:
         task: a Strategy class (each point is `backtest(task(**params), data, seed=seed, **options)`), or any function,
-            called as task(data, **params, seed=seed, **options), without data and seed where none are given. It
+            called as task(data, **params, seed=seed, **options), without data and seed unless given. It
             returns Results, a mapping of values, a Series, or a number.
         grid: name → values (their product is swept), or a list of parameter mappings.
-        workers: processes on this machine (default: one for each core); 0 runs in this process, for debugging. Fresh
-            processes import the script that calls, so there the call stands under `if __name__ == "__main__":`.
+        workers: processes on this machine (default: one for each core); 0 runs in this process, for debugging. The
+            processes import the calling script, which therefore calls under `if __name__ == "__main__":`.
         client: a `distributed.Client`; the same points then run on its cluster.
-        results: a file of JSON lines that gets each point as soon as it is done. Points found in it are not run
-            again (failed ones are, with `retry_failed`), so an interrupted or crashed sweep goes on where it was.
+        results: a file of JSON lines to which each finished point is appended. Points found in it are not run again
+            (failed ones are, with `retry_failed`), so an interrupted or crashed sweep continues.
 
     Columns: the parameters, seed (where given), status ("ok" or "failed"), error, and the values. A failed point keeps
     its row and its error; the traceback is in `frame.attrs["traces"]`, seconds a point in `frame.attrs["seconds"]`.
-    Interrupting keeps what is in the file and stops the workers. A results file belongs to one task, data and
-    options: others are told apart by fingerprint, but a change of the task's code is not seen.
+    Interrupting stops the workers and keeps the file. Points of other tasks, data and options are distinguished by
+    fingerprint, but a change of the task's code is not detected.
     """
     points = _points(task, grid, data, seeds, options)
     store = _Store(results, retry_failed)
@@ -94,17 +94,19 @@ def sweep(
 def _points(task: Any, grid: Any, data: Any, seeds: Sequence[int] | None, options: Mapping[str, Any]) -> list[Point]:
     if isinstance(grid, Mapping):
         names = list(grid)
-        places = [dict(zip(names, values, strict=True)) for values in itertools.product(*map(list, grid.values()))]
+        combinations = [
+            dict(zip(names, values, strict=True)) for values in itertools.product(*map(list, grid.values()))
+        ]
     else:
-        places = [dict(place) for place in grid]
+        combinations = [dict(params) for params in grid]
     base = (
         f"{getattr(task, '__module__', '')}.{getattr(task, '__qualname__', task)}|{fingerprint(data)}|{_text(options)}"
     )
     points: dict[str, Point] = {}
-    for place in places:
+    for params in combinations:
         for seed in [None] if seeds is None else seeds:
-            key = hashlib.sha256(f"{base}|{_text(place)}|{seed}".encode()).hexdigest()[:32]
-            points.setdefault(key, Point(key, place, seed))
+            key = hashlib.sha256(f"{base}|{_text(params)}|{seed}".encode()).hexdigest()[:32]
+            points.setdefault(key, Point(key, params, seed))
     if not points:
         raise InputError("the grid has no points", field="grid", rule="not empty")
     return list(points.values())
@@ -128,9 +130,9 @@ def _text(values: Mapping[str, Any]) -> str:
 
 
 def _word(value: Any) -> str:
-    """Return a text that differs when values do: that of plain ones, a fingerprint of all others.
+    """Return a text that differs when values do: repr of plain values, a fingerprint of all others.
 
-    The texts of arrays and frames leave out their middle, and those of objects may name a place in memory.
+    The repr of arrays and frames leaves out their middle, and that of objects may contain a memory address.
     """
     if value is None or isinstance(value, str | int | float | bool):
         return repr(value)
@@ -145,7 +147,7 @@ def _word(value: Any) -> str:
 
 
 def _execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
-    """Run one point; whatever it raises becomes its record."""
+    """Run one point; an exception becomes its record."""
     start = time.perf_counter()
     try:
         values, error, trace = _values(_call(*work, point)), "", ""
@@ -171,6 +173,7 @@ def _record(point: Point, values: Mapping[str, Any], error: str, trace: str = ""
 def _call(task: Any, data: Any, options: Mapping[str, Any], point: Point) -> Any:
     seed: dict[str, Any] = {} if point.seed is None else {"seed": point.seed}
     if isinstance(task, type) and hasattr(task, "on_bar"):
+        # Imported here, because backtesting stands above this room.
         from ..backtesting.driver import backtest
 
         return backtest(task(**point.params), data, **seed, **options)
@@ -193,7 +196,7 @@ def _values(outcome: Any) -> Mapping[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON keeps it exactly; `_rich` is its inverse."""
+    """Return a value that JSON keeps exactly; `_rich` is the inverse."""
     if isinstance(value, pd.Timestamp) and not pd.isna(value):
         return {"$time": value.isoformat()}
     if isinstance(value, pd.Timedelta) and not pd.isna(value):
@@ -215,7 +218,7 @@ def _rich(value: Any) -> Any:
 
 
 class _Store:
-    """The results file: one JSON object a line; a line torn by a crash is dropped."""
+    """The results file: one JSON object a line; an incomplete last line, left by a crash, is dropped."""
 
     def __init__(self, path: str | Path | None, retry_failed: bool) -> None:
         self.path = Path(path) if path is not None else None
@@ -275,9 +278,6 @@ def _table(points: Sequence[Point], records: Sequence[Record], seeded: bool) -> 
     return table
 
 
-# Where the points run.
-
-
 def _cloudpickle() -> Any:
     import cloudpickle  # type: ignore[import-untyped]
 
@@ -313,7 +313,7 @@ def _remote_point(payload: bytes, point: Point) -> Record:
 
 
 def _on_processes(payload: bytes, points: Sequence[Point], workers: int) -> Iterator[Record]:
-    """Yield records as they come. Points that were lost with a dying worker are tried again one at a time."""
+    """Yield records as they finish. Points lost with a dead worker are retried one at a time, to find the cause."""
     lost: list[Point] = []
     with _pool(payload, min(workers, len(points))) as pool:
         futures = {pool.submit(_local_point, point): point for point in points}
@@ -323,7 +323,7 @@ def _on_processes(payload: bytes, points: Sequence[Point], workers: int) -> Iter
             dead: list[Point] = []
             yield from _gather(pool, {pool.submit(_local_point, point): point}, dead.append)
             if dead:
-                yield _record(point, {}, "WorkerDied: the process that ran this point ended without an answer")
+                yield _record(point, {}, "WorkerDied: the process that ran this point ended without a result")
 
 
 def _gather(
@@ -343,7 +343,7 @@ def _gather(
 
 
 def _pool(payload: bytes, workers: int) -> ProcessPoolExecutor:
-    """Return a pool of fresh processes: spawned everywhere, so that all systems behave alike and threads are safe."""
+    """Return a pool of spawned processes: the same on all systems, and safe with threads."""
     import multiprocessing
 
     if getattr(multiprocessing.current_process(), "_inheriting", False):
@@ -357,7 +357,7 @@ def _pool(payload: bytes, workers: int) -> ProcessPoolExecutor:
 
 
 def _on_cluster(client: Any, payload: bytes, points: Sequence[Point]) -> Iterator[Record]:
-    """Yield records as they come. Points whose workers died (and took the data along) are tried again one at a time."""
+    """Yield records as they finish. Points of dead workers, which held the data, are retried one at a time."""
     lost: dict[Point, str] = {}
     yield from _submitted(client, payload, points, lost)
     for point in lost:

@@ -1,7 +1,7 @@
-"""Target-position signals over whole arrays: many assets and parameters, with the fees and funding of the venue.
+"""Vectorised backtests: target positions over whole arrays of many symbols, with fees and funding.
 
-A target of row t is decided when bar t closes and traded at the open of bar t + 1: no row can use what came later. It
-is the fast first look; what it leaves out (queue, margin, liquidation, minimum sizes) the event-driven backtest has.
+A target of row t is decided when bar t closes and traded at the open of bar t + 1, so no row can use later data. It
+is a fast approximation: queues, margin, liquidation and minimum sizes are left to the event-driven backtest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
-from ..analysis.results import EQUITY, FILLS, FUNDING, Results, frame
+from ..analysis.results import EQUITY, FILLS, FUNDING, Results, frame, time_index
 from ..data.bars import Bars, read_bars
 
 if TYPE_CHECKING:
@@ -43,20 +43,20 @@ def vectorised(
     """Return the Results of holding `targets` on `data`.
 
     Parameters:
-        data: bars of one or many symbols, in any shape `read_bars` takes; all symbols on the same times.
+        data: bars of one or many symbols, in any shape `read_bars` accepts; all symbols at the same times.
         targets: signed targets, one row a bar and one column a symbol (frame, Series or array); NaN keeps the position.
             Times in their index must be those of the bars, names in their columns the symbols.
-        sizing: what a target counts: "quantity" (units), "notional" (USDC at the close it was decided at) or
+        sizing: the unit of a target: "quantity" (base units), "notional" (USDC at the close it was decided at) or
             "equity" (multiples of equity at that close; it compounds). A notional or equity target trades only when
-            the target itself changes, so that drift alone costs no fees.
-        fee: taker fee as a ratio of value. slippage: each price is worse by this ratio.
-        funding: None, or one rate an interval of 4 h, or a Series of rates over UTC times, or a mapping symbol →
-            Series. A settlement falls on the position held before trades of the same instant, valued at the open of
+            the target itself changes, so price drift alone costs no fees.
+        fee: taker fee as a ratio of value. slippage: ratio by which each price is worse.
+        funding: None, or one rate for each interval of 4 h, or a Series of rates over UTC times, or a mapping symbol →
+            Series. A settlement meets the position held before trades of the same instant, valued at the open of
             its bar (in a gap between bars: at the last close); longs pay a positive rate.
-        step: quantities are cut towards zero to multiples of this (a number, or a mapping by symbol).
+        step: quantities are rounded towards zero to multiples of this (a number, or a mapping by symbol).
 
-    Fills are TAKER at the open; equity is valued at closes. Nobody is liquidated: `metrics()["leverage_max"]` tells
-    how near it was. Raises InputError for shapes that don't match.
+    Fills are TAKER at the open; equity is valued at closes. There is no liquidation: `metrics()["leverage_max"]`
+    shows how close it was. Raises InputError for shapes that don't match.
     """
     bars = list(read_bars(data).values())
     wanted = _targets(targets, bars)
@@ -66,12 +66,12 @@ def vectorised(
 def vectorised_many(data: Any, targets: Mapping[Any, Any], **options: Any) -> pd.DataFrame:
     """Return the measures of many target frames on the same bars: one row for each key, columns as `metrics()`.
 
-    Options are those of `vectorised`. Runs one after the other, so memory stays that of one; for several
-    processes use `sweep`.
+    Options are those of `vectorised`. The runs follow one another, so memory is that of one; for several processes use
+    `sweep`.
     """
     bars = list(read_bars(data).values())
-    together = {bar.symbol: bar for bar in bars}
-    rows = {key: vectorised(together, wanted, **options).metrics() for key, wanted in targets.items()}
+    by_symbol = {bar.symbol: bar for bar in bars}
+    rows = {key: vectorised(by_symbol, wanted, **options).metrics() for key, wanted in targets.items()}
     return pd.DataFrame(rows).T.infer_objects().rename_axis(index="run", columns="measure")
 
 
@@ -103,12 +103,12 @@ def _targets(targets: Any, bars: list[Bars]) -> Array:
             value=str(array.shape),
         )
     if np.isinf(array).any():
-        raise InputError("targets hold an infinite number", field="targets", rule="finite")
+        raise InputError("targets contain an infinite number", field="targets", rule="finite")
     return array
 
 
 def _check_times(targets: Any, bars: Bars) -> None:
-    """Raise InputError where targets have other times than the bars: by position they would see the future."""
+    """Raise InputError when targets have other times than the bars: matched by position they could see the future."""
     index = getattr(targets, "index", None)
     if not isinstance(index, pd.DatetimeIndex) or len(index) != len(bars):
         return
@@ -116,7 +116,7 @@ def _check_times(targets: Any, bars: Bars) -> None:
     if len(different):
         at, opened = index[different[0]], pd.Timestamp(int(bars.opened[different[0]]), unit="ms", tz="UTC")
         raise InputError(
-            f"row {different[0]} of the targets is of {at}, its bar of {opened}; reindex them to the bars' times",
+            f"row {different[0]} of the targets is at {at}, its bar at {opened}; reindex them to the bars' times",
             field="targets",
             rule="same times",
             value=str(at),
@@ -139,29 +139,29 @@ def _run(
     closes = np.column_stack([bar.close for bar in bars])
     steps = np.array([_step(step, bar.symbol) for bar in bars])
     wanted = pd.DataFrame(wanted).ffill().fillna(0.0).to_numpy()
-    settled = [_settlements(funding, bar, column, opens, closes) for column, bar in enumerate(bars)]
-    early, late = _costs(settled, opens.shape)
+    settlements = [_settlements(funding, bar, column, opens, closes) for column, bar in enumerate(bars)]
+    early, late = _costs(settlements, opens.shape)
     if sizing == "equity":
         held = _compounded(wanted, opens, closes, steps, early, late, capital, fee, slippage)
     else:
         units = wanted if sizing == "quantity" else _notional_units(wanted, closes)
-        held = np.vstack([np.zeros(len(bars)), _cut(units, steps)[:-1]])
+        held = np.vstack([np.zeros(len(bars)), _round_to_steps(units, steps)[:-1]])
     traded = np.diff(held, axis=0, prepend=0.0)
     prices = opens * (1 + np.sign(traded) * slippage)
     values = np.abs(traded) * prices
     before = np.vstack([np.zeros(len(bars)), held[:-1]])
     payments = -before * early - held * late
     cash = capital + np.cumsum((-traded * prices - values * fee + payments).sum(axis=1))
-    parts = _Parts(held, traded, prices, values * fee, payments, cash)
-    return _results(bars, closes, parts, settled, capital, name, params)
+    run = _Run(held, traded, prices, values * fee, payments, cash)
+    return _results(bars, closes, run, settlements, capital, name, params)
 
 
 def _step(step: float | Mapping[str, float] | None, symbol: str) -> float:
     return float((step.get(symbol, 0.0) if isinstance(step, Mapping) else step) or 0.0)
 
 
-def _cut(units: Array, steps: Array) -> Array:
-    """Return quantities cut towards zero to whole steps (a hair of float noise below a step still counts as it)."""
+def _round_to_steps(units: Array, steps: Array) -> Array:
+    """Return quantities rounded towards zero to whole steps; float noise just below a step counts as the step."""
     if not steps.any():
         return units
     whole = np.trunc(units / np.where(steps > 0, steps, 1.0) + np.sign(units) * 1e-9) * steps
@@ -185,7 +185,7 @@ def _compounded(
     fee: float,
     slippage: float,
 ) -> Array:
-    """Return the positions held when each target is a multiple of the equity at its close; only changes need a step."""
+    """Return the positions when each target is a multiple of equity at its close; loops only over changed targets."""
     held = np.zeros_like(wanted)
     changed = np.flatnonzero((np.diff(wanted, axis=0, prepend=0.0) != 0).any(axis=1))
     previous = np.zeros(wanted.shape[1])
@@ -197,8 +197,8 @@ def _compounded(
         cash -= float((early[done : decided + 1] + late[done : decided + 1]).sum(axis=0) @ position)
         equity = cash + float(position @ closes[decided])
         target = wanted[decided]
-        fresh = _cut(target * max(equity, 0.0) / closes[decided], steps)
-        new = np.where(target != previous, fresh, position)
+        resized = _round_to_steps(target * max(equity, 0.0) / closes[decided], steps)
+        new = np.where(target != previous, resized, position)
         traded = new - position
         price = opens[decided + 1] * (1 + np.sign(traded) * slippage)
         cash -= float(position @ early[decided + 1] + new @ late[decided + 1])
@@ -210,7 +210,7 @@ def _compounded(
 
 
 class _Settlement(NamedTuple):
-    """One funding settlement of one symbol: in which bar, when, at which rate and price; `late` = not at its start."""
+    """One funding settlement of one symbol: its bar, Unix ms, rate and price; `late`: after the start of the bar."""
 
     row: int
     column: int
@@ -221,7 +221,7 @@ class _Settlement(NamedTuple):
 
 
 def _settlements(funding: Any, bar: Bars, column: int, opens: Array, closes: Array) -> list[_Settlement]:
-    """Return the settlements that fall into the bars: one at a bar's start meets the position from before it."""
+    """Return the settlements within the bars; one at a bar's start meets the position held before it."""
     times, rates = _schedule(funding, bar)
     rows = np.searchsorted(bar.opened, times, side="right") - 1
     found = []
@@ -229,16 +229,16 @@ def _settlements(funding: Any, bar: Bars, column: int, opens: Array, closes: Arr
         if row < 0 or time >= bar.closed[-1]:
             continue
         late = time > bar.opened[row]
-        gone = time >= bar.closed[row]
-        price = closes[row, column] if gone else opens[row, column]
+        in_gap = time >= bar.closed[row]
+        price = closes[row, column] if in_gap else opens[row, column]
         found.append(_Settlement(row, column, time, rate, float(price), bool(late)))
     return found
 
 
-def _costs(settled: list[list[_Settlement]], shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return what one unit pays in each bar: when held before its start, and when held in it."""
+def _costs(settlements: list[list[_Settlement]], shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return the funding of one unit in each bar: when held before its start, and when held in it."""
     early, late = np.zeros(shape), np.zeros(shape)
-    for items in settled:
+    for items in settlements:
         for item in items:
             (late if item.late else early)[item.row, item.column] += item.rate * item.price
     return early, late
@@ -253,14 +253,14 @@ def _schedule(funding: Any, bar: Bars) -> tuple[NDArray[np.int64], Array]:
         times = pd.DatetimeIndex(pd.to_datetime(funding.index, utc=True)).as_unit("ms").asi8
         rates = funding.to_numpy(dtype="float64")
         if not np.isfinite(rates).all():
-            raise InputError(f"{bar.symbol}: a funding rate is no number; drop or fill it", field="funding")
+            raise InputError(f"{bar.symbol}: a funding rate is not a number; drop or fill it", field="funding")
         return times, rates
     first = -(-int(bar.opened[0]) // FUNDING_MS) * FUNDING_MS
     times = np.arange(first, int(bar.closed[-1]), FUNDING_MS, dtype="int64")
     return times, np.full(len(times), float(funding))
 
 
-class _Parts(NamedTuple):
+class _Run(NamedTuple):
     """Arrays of a run, one row a bar and one column a symbol (cash: one number a bar)."""
 
     held: Array
@@ -274,27 +274,27 @@ class _Parts(NamedTuple):
 def _results(
     bars: list[Bars],
     closes: Array,
-    parts: _Parts,
-    settled: list[list[_Settlement]],
+    run: _Run,
+    settlements: list[list[_Settlement]],
     capital: float,
     name: str,
     params: dict[str, Any],
 ) -> Results:
-    symbols, held = [bar.symbol for bar in bars], parts.held
+    symbols, held = [bar.symbol for bar in bars], run.held
     opened = bars[0].opened
-    stamps = np.concatenate([opened[:1], bars[0].closed])
-    index = pd.DatetimeIndex(pd.to_datetime(stamps, unit="ms", utc=True).as_unit("ms"), name="time")
-    fills = frame(list(_fills(symbols, opened, parts)), FILLS)
-    equity = np.concatenate([[capital], parts.cash + (held * closes).sum(axis=1)])
-    realised = np.zeros(len(stamps))
+    times_ms = np.concatenate([opened[:1], bars[0].closed])
+    index = time_index(times_ms)
+    fills = frame(list(_fills(symbols, opened, run)), FILLS)
+    equity = np.concatenate([[capital], run.cash + (held * closes).sum(axis=1)])
+    realised = np.zeros(len(times_ms))
     if len(fills):
         rows = np.searchsorted(opened, pd.DatetimeIndex(fills["time"]).as_unit("ms").asi8) + 1
         np.add.at(realised, rows, (fills["realized_pnl"] - fills["fee"]).to_numpy())
-    realised[1:] += parts.payments.sum(axis=1)
+    realised[1:] += run.payments.sum(axis=1)
     balance = capital + np.cumsum(realised)
     paid = [
         (item.time, symbols[item.column], size, item.price, item.rate, -size * item.price * item.rate)
-        for item in sorted(itertools.chain.from_iterable(settled), key=lambda item: item.time)
+        for item in sorted(itertools.chain.from_iterable(settlements), key=lambda item: item.time)
         if (size := _held_at(held, item))
     ]
     columns = {"equity": equity, "balance": balance, "unrealized": equity - balance}
@@ -315,16 +315,16 @@ def _held_at(held: Array, item: _Settlement) -> float:
     return float(held[row, item.column]) if row >= 0 else 0.0
 
 
-def _fills(symbols: list[str], opened: NDArray[np.int64], parts: _Parts) -> Iterator[Any]:
+def _fills(symbols: list[str], opened: NDArray[np.int64], run: _Run) -> Iterator[Any]:
     size = [0.0] * len(symbols)
     entry = [0.0] * len(symbols)
-    rows, columns = np.nonzero(parts.traded)
+    rows, columns = np.nonzero(run.traded)
     for number, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True), start=1):
-        signed, price = float(parts.traded[row, column]), float(parts.prices[row, column])
+        signed, price = float(run.traded[row, column]), float(run.prices[row, column])
         pnl, size[column], entry[column] = average_cost(size[column], entry[column], signed, price)
         side = "BUY" if signed > 0 else "SELL"
         value = abs(signed) * price
-        fee = float(parts.fees[row, column])
+        fee = float(run.fees[row, column])
         yield int(opened[row]), symbols[column], side, price, abs(signed), value, fee, pnl, "TAKER", "MARKET", number
 
 
@@ -336,6 +336,7 @@ def average_cost(size: float, entry: float, signed: float, price: float) -> tupl
     closing = min(abs(signed), abs(size))
     pnl = closing * (price - entry) * (1.0 if size > 0 else -1.0)
     left = size + signed
+    # What is left of two equal floats after rounding is no position.
     if abs(left) < 1e-12 + 1e-14 * (abs(size) + abs(signed)):
         return pnl, 0.0, 0.0
     return pnl, left, (entry if abs(signed) < abs(size) else price)

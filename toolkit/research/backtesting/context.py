@@ -1,126 +1,138 @@
-"""The context of a backtest: what a strategy sees of the desk, and acts through."""
+"""The context of a backtest: what a strategy sees of the simulated broker, and acts through."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ...orders import Order
 from ...products import MICRO, Amount, Product
 from ...venue.risk import account_margin
-from ..strategy import BarHistory, Context, Placed, whole_steps
+from ..account_data import OrderHandle
+from ..context import Context, whole_steps
+from ..market_data import BarHistory
 from .broker import SimulatedBroker
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class DeskContext(Context):
+class BacktestContext(Context):
     """The context of a backtest."""
 
     mode = "backtest"
 
-    def __init__(self, desk: SimulatedBroker, interval: int) -> None:
-        super().__init__(list(desk.lines), interval)
-        self._desk = desk
-        self.now = desk.now
-        desk.ctx = self
+    def __init__(self, broker: SimulatedBroker, interval: int) -> None:
+        super().__init__(list(broker.states), interval)
+        self._broker = broker
+        self.now = broker.matcher.now
+        broker.ctx = self
 
-    def _make(self, symbol: str, side: str, quantity: Amount, price: Amount | None, options: dict[str, Any]) -> Placed:
+    def _place_new(
+        self, symbol: str, side: str, quantity: Amount, price: Amount | None, options: dict[str, Any]
+    ) -> OrderHandle:
         if options.get("cl_ord_id") is None:
-            options["cl_ord_id"] = self._desk.next_id()
-        return super()._make(symbol, side, quantity, price, options)
+            options["cl_ord_id"] = self._broker.next_client_id()
+        return super()._place_new(symbol, side, quantity, price, options)
 
-    def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> Placed | None:
-        """Bring the position to a signed quantity with one order; None when it is there (orders under way count)."""
+    def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
+        """Bring the position to a signed quantity with one order; None when position and `underway` add up to it."""
         if price is not None or options:
             return super().target(symbol, quantity, price, **options)
-        desk = self._desk
-        line = desk.line(symbol)
-        position = desk.account.positions[line.code]
-        missing = whole_steps(quantity, line.step) - position.long.size + position.short.size - line.underway
+        # The common case skips the general order builder: this is the hot path of a backtest.
+        broker = self._broker
+        state = broker.state_of(symbol)
+        missing = whole_steps(quantity, state.step) - self._position_steps(state.code) - state.in_flight_steps
         if not missing:
             return None
-        side: Literal["BUY", "SELL"] = "BUY" if missing > 0 else "SELL"
-        steps = abs(missing)
-        order = Order(line.symbol, side, line.text(steps), tif="IOC", cl_ord_id=desk.next_id())
-        return desk.dispatch(line, order, steps)
+        steps, text = abs(missing), state.quantity_text(abs(missing))
+        client_id = broker.next_client_id()
+        order = Order(state.symbol, "BUY" if missing > 0 else "SELL", text, tif="IOC", cl_ord_id=client_id)
+        return broker.submit_steps(state, order, steps)
 
-    def place(self, order: Order) -> Placed:
+    def _position_steps(self, code: int) -> int:
+        position = self._broker.account.positions[code]
+        return position.long.size - position.short.size
+
+    def place(self, order: Order) -> OrderHandle:
         """Send an order; it arrives after the latency."""
-        return self._desk.send(order)
+        return self._broker.submit(order)
 
-    def cancel(self, placed: Placed) -> None:
+    def cancel(self, placed: OrderHandle) -> None:
         """Send a cancel; it arrives after the latency."""
         if not placed.done:
-            self._desk.push(self._desk.line(str(placed.order.symbol)), "cancel", placed.cl_ord_id)
+            self._broker.enqueue(self._broker.state_of(str(placed.order.symbol)), "cancel", placed.cl_ord_id)
 
     def cancel_all(self, symbol: str | None = None) -> None:
-        """Send a cancel of all orders of a symbol, or of all."""
-        lines = [self._desk.line(symbol)] if symbol is not None else list(self._desk.lines.values())
-        for line in lines:
-            self._desk.push(line, "cancel_all", line.code)
+        """Send a cancel of all orders of a symbol, or of all symbols."""
+        chosen = self._broker.states.values() if symbol is None else [self._broker.state_of(symbol)]
+        for state in chosen:
+            self._broker.enqueue(state, "cancel_all", state.code)
 
     def set_leverage(self, symbol: str, leverage: Amount) -> None:
         """Set a leverage at once."""
-        self._desk.set_leverage(self._desk.line(symbol), leverage)
+        self._broker.set_leverage(self._broker.state_of(symbol), leverage)
 
     def product(self, symbol: str) -> Product:
         """Return the product of a symbol of this run."""
-        return self._desk.line(symbol).product
+        return self._broker.state_of(symbol).product
 
     def position(self, symbol: str) -> float:
         """Return the signed position, base units."""
-        line = self._desk.line(symbol)
-        position = self._desk.account.positions[line.code]
-        return (position.long.size - position.short.size) * line.step
+        state = self._broker.state_of(symbol)
+        return self._position_steps(state.code) * state.step
 
     def underway(self, symbol: str) -> float:
-        """Return the signed quantity of market orders that have not arrived."""
-        line = self._desk.line(symbol)
-        return line.underway * line.step
+        """Return the signed quantity of market orders that have not arrived, base units."""
+        state = self._broker.state_of(symbol)
+        return state.in_flight_steps * state.step
 
     def price(self, symbol: str) -> float:
-        """Return the last known price."""
-        self._desk.freshen()
-        line = self._desk.line(symbol)
-        return float(line.product.tick_size * line.price) if line.price else float("nan")
+        """Return the last known price, USDC."""
+        self._broker.matcher.apply_closes()
+        state = self._broker.state_of(symbol)
+        return float(state.product.tick_size * state.price) if state.price else float("nan")
 
     @property
     def equity(self) -> float:
         """Cash and unrealised PnL at the last known prices, USDC."""
-        self._desk.mark_all()
-        return account_margin.wallet(self._desk.core, self._desk.account).equity / MICRO
+        self._broker.matcher.apply_closes()
+        return account_margin.wallet(self._broker.core, self._broker.account).equity / MICRO
 
     @property
     def balance(self) -> float:
         """Cash, isolated margins included, USDC."""
-        account = self._desk.account
-        return (account.balance + sum(p.assigned for p in account.positions.values())) / MICRO
+        account = self._broker.account
+        return (account.balance + sum(position.assigned for position in account.positions.values())) / MICRO
 
     def positions(self) -> pd.DataFrame:
         """Return the open positions."""
         import pandas as pd
 
-        self._desk.freshen()
+        self._broker.matcher.apply_closes()
         rows = {}
-        for line in self._desk.lines.values():
-            position = self._desk.account.positions[line.code]
-            size = position.long.size - position.short.size
-            if not size:
+        for state in self._broker.states.values():
+            steps = self._position_steps(state.code)
+            if not steps:
                 continue
-            entry = position.long.value - position.short.value
-            value = size * line.price * line.product.unit
-            quantity = size * float(line.product.step_size)
-            entry_price = entry / MICRO / quantity
-            rows[line.symbol] = quantity, entry_price, self.price(line.symbol), (value - entry) / MICRO, value / MICRO
+            position = self._broker.account.positions[state.code]
+            entry_micro = position.long.value - position.short.value
+            value_micro = steps * state.price * state.product.unit
+            quantity = steps * state.step
+            rows[state.symbol] = (
+                quantity,
+                entry_micro / MICRO / quantity,
+                self.price(state.symbol),
+                (value_micro - entry_micro) / MICRO,
+                value_micro / MICRO,
+            )
         columns = ["quantity", "entry_price", "price", "unrealized", "notional"]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).astype("float64")
         return table.rename_axis("symbol")
 
-    def orders(self) -> list[Placed]:
-        """Return the orders that have not ended."""
-        return [placed for placed in self._desk.placed.values() if not placed.done]
+    def orders(self) -> list[OrderHandle]:
+        """Return the orders that are not in a final state, oldest first."""
+        return [placed for placed in self._broker.placed.values() if not placed.done]
 
     def bars(self, symbol: str | None = None) -> BarHistory:
         """Return the bars up to now."""
-        return self._desk.line(symbol or self.symbols[0]).history
+        return self._broker.state_of(symbol or self.symbols[0]).history

@@ -1,4 +1,4 @@
-"""Which product a symbol of a backtest is: a market of the venue, one the user describes, or one read off its bars."""
+"""The product of each symbol of a backtest: one of the venue, one the user gives, or one derived from its bars."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIELDS = {
     "taker_fee_rate": "defaultTakerFeeRate",
     "funding_interval": "fundingInterval",
 }
-"""What `products={"SYMBOL": {...}}` may change, and its name in ProductMeta."""
+"""Fields that `products={"SYMBOL": {...}}` may change → their names in ProductMeta."""
 
 Tables = dict[int, list[dict[str, str]]]
 
@@ -30,8 +30,9 @@ Tables = dict[int, list[dict[str, str]]]
 def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple[list[dict[str, Any]], Tables]:
     """Return ProductMeta rows for the symbols of `bars` (in their order), and the margin tables they name.
 
-    A symbol the local venue lists is that product; another one gets the tick its prices show, a step that keeps money
-    exact, and BTCUSDC's fees and margins. `given` maps symbols to a Product (for example of a session) or to fields.
+    A symbol that the local venue lists is that product; another one gets the tick of its prices, a step that keeps
+    money exact, and BTCUSDC's fees and margins. `given` maps symbols to a Product (for example of a session) or to
+    fields. Raises InputError for an unknown field.
     """
     from ...venue.model.genesis import default_margin_tables, default_products
 
@@ -39,12 +40,12 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
     known = {row["symbol"]: row for row in default_products()}
     rows = []
     for number, (symbol, series) in enumerate(bars.items()):
-        wish = (given or {}).get(symbol)
-        if isinstance(wish, Product):
-            rows.append(_of_product(wish, tables))
+        wanted = (given or {}).get(symbol)
+        if isinstance(wanted, Product):
+            rows.append(_product_row(wanted, tables))
             continue
-        row = dict(known.get(symbol) or _read_off(symbol, 101 + number, series, known["BTCUSDC"]))
-        for name, value in dict(wish or {}).items():
+        row = dict(known.get(symbol) or _derived_row(symbol, 101 + number, series, known["BTCUSDC"]))
+        for name, value in dict(wanted or {}).items():
             if name not in FIELDS:
                 raise InputError(
                     f"{symbol}: products may set {', '.join(FIELDS)}, not {name!r}", field=name, nearest=tuple(FIELDS)
@@ -54,9 +55,10 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
     return rows, tables
 
 
-def _read_off(symbol: str, code: int, bars: Bars, like: Mapping[str, Any]) -> dict[str, Any]:
+def _derived_row(symbol: str, code: int, bars: Bars, like: Mapping[str, Any]) -> dict[str, Any]:
     tick = tick_of(bars)
     places = -int(tick.as_tuple().exponent)
+    # tick × step must be a multiple of 0.000001, so that every fill has a value of whole micro-USDC.
     step = Decimal(1).scaleb(-min(6 - places, 3))
     return {
         **like,
@@ -73,7 +75,7 @@ def _read_off(symbol: str, code: int, bars: Bars, like: Mapping[str, Any]) -> di
     }
 
 
-def _of_product(product: Product, tables: Tables) -> dict[str, Any]:
+def _product_row(product: Product, tables: Tables) -> dict[str, Any]:
     number = 1000 + product.code
     tables[number] = [
         {

@@ -1,7 +1,7 @@
-"""What a backtest assumes where bars don't tell: the path inside a bar, liquidity, slippage, latency.
+"""What a backtest assumes where bars have no data: the path inside a bar, liquidity, slippage, latency.
 
-Each is a small value with one method or two; any object with the same methods can take its place. Prices in ticks,
-quantities in steps, times in ms. Chance comes from the run's seed only.
+Each is a small value with one or two methods; any object with the same methods can take its place. Prices in ticks,
+quantities in steps, times in ms. Randomness comes from the run's seed only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,20 @@ from typing import Protocol
 
 from ...errors import InputError
 from ...venue.simulation.replay import ReplayBar
+from ..data.bar_path import ExtremeOrder, Path
+
+__all__ = [
+    "BarLiquidity",
+    "ExtremeOrder",
+    "FixedLatency",
+    "ImpactSlippage",
+    "Latency",
+    "Liquidity",
+    "Path",
+    "RandomLatency",
+    "RatioSlippage",
+    "Slippage",
+]
 
 
 def _not_negative(name: str, value: float) -> None:
@@ -20,72 +34,42 @@ def _not_negative(name: str, value: float) -> None:
         raise InputError(f"{name} is {value}; it must not be negative", field=name, rule="not negative", value=value)
 
 
-class Path(Protocol):
-    """In which order a bar's prices came."""
-
-    def points(self, bar: ReplayBar) -> tuple[tuple[int, int], ...]:
-        """Return (offset in ms from the bar's start, price) in order; the first is (0, open), the last the close."""
-
-
 class Liquidity(Protocol):
     """How much can be traded, and when a resting order is filled."""
 
     def half_spread(self, price: int) -> int:
-        """Return how many ticks the best quote lies away from the price."""
+        """Return the distance of the best quotes from the price, in ticks."""
 
     def offered(self, bar: ReplayBar) -> int | None:
-        """Return how many steps the market trades with us in a bar in all; None = any number."""
+        """Return how many steps the market trades with the strategy in one bar; None = any number."""
 
     def reach(self, side: int, limit: int) -> int:
         """Return the price at which a resting order (side +1 buys) at `limit` is filled."""
 
 
 class Slippage(Protocol):
-    """How much worse than the quote an order that takes is filled."""
+    """How much worse than the quote a taking order is filled."""
 
     def ticks(self, price: int, steps: int, bar: ReplayBar) -> int:
         """Return ticks ≥ 0 against the taker, for an order of `steps` at `price`."""
 
 
 class Latency(Protocol):
-    """How long orders and cancels are under way."""
+    """How long orders and cancels take to arrive."""
 
     def delay(self, random: Random) -> int:
         """Return ms ≥ 0."""
 
 
 @dataclass(frozen=True)
-class ExtremeOrder:
-    """Open, one extreme, the other, close, at 0, 1/3, 2/3 and the end of the bar.
-
-    `first`: "near" takes the extreme on the far side of the close first (a rising bar dips, then climbs), "far" the
-    other one, "low" and "high" always that one.
-    """
-
-    first: str = "near"
-
-    def __post_init__(self) -> None:
-        if self.first not in (known := ("near", "far", "low", "high")):
-            raise InputError(f"first is {self.first!r}; it is one of {', '.join(known)}", field="first", nearest=known)
-
-    def points(self, bar: ReplayBar) -> tuple[tuple[int, int], ...]:
-        """Return the four points."""
-        rising = bar.close >= bar.open
-        low_first = {"near": rising, "far": not rising, "low": True, "high": False}[self.first]
-        one, two = (bar.low, bar.high) if low_first else (bar.high, bar.low)
-        third = bar.interval // 3
-        return (0, bar.open), (third, one), (2 * third, two), (bar.interval - 1, bar.close)
-
-
-@dataclass(frozen=True)
 class BarLiquidity:
-    """Quotes around the price of the moment, and fills of resting orders when the price comes to them.
+    """Quotes around the current price, and fills of resting orders when the price reaches them.
 
     Attributes:
-        spread: full spread as a ratio of the price (0.0002 is 2 basis points); at least it is 0 ticks.
-        share: part of a bar's volume that one can trade; None: as much as one likes.
-        touch: a resting order is filled when the price touches it; otherwise the price must go through it by a tick,
-            as it would have to for the last one in the queue.
+        spread: full spread as a ratio of the price (0.0002 is 2 basis points).
+        share: part of a bar's volume that the strategy can trade; None: any quantity.
+        touch: a resting order is filled when the price touches it; otherwise the price must pass it by a tick, as
+            for the last order in the queue.
     """
 
     spread: float = 0.0
@@ -98,8 +82,7 @@ class BarLiquidity:
 
     def half_spread(self, price: int) -> int:
         """Return half the spread, rounded up to whole ticks."""
-        exact = price * self.spread / 2
-        return int(exact) + (exact > int(exact))
+        return math.ceil(price * self.spread / 2)
 
     def offered(self, bar: ReplayBar) -> int | None:
         """Return the bar's volume times `share`."""
@@ -112,7 +95,7 @@ class BarLiquidity:
 
 @dataclass(frozen=True)
 class RatioSlippage:
-    """Slippage as a ratio of the price, rounded up to whole ticks: 0.0005 is 5 basis points, whatever the size."""
+    """Slippage as a ratio of the price, rounded up to whole ticks: 0.0005 is 5 basis points, at any quantity."""
 
     ratio: float = 0.0
 
@@ -120,9 +103,8 @@ class RatioSlippage:
         _not_negative("slippage", self.ratio)
 
     def ticks(self, price: int, steps: int, bar: ReplayBar) -> int:
-        """Return price × ratio."""
-        exact = price * self.ratio
-        return int(exact) + (exact > int(exact))
+        """Return price × ratio, rounded up."""
+        return math.ceil(price * self.ratio)
 
 
 @dataclass(frozen=True)
@@ -135,8 +117,7 @@ class ImpactSlippage:
         """Return the impact in ticks, rounded up."""
         if not bar.volume:
             return 0
-        exact = price * self.coefficient * math.sqrt(steps / bar.volume)
-        return int(exact) + (exact > int(exact))
+        return math.ceil(price * self.coefficient * math.sqrt(steps / bar.volume))
 
 
 @dataclass(frozen=True)
@@ -155,7 +136,7 @@ class FixedLatency:
 
 @dataclass(frozen=True)
 class RandomLatency:
-    """Between `low` and `high` ms, evenly, from the run's seed."""
+    """Uniform between `low` and `high` ms, from the run's seed."""
 
     low: int = 20
     high: int = 200
@@ -164,7 +145,9 @@ class RandomLatency:
         _not_negative("latency", self.low)
         if self.high < self.low:
             raise InputError(
-                f"latency from {self.low} to {self.high} ms runs backwards", field="latency", value=self.high
+                f"latency from {self.low} to {self.high} ms is reversed",
+                field="latency",
+                value=self.high,
             )
 
     def delay(self, random: Random) -> int:

@@ -1,41 +1,52 @@
-"""What a backtest knows of one symbol now: its price, its bars so far, and between which prices nothing can happen."""
+"""The state of one symbol in a backtest: its price, its bars, and the price range in which nothing can happen."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...products import Product
 from ...venue.engine.core import Core
 from ...venue.simulation.replay import ReplayBar
-from ..strategy import Bar, BarHistory
+from ..market_data import Bar, BarHistory
 from .models import Liquidity
 
 NEVER = 1 << 62
-"""A price or time beyond all others."""
+"""Greater than any price or time."""
+
+
+class Arrival(NamedTuple):
+    """An order or cancel in flight. Times in Unix ms; `number` orders arrivals of one time, and is unique."""
+
+    time: int
+    number: int
+    sent: int
+    state: SymbolState
+    kind: str
+    payload: Any
 
 
 class SymbolState:
-    """What the desk knows of one symbol now. Prices in ticks."""
+    """The current state of one symbol. Prices in ticks and quantities in steps, unless a name says otherwise."""
 
     __slots__ = (
-        "ceiling",
+        "bar",
+        "ceiling_price",
         "code",
-        "floor",
-        "fresh",
+        "floor_price",
         "history",
-        "left",
+        "in_flight_steps",
         "market",
-        "opened",
         "price",
-        "priced",
+        "priced_ms",
         "product",
-        "shape",
+        "started",
         "step",
         "symbol",
         "texts",
         "tick",
-        "underway",
+        "unapplied",
+        "volume_left",
         "waiting",
         "wake_high",
         "wake_low",
@@ -51,40 +62,46 @@ class SymbolState:
         """Last known price; 0 before the first."""
         self.wake_low, self.wake_high = -1, NEVER
         """Nothing can happen while the price stays strictly between these."""
-        self.floor, self.ceiling = -1.0, math.inf
-        """The same as prices in USDC, with half a tick to spare."""
-        self.fresh: Bar | None = None
-        """The bar whose close `price` does not show yet."""
+        self.floor_price, self.ceiling_price = -1.0, math.inf
+        """The same bounds in USDC, narrowed by half a tick because prices of the data are rounded to ticks."""
+        self.unapplied: Bar | None = None
+        """A quiet bar whose close `price` does not show yet."""
         self.tick, self.step = float(product.tick_size), float(product.step_size)
         self.texts: dict[int, str] = {}
         """Quantities as text, by steps."""
-        self.left: int | None = None
+        self.volume_left: int | None = None
         """Steps that the market still trades in this bar; None = any number."""
-        self.shape = ReplayBar(0, 0, 0, 0, 0, 0, 0)
-        self.opened = False
-        """Whether the present bar has had its first price."""
-        self.priced = -1
-        """When `price` was looked at last on a bar's way, Unix ms."""
-        self.waiting: list[tuple[int, int, int, tuple[str, Any]]] = []
-        """Arrivals that wait for a price that is not older than they are: (arrival, number, sent, (what, payload))."""
-        self.underway = 0
+        self.bar = ReplayBar(0, 0, 0, 0, 0, 0, 0)
+        """The current bar in ticks and steps."""
+        self.started = False
+        """Whether the current bar has had its first price."""
+        self.priced_ms = -1
+        """Time of the last price on the path of a bar."""
+        self.waiting: list[Arrival] = []
+        """Arrivals that wait for a price from after they were sent."""
+        self.in_flight_steps = 0
         """Signed steps of market orders that have not arrived."""
 
-    def text(self, steps: int) -> str:
-        """Return a quantity as the text that an order carries."""
-        found = self.texts.get(steps)
-        if found is None:
-            found = self.texts[steps] = self.product.quantity_text(steps)
-        return found
+    def quantity_text(self, steps: int) -> str:
+        """Return a quantity as the text of an order."""
+        text = self.texts.get(steps)
+        if text is None:
+            text = self.texts[steps] = self.product.quantity_text(steps)
+        return text
 
-    def ticks(self, price: float) -> int:
-        """Return a price of the data in ticks, to the nearest."""
+    def to_ticks(self, price: float) -> int:
+        """Return a price of the data in ticks, rounded to the nearest."""
         return round(price / self.tick)
 
-    def begin(self, bar: Bar, liquidity: Liquidity) -> None:
-        """Enter a new bar."""
+    def begin_bar(self, bar: Bar, liquidity: Liquidity) -> None:
+        """Make `bar` the current one."""
         steps = int(bar.volume / self.step)
-        prices = self.ticks(bar.open), self.ticks(bar.high), self.ticks(bar.low), self.ticks(bar.close)
-        self.shape = shape = ReplayBar(bar.time, bar.closed - bar.time, *prices, steps)
-        self.left = liquidity.offered(shape)
-        self.opened = False
+        prices = self.to_ticks(bar.open), self.to_ticks(bar.high), self.to_ticks(bar.low), self.to_ticks(bar.close)
+        self.bar = ReplayBar(bar.time, bar.closed - bar.time, *prices, steps)
+        self.volume_left = liquidity.offered(self.bar)
+        self.started = False
+
+    def take_volume(self, steps: int) -> None:
+        """Subtract traded steps from the bar's volume."""
+        if self.volume_left is not None:
+            self.volume_left -= steps

@@ -1,4 +1,4 @@
-"""Bars: OHLCV input of any shape, checked and brought into one form."""
+"""Bars: OHLCV input of many shapes, checked and converted into one form."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Bars of one symbol: `opened` (ms since 1970, int64, increasing), `interval` (ms) and float64 columns.
+    """Bars of one symbol: `opened` (Unix ms, int64, increasing), `interval` (ms) and float64 columns.
 
-    A bar covers [opened, opened + interval) and is known at `closed` = opened + interval.
+    A bar covers [opened, opened + interval) and is complete at `closed` = opened + interval.
     """
 
     symbol: str
@@ -39,7 +39,7 @@ class Bars:
 
     @property
     def closed(self) -> NDArray[np.int64]:
-        """When each bar is complete, in ms."""
+        """When each bar is complete, Unix ms."""
         return self.opened + self.interval
 
     def __len__(self) -> int:
@@ -50,39 +50,39 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
     """Return `data` as Bars by symbol.
 
     `data` is one of: an OHLCV frame (columns open, high, low, close and perhaps volume in any case; times as index or
-    in a column time or timestamp; epoch s, ms, µs and ns are told apart by size); the same in long form with
+    in a column time or timestamp; epoch s, ms, µs and ns are distinguished by size); the same in long form with
     a column symbol; a mapping symbol → frame; a wide frame of closes with one column a symbol (each open is then the
-    close before); a Recording (its bars of `interval`, default a minute). Naive times are taken as UTC. `symbol` names
-    a frame that has no name of its own; `interval` is the length of a bar (default: the commonest spacing).
+    previous close); a Recording (its bars of `interval`, default a minute). Naive times are UTC. `symbol` names a frame
+    that has no name of its own; `interval` is the length of a bar (default: the most frequent spacing).
 
-    Raises InputError for times that are missing, repeat or run backwards, for prices that are missing, not positive, or
-    outside their own high and low, and for an `interval` longer than the bars' spacing.
+    Raises InputError for times that are missing, repeated or not increasing, for prices that are missing, not positive,
+    or outside their bar's high and low, and for an `interval` longer than the bars' spacing.
     """
     if isinstance(data, Recording):
         interval = interval or "1m"
         seconds = round(pd.Timedelta(interval).total_seconds())
         recorded = {name: data.bars(name, seconds) for name in data.symbols}
         data = {name: part for name, part in recorded.items() if len(part)}
-    found = {name: _one(name, part, interval) for name, part in _parts(data, symbol).items()}
+    found = {name: _read_one(name, part, interval) for name, part in _parts(data, symbol).items()}
     if not found:
         raise InputError("there are no bars in the data", field="data", rule="not empty")
     return found
 
 
-def tick_of(bars: Bars, most: int = 8) -> Decimal:
-    """Return the finest power of ten that all prices of `bars` are multiples of (at most `most` decimals).
+def tick_of(bars: Bars, max_places: int = 8) -> Decimal:
+    """Return the finest power of ten that all prices of `bars` are multiples of (at most `max_places` decimals).
 
-    Prices on no grid (computed ones), or on one so fine that quantities would have to be coarse for money to stay
-    exact, get a tick of about a millionth of the highest price; they are rounded to it.
+    Prices without a grid (computed ones), or with one so fine that exact money would need coarse quantities, get a tick
+    of about a millionth of the highest price; they are rounded to it.
     """
     prices = np.concatenate([bars.open, bars.high, bars.low, bars.close])
     highest = float(prices.max())
-    size = math.floor(math.log10(highest))
-    for places in range(min(most, max(3, 7 - size)) + 1):
+    magnitude = math.floor(math.log10(highest))
+    for places in range(min(max_places, max(3, 7 - magnitude)) + 1):
         scaled = prices * 10.0**places
         if np.allclose(scaled, np.round(scaled), rtol=1e-11, atol=1e-6 * min(1.0, highest * 10.0**places)):
             return Decimal(1).scaleb(-places)
-    return Decimal(1).scaleb(-min(most, max(0, 5 - size)))
+    return Decimal(1).scaleb(-min(max_places, max(0, 5 - magnitude)))
 
 
 def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
@@ -100,7 +100,7 @@ def _parts(data: Any, symbol: str | None) -> dict[str, pd.DataFrame]:
     repeated = next((name for name in names if names.count(name) > 1), None)
     if data.columns.nlevels > 1 or repeated is not None:
         what = (
-            f"the column {repeated!r} comes twice" if data.columns.nlevels == 1 else "its columns have several levels"
+            f"the column {repeated!r} occurs twice" if data.columns.nlevels == 1 else "its columns have several levels"
         )
         raise InputError(
             f"{what}; pass a frame with one column each of open, high, low, close, or a mapping symbol → frame",
@@ -121,7 +121,7 @@ def _frame_of(bars: Bars) -> pd.DataFrame:
     return pd.DataFrame(values, index=pd.to_datetime(bars.opened, unit="ms", utc=True))
 
 
-def _one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | None) -> Bars:
+def _read_one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | None) -> Bars:
     lowered = data.set_axis([str(name).lower() for name in data.columns], axis=1)
     if "close" not in lowered or lowered.columns.has_duplicates:
         raise InputError(f"{symbol}: a frame of bars has one column 'close'", field="data", rule="columns")
@@ -133,8 +133,8 @@ def _one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | None) -
     if {"open", "high", "low"} <= set(lowered.columns):
         columns |= {name: _numbers(symbol, lowered, name) for name in ("open", "high", "low")}
     else:
-        before = np.concatenate([close[:1], close[:-1]])
-        columns |= {"open": before, "high": np.maximum(before, close), "low": np.minimum(before, close)}
+        previous = np.concatenate([close[:1], close[:-1]])
+        columns |= {"open": previous, "high": np.maximum(previous, close), "low": np.minimum(previous, close)}
     volume = np.zeros(len(close))
     if "volume" in lowered:
         volume = np.where(np.isnan(given := _numbers(symbol, lowered, "volume")), 0.0, given)
@@ -147,7 +147,7 @@ def _numbers(symbol: str, data: pd.DataFrame, name: str) -> NDArray[np.float64]:
     try:
         return data[name].to_numpy(dtype="float64", na_value=np.nan)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{symbol}: {name} holds something else than numbers: {error}", field=f"data.{name}") from None
+        raise InputError(f"{symbol}: {name} holds values that are not numbers: {error}", field=f"data.{name}") from None
 
 
 def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
@@ -156,7 +156,7 @@ def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
     if pd.api.types.is_numeric_dtype(times.dtype):
         if column is None:
             raise InputError(
-                f"{symbol}: the index holds no times; use a DatetimeIndex or a column 'time'",
+                f"{symbol}: the index has no times; use a DatetimeIndex or a column 'time'",
                 field="data",
                 rule="times",
             )
@@ -169,7 +169,7 @@ def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
     if len(wrong):
         at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
         raise InputError(
-            f"{symbol}: the time {at} does not come after the one before it; sort the bars and drop repeats",
+            f"{symbol}: the time {at} is not after the previous one; sort the bars and drop duplicates",
             field="data",
             rule="increasing times",
             value=str(at),
@@ -178,7 +178,7 @@ def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:
-    """Return numbers of s, ms, µs or ns since 1970 as ms; after 1973 and before 5138 their sizes don't overlap."""
+    """Return numbers of s, ms, µs or ns since 1970 as ms; between 1973 and 5138 their sizes don't overlap."""
     if times.dtype.kind not in "iu":
         times = pd.array(times, dtype="Float64")
         _refuse_missing(symbol, bool(pd.isna(times).any()))
@@ -186,11 +186,11 @@ def _epochs(symbol: str, times: Any) -> NDArray[np.int64]:
     numbers: NDArray[Any] = np.asarray(times)
     largest = int(numbers.max()) if len(numbers) else 0
     if largest < 10**11:
-        made: NDArray[np.int64] = np.rint(numbers * 1000).astype(np.int64)
-        return made
+        times_ms: NDArray[np.int64] = np.rint(numbers * 1000).astype(np.int64)
+        return times_ms
     scale = 1 if largest < 10**14 else 1_000 if largest < 10**17 else 1_000_000
-    made = np.floor_divide(numbers, scale).astype(np.int64)
-    return made
+    times_ms = np.floor_divide(numbers, scale).astype(np.int64)
+    return times_ms
 
 
 def _refuse_missing(symbol: str, missing: bool) -> None:
@@ -206,36 +206,44 @@ def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, 
         _refuse(
             symbol, opened, ~(np.isfinite(values) & (values > 0)), name, values, "a positive number; drop or fill it"
         )
+        # A relative tolerance, because computed prices can be off by rounding.
         inside &= (values <= high * (1 + 1e-12)) & (values >= low * (1 - 1e-12))
     _refuse(symbol, opened, ~inside, "close", columns["close"], "within low and high, as open must be too")
 
 
 def _refuse(
-    symbol: str, opened: NDArray[np.int64], wrong: NDArray[np.bool_], name: str, values: NDArray[np.float64], must: str
+    symbol: str,
+    opened: NDArray[np.int64],
+    wrong: NDArray[np.bool_],
+    name: str,
+    values: NDArray[np.float64],
+    expected: str,
 ) -> None:
     if wrong.any():
-        place = int(np.argmax(wrong))
-        at = pd.Timestamp(int(opened[place]), unit="ms", tz="UTC")
+        row = int(np.argmax(wrong))
+        at = pd.Timestamp(int(opened[row]), unit="ms", tz="UTC")
         raise InputError(
-            f"{symbol}: {name} at {at} is {values[place]}; it must be {must}",
+            f"{symbol}: {name} at {at} is {values[row]}; it must be {expected}",
             field=f"data.{name}",
-            rule=must,
-            value=float(values[place]),
+            rule=expected,
+            value=float(values[row]),
         )
 
 
 def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedelta | None) -> int:
     if len(opened) < 2 and interval is None:
-        raise InputError(f"{symbol}: one bar does not tell its length; pass interval=", field="interval", rule="needed")
+        raise InputError(
+            f"{symbol}: a single bar has no spacing to measure; pass interval=", field="interval", rule="needed"
+        )
     gaps, counts = np.unique(np.diff(opened), return_counts=True)
     usual = int(gaps[np.argmax(counts)]) if len(gaps) else 0
     if interval is None:
         return usual
     length = int(pd.Timedelta(interval) / pd.Timedelta(milliseconds=1))
     if length <= 0 or (usual and length > usual):
-        apart = pd.Timedelta(usual, unit="ms")
+        spacing = pd.Timedelta(usual, unit="ms")
         raise InputError(
-            f"{symbol}: bars {apart} apart can't be {pd.Timedelta(interval)} long; resample them first",
+            f"{symbol}: bars {spacing} apart can't be {pd.Timedelta(interval)} long; resample them first",
             field="interval",
             rule="at most the spacing",
             value=str(interval),

@@ -1,12 +1,12 @@
-"""Record the live feed to Parquet, and read recordings.
+"""Record the live feed to Parquet.
 
 A recording is a directory, partitioned for pandas, DuckDB and Dask alike:
 
     channel=trades/product=BTCUSDC/day=2026-01-31/part-…-000001.parquet
 
-Nothing that was heard is lost when the process dies: each update is first committed to a journal (SQLite, in the same
-directory), from which parts are written under a temporary name, synced and then renamed. What a crash leaves in the
-journal becomes parts when recording goes on, or by `Recording.recover()`. One recorder at a time writes to a directory.
+A crash loses no received update: each is first committed to a journal (SQLite, in the same directory), from which parts
+are written under a temporary name, synced and then renamed. What a crash leaves in the journal becomes parts when
+recording continues, or by `Recording.recover()`. One recorder at a time writes to a directory.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from ...session import Session
 
 MARKETS = ("trades", "order_book", "ticker", "candles")
-"""Channels that are recorded by default, and need symbols."""
+"""Channels recorded by default; they need symbols."""
 ACCOUNTS = ("fills", "order_history", "closed_positions", "funding", "positions", "account")
 """Channels of the session's account."""
 
 
 class Recorder:
-    """A recording that is going on. Made by `record`; a context manager, closing writes everything out.
+    """A recording in progress. Made by `record`; a context manager, which closes it at the end.
 
-    Attributes: `path`; `live` (the live objects it listens to); `rows` (rows heard so far, by channel).
+    Attributes: `path`; `live` (the live objects it records); `rows` (rows received so far, by channel).
     """
 
     def __init__(self, store: Store, live: Sequence[Live], now: Callable[[], datetime]) -> None:
@@ -45,12 +45,12 @@ class Recorder:
         self.rows: dict[str, int] = {}
         self._store = store
         self._now = now
-        self._begun: set[tuple[str, str]] = set()
+        self._started: set[tuple[str, str]] = set()
         self._closed = False
 
     @property
     def recording(self) -> Recording:
-        """What has been written so far, to be read."""
+        """The parts written so far, for reading."""
         return Recording(self.path)
 
     @property
@@ -59,22 +59,22 @@ class Recorder:
         return list(self._store.written)
 
     def flush(self) -> None:
-        """Write everything heard so far as parts."""
+        """Write everything received so far as parts."""
         self._store.flush()
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
-        """Do nothing if every live object is healthy and everything heard was kept; raises as theirs do."""
-        for one in self.live:
-            one.assert_healthy(max_age_ms)
+        """Raise what an unhealthy live object raises, or StaleData when the recording is closed."""
+        for live in self.live:
+            live.assert_healthy(max_age_ms)
         if self._closed:
             raise StaleData(f"the recording to {self.path} is closed")
 
     def close(self) -> None:
-        """Stop listening and write everything out. Closing again does nothing."""
+        """Stop recording and write everything as parts. Closing again does nothing."""
         if not self._closed:
             self._closed = True
-            for one in self.live:
-                one.close()
+            for live in self.live:
+                live.close()
             self._store.close()
 
     def __enter__(self) -> Recorder:
@@ -86,38 +86,40 @@ class Recorder:
         self.close()
 
     def __repr__(self) -> str:
-        heard = ", ".join(f"{name} {count:,}" for name, count in sorted(self.rows.items())) or "nothing yet"
-        return f"<Recorder {'closed' if self._closed else 'recording'} {self.path}: {heard}>"
+        received = ", ".join(f"{name} {count:,}" for name, count in sorted(self.rows.items())) or "nothing yet"
+        return f"<Recorder {'closed' if self._closed else 'recording'} {self.path}: {received}>"
 
-    def _listen(self, channel: str, live: Live, product: str) -> None:
+    def follow(self, channel: str, live: Live, product: str) -> None:
+        """Record a live object. `product` is "" for a channel of the account."""
         self.rows.setdefault(channel, 0)
-        live.on_state(lambda changed: self._mark(changed, product))
-        live.on_update(lambda update: self._keep(channel, product, update), begin=True)
+        live.on_state(lambda changed: self._append_status(changed, product))
+        live.on_update(lambda update: self._append_update(channel, product, update), begin=True)
 
-    def _mark(self, live: Live, product: str) -> None:
+    def _append_status(self, live: Live, product: str) -> None:
         row = {"subject": live.subject, "state": live.state, "reason": live.reason}
         self._store.append("status", product or "all", [row], self._now(), "state", live.sequence)
 
-    def _keep(self, channel: str, product: str, update: Update) -> None:
+    def _append_update(self, channel: str, product: str, update: Update) -> None:
         groups: dict[str, list[Mapping[str, Any]]] = {}
         for item in update.items:
             row = item if "time" in item or update.time is None else {"time": update.time, **item}
             groups.setdefault(product or str(item.get("symbol") or "all"), []).append(row)
         for name, rows in groups.items():
-            if channel in LOGS and (channel, name) not in self._begun:
-                self._begun.add((channel, name))
-                rows = self._unknown(channel, name, rows)
+            if channel in LOGS and (channel, name) not in self._started:
+                self._started.add((channel, name))
+                # The first update of a log repeats past rows, which an earlier recording may already have.
+                rows = self._new_rows(channel, name, rows)
             self._store.append(channel, name, rows, self._now(), update.kind, update.sequence)
             self.rows[channel] += len(rows)
 
-    def _unknown(self, channel: str, product: str, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the rows that an earlier recording in this directory does not end with."""
-        before = self._store.last(channel, product, len(rows))
+    def _new_rows(self, channel: str, product: str, rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the rows without those that an earlier recording in this directory ends with."""
+        stored = self._store.last(channel, product, len(rows))
         columns = list(table(channel).items())[:-3]
-        found = [{name: comparable(form, one.get(name)) for name, form in columns} for one in rows]
-        kept = [{name: comparable(form, one[name]) for name, form in columns} for one in before]
-        size = next((n for n in range(min(len(kept), len(found)), 0, -1) if kept[-n:] == found[:n]), 0)
-        return rows[size:]
+        old = [{name: comparable(form, row[name]) for name, form in columns} for row in stored]
+        new = [{name: comparable(form, row.get(name)) for name, form in columns} for row in rows]
+        overlap = next((n for n in range(min(len(old), len(new)), 0, -1) if old[-n:] == new[:n]), 0)
+        return rows[overlap:]
 
 
 def record(
@@ -132,16 +134,16 @@ def record(
     rows_per_file: int = 50_000,
     flush_ms: int = 300_000,
 ) -> Recorder:
-    """Begin to record the live feed of a session, and return the Recorder; close it to end.
+    """Record the live feed of a session until the returned Recorder is closed.
 
     `channels` are names of the session's stream: trades, order_book (`depth` levels a side), ticker, candles (of
     `interval`) for each of `symbols`; fills, order_history, closed_positions, funding, positions, account for the
     session's account. Amounts are float64, or decimal128(38, 12) when `exact`. A part is written when it has
-    `rows_per_file` rows, or is `flush_ms` old when the next update comes; nothing is lost in between.
+    `rows_per_file` rows, or is `flush_ms` old when the next update arrives; until then the journal has its rows.
 
     Each channel is a table: the columns of its live frame, then `received` (UTC), `sequence` and `kind` (snapshot or
-    incremental). `order_book` has one row for each changed level (quantity 0 removes it). The table `status` says
-    when subscriptions were not live, and why.
+    incremental). `order_book` has one row for each changed level (quantity 0 removes it). The table `status`
+    has each change of a subscription's state, with the reason.
 
     Raises InputError for an unknown channel, missing symbols, or a directory that another recorder writes to.
     """
@@ -151,7 +153,7 @@ def record(
     if unknown:
         known = (*MARKETS, *ACCOUNTS)
         raise InputError(
-            f"channels {unknown} can't be recorded; there are {', '.join(known)}",
+            f"channels {unknown} can't be recorded; known are {', '.join(known)}",
             field="channels",
             rule="known",
             value=unknown,
@@ -163,18 +165,18 @@ def record(
         )
     store = Store(Path(path), exact=exact, rows_per_file=rows_per_file, flush_ms=flush_ms)
     try:
-        opened = [(name, *one) for name in names for one in _open(session, name, wanted, depth, interval)]
+        opened = [(name, *pair) for name in names for pair in _open(session, name, wanted, depth, interval)]
     except BaseException:
         store.close()
         raise
     recorder = Recorder(store, [live for _, _, live in opened], _clock_of(session))
     for name, product, live in opened:
-        recorder._listen(name, live, product)
+        recorder.follow(name, live, product)
     return recorder
 
 
 def _clock_of(session: Session) -> Callable[[], datetime]:
-    """Return what tells when something came: this machine's clock, or that of a venue in this process."""
+    """Return the clock of the column `received`: that of a venue in this process, else of this machine."""
     venue = session.venue
     if venue is None:
         return lambda: datetime.now(UTC)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 JOURNAL = "journal.sqlite"
 ROW_GROUP = 10_000
-"""Rows in a row group, so that readers can skip what they don't need."""
+"""Rows in a Parquet row group; smaller groups let readers skip more."""
 
 _FORMS = {
     **dict.fromkeys(("price", "quantity", "money", "ratio"), "amount"),
@@ -59,11 +59,11 @@ RECORDED: dict[str, dict[str, str]] = {
 """Channel → column → form (amount, integer, time, bool, text, object)."""
 
 LOGS = ("trades", "fills", "order_history", "closed_positions", "funding")
-"""Channels of things that happen once each."""
+"""Channels whose rows are events, each of which occurs once."""
 
 
 def table(channel: str) -> dict[str, str]:
-    """Return the columns of a channel's table and their forms: `time` is always there, then when and how it came."""
+    """Return the columns of a channel's table and their forms: first `time`, last received, sequence and kind."""
     columns = dict(RECORDED[channel])
     time = {"time": columns.pop("time", "time")}
     return {**time, **columns, "received": "time", "sequence": "integer", "kind": "text"}
@@ -83,7 +83,7 @@ def stored(form: str, value: Any) -> Any:
 
 
 def comparable(form: str, value: Any) -> Any:
-    """Return a value so that what was recorded equals what is heard again, whether amounts are exact or not."""
+    """Return a value in a form that is equal for the same row on disk and in an update, exact or not."""
     if form == "amount" and value is not None:
         return float(value)
     return stored(form, value)
@@ -121,8 +121,8 @@ def _arrow(channel: str, rows: Sequence[Sequence[Any]], *, exact: bool) -> pa.Ta
 class Store:
     """Writes one recording. Safe for use from several threads; one at a time per directory.
 
-    Opening it writes what an earlier, broken off recording left in the journal. Raises InputError when another recorder
-    has the directory.
+    Opening it writes what an earlier, interrupted recording left in the journal. Raises InputError when another
+    recorder holds the directory.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Store:
     def append(
         self, channel: str, product: str, items: Sequence[Mapping[str, Any]], now: datetime, kind: str, sequence: int
     ) -> None:
-        """Keep rows by column name. `now` is when they came; rows without a time of their own have that."""
+        """Append rows, mappings by column name. `now` is their time of arrival, and the time of rows that have none."""
         columns, received = table(channel), stored("time", now)
         days: dict[str, list[list[Any]]] = {}
         for item in items:
@@ -184,7 +184,7 @@ class Store:
                 self._write(segment)
 
     def close(self) -> None:
-        """Write all rows and give the directory back. Closing again does nothing."""
+        """Write all rows as parts and release the directory. Closing again does nothing."""
         with self._lock:
             if self._journal is None:
                 return
@@ -205,14 +205,14 @@ class Store:
         return found
 
     def _keep(self, segment: _Segment, lines: list[list[Any]]) -> None:
-        """Remember rows, and commit them to the journal."""
+        """Add rows to a segment, and commit them to the journal."""
         assert self._journal is not None
         segment.rows += lines
         with self._journal:
             self._journal.execute("insert into kept values (?, ?)", (segment.place, msgspec.json.encode(lines)))
 
     def _write(self, segment: _Segment) -> None:
-        """Write a part under a temporary name, rename it, and only then forget its rows in the journal."""
+        """Write a part under a temporary name, rename it, and only then delete its rows from the journal."""
         import pyarrow.parquet as pq
 
         assert self._journal is not None
@@ -231,7 +231,7 @@ class Store:
         self.written.append(target)
 
     def _recover(self) -> None:
-        """Write what a crash left in the journal, unless it was written just before the crash."""
+        """Write what a crash left in the journal, unless its part was already complete."""
         assert self._journal is not None
         left: dict[str, list[list[Any]]] = {}
         for place, lines in self._journal.execute("select part, lines from kept order by rowid"):
@@ -246,8 +246,8 @@ class Store:
             segment = _Segment(channel, product, day, name.removesuffix(".parquet"), 0)
             segment.rows = lines
             self._write(segment)
-        for torn in self.path.glob("channel=*/product=*/day=*/part-*.parquet.tmp"):
-            torn.unlink()
+        for incomplete in self.path.glob("channel=*/product=*/day=*/part-*.parquet.tmp"):
+            incomplete.unlink()
 
 
 class _Segment:
@@ -270,6 +270,7 @@ def _open_journal(path: Path) -> sqlite3.Connection:
         journal.execute("pragma synchronous = normal")
         with journal:
             journal.execute("create table if not exists kept (part text not null, lines blob not null)")
+            # Writing once takes the exclusive lock now, so that a second recorder fails here and not later.
             journal.execute("insert into kept values ('', x'')")
             journal.execute("delete from kept where part = ''")
     except sqlite3.Error as error:
@@ -283,8 +284,8 @@ def _open_journal(path: Path) -> sqlite3.Connection:
     return journal
 
 
-def _day(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%d")
+def _day(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%d")
 
 
 def _order(part: Path) -> tuple[str, str]:

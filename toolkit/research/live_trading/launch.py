@@ -1,4 +1,4 @@
-"""Paper and live: the strategy of a backtest, unchanged, on a session: the local venue, Testnet or Mainnet."""
+"""Paper and live: the strategy of a backtest, unchanged, on a session of the local venue, Testnet or Mainnet."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def paper(
 
     Parameters:
         symbols: what it trades (default: `strategy.symbols`, else BTCUSDC). interval: length of its bars.
-        duration: how long. clock: "manual" runs through at once and deterministically, "real" in real time.
-        step: how far a manual clock goes between two looks at fills (default: a bar).
-        session: an existing session of a local venue; otherwise one is made with `seed`, and closed.
-        warm_up: bars of the past that are handed over first, with orders switched off.
+        duration: length of the run. clock: "manual" runs at once and deterministically, "real" in real time.
+        step: how far a manual clock advances between two polls (default: a bar).
+        session: an existing session of a local venue; otherwise one is made with `seed`, and closed at the end.
+        warm_up: number of past bars that are delivered first, while orders are refused.
 
     Other parameters are those of `live`.
     """
@@ -50,8 +50,8 @@ def paper(
     if chosen.venue is None:
         raise InputError("paper() needs a session of the local venue in this process", field="session", rule="local")
     try:
-        runner = Runner(chosen, strategy, symbols, interval, limits or Limits(), step=step, warm_up=warm_up)
-        runner.mode = "paper"
+        limits = limits or Limits()
+        runner = Runner(chosen, strategy, symbols, interval, limits, mode="paper", step=step, warm_up=warm_up)
         return runner.run(duration, close_at_end=close_at_end)
     finally:
         if own is not None:
@@ -72,20 +72,19 @@ def live(
     warm_up: int = 0,
     background: bool = False,
 ) -> Results | Runner:
-    """Run `strategy` against the environment of `session` until `duration` is over, a limit stops it, or you do.
+    """Run `strategy` on the environment of `session` until `duration` is over, or a limit or you stop it.
 
     Parameters:
-        limits: what stops it; `Limits(max_notional=…, max_loss=…)` must be given, None inside is allowed.
-        duration: None = until stopped. poll: seconds between two looks.
-        dry_run: check and note orders, but send none.
-        close_at_end: close the positions of its symbols when it ends, for whatever reason.
-        background: return a Runner at once, whose `kill()` stops it and `results()` tells how it went.
+        limits: required, such as `Limits(max_notional=…, max_loss=…)`; a limit of None is not checked.
+        duration: None = until stopped. poll: seconds between two polls.
+        dry_run: check orders and note them in the events, but send none.
+        close_at_end: close the positions of its symbols however it ends.
+        background: return a Runner at once; `kill()` stops it, `results()` returns its Results.
 
-    However it ends, open orders of its symbols are cancelled, and what is left open is said. Interrupting the cell ends
-    it in the same way, and the Results are returned. Errors of the strategy end it so too, and are raised then.
+    However it ends, open orders of its symbols are cancelled, and what is left open is printed. Interrupting the cell
+    ends it like that and returns the Results. An error of the strategy ends it like that and is raised.
     """
     runner = Runner(session, strategy, symbols, interval, limits, poll=poll, warm_up=warm_up, dry_run=dry_run)
-    runner.mode = "live"
     if not background:
         return runner.run(duration, close_at_end=close_at_end)
     runner.start(duration, close_at_end=close_at_end)

@@ -1,25 +1,22 @@
-"""What stops a run before worse happens: limits on its orders, its loss and its silence."""
+"""Limits of a run: on its orders, its loss, and the age of its data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ...errors import InputError, LimitReached
 from ...orders import Order
-from .adapter import utc
-
-if TYPE_CHECKING:
-    from .runner import Runner
+from .run_state import NAN, RunState
+from .session_rows import utc
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What stops a run before worse happens. Amounts in USDC; None = no limit.
+    """Limits that refuse an order or stop a run. Amounts in USDC; None = no limit.
 
     Attributes:
-        max_notional: largest sum of position notionals that an order could bring about, with the run's other open
-            orders filled too (those of one side of each symbol), at the last price. Without any price nothing is sent.
+        max_notional: largest sum of position notionals that an order could lead to, with the run's other open orders
+            filled too (those of one side of each symbol), at the last price. Without any price nothing is sent.
         max_loss: largest fall of equity below its value at the start.
         max_orders_per_minute: orders sent in any 60 s.
         max_stale: seconds without a new bar beyond the bar's own length, or without any answer of the venue.
@@ -31,51 +28,48 @@ class Limits:
     max_stale: float | None = 30.0
 
 
-def check_order(run: Runner, order: Order) -> None:
-    """Refuse an order that a limit stands against, or that is of a symbol of another run."""
-    limits, now = run.limits, run.now()
-    while run.sent and run.sent[0] <= now - 60_000:
-        run.sent.popleft()
-    if limits.max_orders_per_minute is not None and len(run.sent) >= limits.max_orders_per_minute:
+def check_order(limits: Limits, state: RunState, order: Order) -> None:
+    """Raise LimitReached for an order beyond a limit, InputError for one of a symbol that is not in the run."""
+    now = state.now()
+    while state.sent_ms and state.sent_ms[0] <= now - 60_000:
+        state.sent_ms.popleft()
+    if limits.max_orders_per_minute is not None and len(state.sent_ms) >= limits.max_orders_per_minute:
         raise LimitReached(
-            f"{len(run.sent)} orders in the last minute; the limit is {limits.max_orders_per_minute}",
+            f"{len(state.sent_ms)} orders in the last minute; the limit is {limits.max_orders_per_minute}",
             limit="max_orders_per_minute",
         )
     symbol = str(order.symbol)
-    if symbol not in run.products:
-        raise InputError(f"{symbol} is not in this run; it has {', '.join(run.symbols)}", field="symbol", value=symbol)
-    if limits.max_notional is None or order.reduce_only:
-        return
-    reach, others = 0.0, ""
-    for name, steps in run.sizes.items():
-        held = steps * float(run.products[name].step_size)
-        buys, sells = _open_quantities(run, name)
+    if symbol not in state.products:
+        known = ", ".join(state.symbols)
+        raise InputError(f"{symbol} is not in this run; it has {known}", field="symbol", value=symbol)
+    if limits.max_notional is not None and not order.reduce_only:
+        _check_notional(limits.max_notional, state, order)
+
+
+def _check_notional(max_notional: float, state: RunState, order: Order) -> None:
+    total, others = 0.0, ""
+    for name, steps in state.position_steps.items():
+        held = steps * float(state.products[name].step_size)
+        buys, sells = _open_quantities(state, name)
         others = " with open orders filled" if buys or sells else others
-        price = run.ctx.prices.get(name, float("nan"))
-        if name == symbol:
+        if name == order.symbol:
             buys += float(order.quantity) if order.side.startswith("BUY") else 0.0
             sells += float(order.quantity) if order.side.startswith("SELL") else 0.0
-        size = max(abs(held + buys), abs(held - sells))
-        if size and price != price:
-            price = float(order.price) if name == symbol and order.price else _last_price(run, name)
-            if price != price:
-                raise LimitReached(
-                    f"{name} has no price, so that {order.side} {symbol} can't be held against max_notional",
-                    limit="max_notional",
-                )
-        reach += size * price if size else 0.0
-    if reach > limits.max_notional:
+        largest = max(abs(held + buys), abs(held - sells))
+        if largest:
+            total += largest * _price(state, name, order)
+    if total > max_notional:
         raise LimitReached(
-            f"{order.side} {symbol} would bring positions to {reach:,.2f} USDC{others}; "
-            f"the limit is {limits.max_notional:,.2f}",
+            f"{order.side} {order.symbol} would bring positions to {total:,.2f} USDC{others}; "
+            f"the limit is {max_notional:,.2f}",
             limit="max_notional",
         )
 
 
-def _open_quantities(run: Runner, symbol: str) -> tuple[float, float]:
-    """Return what this run's open orders may still buy and sell, but for those that only reduce."""
+def _open_quantities(state: RunState, symbol: str) -> tuple[float, float]:
+    """Return what this run's open orders may still buy and sell, without those that only reduce."""
     buys = sells = 0.0
-    for placed in run.placed:
+    for placed in state.placed:
         order = placed.order
         if order.symbol == symbol and not placed.done and not order.reduce_only:
             left = float(order.quantity) - placed.filled
@@ -84,26 +78,35 @@ def _open_quantities(run: Runner, symbol: str) -> tuple[float, float]:
     return buys, sells
 
 
-def _last_price(run: Runner, symbol: str) -> float:
-    end = run.now()
-    table = run.session.klines(symbol, "1m", utc(end - 3_600_000), utc(end), progress=False)
-    return float(table["close"].iloc[-1]) if len(table) else float("nan")
-
-
-def check_run(run: Runner) -> None:
-    """Stop a run that has lost too much, or hears too little."""
-    limits = run.limits
-    equity = run.wallet[0]
-    if limits.max_loss is not None and equity == equity and run.first_equity - equity > limits.max_loss:
+def _price(state: RunState, symbol: str, order: Order) -> float:
+    """Return the last price of a symbol: known to the run, else the order's own, else the close of its last bar."""
+    price = state.prices.get(symbol, NAN)
+    if price == price:
+        return price
+    if symbol == order.symbol and order.price:
+        return float(order.price)
+    now = state.now()
+    table = state.session.klines(symbol, "1m", utc(now - 3_600_000), utc(now), progress=False)
+    price = float(table["close"].iloc[-1]) if len(table) else NAN
+    if price != price:
         raise LimitReached(
-            f"equity fell by {run.first_equity - equity:,.2f} USDC; the limit is {limits.max_loss:,.2f}",
-            limit="max_loss",
+            f"{symbol} has no price, so {order.side} {order.symbol} can't be checked against max_notional",
+            limit="max_notional",
         )
+    return price
+
+
+def check_run(limits: Limits, state: RunState) -> None:
+    """Raise LimitReached when the run has lost too much, or its data is too old."""
+    loss = state.first_equity - state.equity
+    if limits.max_loss is not None and loss > limits.max_loss:  # False while the equity is NaN
+        raise LimitReached(f"equity fell by {loss:,.2f} USDC; the limit is {limits.max_loss:,.2f}", limit="max_loss")
     if limits.max_stale is None:
         return
-    newest = min(run._opened.values())
-    quiet = (run.now() - max(newest + run.interval, run._started)) / 1000
-    silent = (run.now() - run._answered) / 1000
-    if max(quiet, silent) > limits.max_stale:
-        what = f"no new bar for {quiet:,.0f} s" if quiet > limits.max_stale else f"no answer for {silent:,.0f} s"
+    oldest_open = min(state.next_open_ms.values())
+    without_bar = (state.now() - max(oldest_open + state.interval_ms, state.started_ms)) / 1000
+    without_answer = (state.now() - state.answered_ms) / 1000
+    if max(without_bar, without_answer) > limits.max_stale:
+        late = without_bar > limits.max_stale
+        what = f"no new bar for {without_bar:,.0f} s" if late else f"no answer for {without_answer:,.0f} s"
         raise LimitReached(f"{what}; the limit is {limits.max_stale:,.0f} s", limit="max_stale")

@@ -1,0 +1,69 @@
+"""What happens to a strategy's account: its orders, fills and funding payments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from ..orders import Order
+
+
+class Fill(msgspec.Struct, frozen=True):
+    """One fill of the strategy. Amounts in USDC, a fee > 0 was paid; `role` is MAKER or TAKER, `type` an OrderType."""
+
+    symbol: str
+    time: int
+    side: str
+    price: float
+    quantity: float
+    value: float
+    fee: float
+    realized_pnl: float
+    role: str
+    type: str
+    order_id: int
+    cl_ord_id: int
+
+
+class FundingPayment(msgspec.Struct, frozen=True):
+    """One funding settlement of a position; payment > 0 was received (USDC). `price` is the mark that valued it."""
+
+    symbol: str
+    time: int
+    position: float
+    price: float
+    rate: float
+    payment: float
+
+
+class OrderHandle:
+    """A placed order, kept up to date: what `ctx.buy` and the other order calls return.
+
+    Attributes: `order` (as written), `cl_ord_id`, `order_id` (0 until the venue has assigned one), `state` (SENT, NEW,
+    PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED or UNKNOWN), `filled` (quantity),
+    `reason` (why it was rejected or cancelled). It is true unless the order was rejected.
+    """
+
+    __slots__ = ("cl_ord_id", "filled", "order", "order_id", "reason", "state")
+
+    def __init__(self, order: Order, cl_ord_id: int) -> None:
+        self.order = order
+        self.cl_ord_id = cl_ord_id
+        self.order_id = 0
+        self.state = "SENT"
+        self.filled = 0.0
+        self.reason = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether the order is in a final state."""
+        return self.state in ("FILLED", "CANCELED", "REJECTED")
+
+    def __bool__(self) -> bool:
+        return self.state != "REJECTED"
+
+    def __repr__(self) -> str:
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"<OrderHandle {self.order.describe()}: {self.state}{reason}>"

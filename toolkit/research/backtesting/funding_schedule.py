@@ -1,0 +1,79 @@
+"""The funding settlements of a backtest: when they are due, and the premium that gives each its rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ...errors import InputError
+from ...venue.engine.core import Core
+from ...venue.model.constants import RATE
+from ...venue.risk.funding import FINE, rate_of
+from ..data.bars import Bars
+
+
+class Settlement(NamedTuple):
+    """One settlement: Unix ms, product code, and the mean premium that gives the rate (in units of 1 / FINE)."""
+
+    time: int
+    code: int
+    premium: int
+
+
+def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list[Settlement]:
+    """Return every settlement within the bars, the latest first, so that `pop` takes the next one.
+
+    `funding` is as in `backtest`. Raises InputError for a rate that is not a number or beyond the venue's cap.
+    """
+    schedule = []
+    for code, (symbol, series) in zip(core.products, bars.items(), strict=True):
+        given = funding.get(symbol) if isinstance(funding, Mapping) else funding
+        if given is None:
+            continue
+        first, last = int(series.opened[0]), int(series.closed[-1])
+        for time, rate_e8 in _rates(core, code, symbol, given, first, last):
+            if not first <= time < last:
+                continue
+            if abs(rate_e8) > core.state.config.funding_cap:
+                raise InputError(
+                    f"{symbol}: funding rate {rate_e8 / RATE} is beyond the cap", field="funding", value=rate_e8
+                )
+            schedule.append(Settlement(time, code, _premium_for(core, code, rate_e8)))
+    return sorted(schedule, reverse=True)
+
+
+def _rates(core: Core, code: int, symbol: str, given: Any, first: int, last: int) -> list[tuple[int, int]]:
+    """Return (Unix ms, rate in 1e-8) of each settlement that `given` describes."""
+    if isinstance(given, pd.Series):
+        times = pd.DatetimeIndex(pd.to_datetime(given.index, utc=True)).as_unit("ms").asi8.tolist()
+        return [(time, _rate_e8(symbol, rate)) for time, rate in zip(times, given, strict=True)]
+    interval_ms = core.products[code].funding_interval * 1000
+    rate_e8 = rate_of(core, code, 0) if given == "interest" else _rate_e8(symbol, given)
+    return [(time, rate_e8) for time in range(-(-first // interval_ms) * interval_ms, last, interval_ms)]
+
+
+def _rate_e8(symbol: str, given: Any) -> int:
+    try:
+        return round(float(given) * RATE)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(
+            f'{symbol}: funding {given!r} is not a rate; give "interest", a number, a Series of numbers, or None',
+            field="funding",
+            value=str(given),
+        ) from None
+
+
+def _premium_for(core: Core, code: int, rate_e8: int) -> int:
+    """Return the mean premium for which the venue's funding formula gives a rate: its inverse.
+
+    The formula is premium + clamp(interest − premium), scaled from 8 hours to the product's interval.
+    """
+    config, scale = core.state.config, FINE // RATE
+    rate = rate_e8 * 8 * 3600 * scale // core.products[code].funding_interval
+    above_interest = rate - config.interest * scale
+    clamp = config.funding_clamp * scale
+    if not above_interest:
+        return 0
+    return rate + (clamp if above_interest > 0 else -clamp)

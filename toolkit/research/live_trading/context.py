@@ -1,0 +1,173 @@
+"""What a strategy acts through in paper and live runs: orders go to a session, within the limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ...errors import ExchangeError, InputError, OutcomeUnknown, RateLimited, ToolkitError, TransportError
+from ...orders import Order
+from ...products import Amount, Product
+from ..account_data import OrderHandle
+from ..context import Context
+from ..market_data import BarHistory
+from .limits import Limits, check_order
+from .run_state import NAN, RunState
+
+if TYPE_CHECKING:
+    from ..strategy import Strategy
+
+
+class SessionContext(Context):
+    """The context of paper and live runs."""
+
+    def __init__(self, state: RunState, strategy: Strategy, limits: Limits) -> None:
+        super().__init__(state.symbols, state.interval_ms)
+        self.mode = state.mode
+        self.history = {symbol: BarHistory(symbol) for symbol in state.symbols}
+        self._state = state
+        self._session = state.session
+        self._strategy = strategy
+        self._limits = limits
+
+    def place(self, order: Order) -> OrderHandle:
+        """Check the limits and send an order; the handle shows its state after the answer."""
+        state = self._state
+        placed = OrderHandle(order, order.cl_ord_id or 0)
+        if not state.trading:
+            placed.state, placed.reason = "REJECTED", "the run is warming up or has ended; nothing is sent"
+            return placed
+        try:
+            check_order(self._limits, state, order)
+        except TransportError as failure:
+            return self._reject(placed, f"not sent, its limits can't be checked: {failure}")
+        if state.dry_run:
+            return self._check_only(placed)
+        state.sent_ms.append(state.now())
+        state.placed.append(placed)
+        try:
+            receipt = self._session.place(order)
+            placed.cl_ord_id = receipt.cl_ord_id or placed.cl_ord_id
+            placed.order_id = receipt.order_id or 0
+            placed.state = "NEW"
+        except OutcomeUnknown as unknown:
+            # The order may be at the venue. Its client id lets the next poll find it.
+            placed.cl_ord_id = getattr(unknown.receipt, "cl_ord_id", None) or placed.cl_ord_id
+            placed.state, placed.reason = "UNKNOWN", str(unknown)
+            state.note("UNKNOWN", str(order.symbol), f"{order.describe()}: {unknown}")
+        except (InputError, ExchangeError, TransportError) as refused:
+            return self._reject(placed, str(refused))
+        self._refresh()
+        return placed
+
+    def _check_only(self, placed: OrderHandle) -> OrderHandle:
+        order = placed.order
+        failures = order.failures(self._state.products[str(order.symbol)])
+        placed.state = "REJECTED" if failures else "CANCELED"
+        placed.reason = failures[0].message if failures else "dry run: not sent"
+        text = order.describe() + (f": {placed.reason}" if failures else "")
+        self._state.note("DRY_RUN", str(order.symbol), text)
+        return placed
+
+    def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
+        placed.state, placed.reason = "REJECTED", reason
+        self._state.note("REJECTED", str(placed.order.symbol), f"{placed.order.describe()}: {reason}")
+        self._strategy.on_reject(self, placed)
+        return placed
+
+    def _refresh(self) -> None:
+        """Read orders and fills; after a failure the next poll does so.
+
+        A failure here must not reach the strategy: the order was sent, and a strategy that caught it would send again.
+        """
+        try:
+            self._state.read_orders()
+        except (TransportError, RateLimited) as failure:
+            self._state.note("TRANSPORT", "", str(failure))
+
+    def _note_unanswered(self, symbol: str, failure: ToolkitError) -> None:
+        self._state.note("TRANSPORT", symbol, f"cancelling: {failure}")
+        self._refresh()
+
+    def cancel(self, placed: OrderHandle) -> None:
+        """Cancel an order; does nothing when it is in a final state."""
+        if placed.done or not placed.cl_ord_id or self._state.dry_run:
+            return
+        order_id, client_id = (placed.order_id, None) if placed.order_id else (None, placed.cl_ord_id)
+        try:
+            self._session.cancel(order_id, symbol=placed.order.symbol, cl_ord_id=client_id)
+        except ExchangeError as refused:
+            placed.reason = str(refused)
+        except (TransportError, OutcomeUnknown) as failure:
+            return self._note_unanswered(str(placed.order.symbol), failure)
+        self._refresh()
+
+    def cancel_all(self, symbol: str | None = None) -> None:
+        """Cancel all open orders of a symbol of this run, or of all its symbols."""
+        if self._state.dry_run:
+            return
+        for name in self.symbols if symbol is None else (symbol,):
+            try:
+                self._session.cancel_all(name)
+            except (TransportError, OutcomeUnknown) as failure:
+                return self._note_unanswered(name, failure)
+        self._refresh()
+
+    def set_leverage(self, symbol: str, leverage: Amount) -> None:
+        """Set a leverage at the venue."""
+        if not self._state.dry_run:
+            self._session.set_leverage(symbol, leverage)
+
+    def product(self, symbol: str) -> Product:
+        """Return the product of a symbol."""
+        return self._state.products.get(symbol) or self._session.product(symbol)
+
+    def position(self, symbol: str) -> float:
+        """Return the signed position, base units, from all fills known so far."""
+        return self._state.position_steps[symbol] * float(self.product(symbol).step_size)
+
+    def underway(self, symbol: str) -> float:
+        """Return the signed quantity of market orders that are neither filled nor in another final state."""
+        total = 0.0
+        for placed in self._state.placed:
+            order = placed.order
+            if order.symbol == symbol and order.is_market and order.trigger_price is None and not placed.done:
+                total += (float(order.quantity) - placed.filled) * (1 if order.side.startswith("BUY") else -1)
+        return total
+
+    def price(self, symbol: str) -> float:
+        """Return the last known price, USDC."""
+        return self._state.prices.get(symbol, NAN)
+
+    @property
+    def equity(self) -> float:
+        """Equity of the last wallet query, USDC."""
+        return self._state.equity
+
+    @property
+    def balance(self) -> float:
+        """Balance of the last wallet query, USDC."""
+        return self._state.balance
+
+    def positions(self) -> pd.DataFrame:
+        """Return the open positions, by a query."""
+        table = self._session.positions()
+        sign = table["side"].map({"LONG": 1.0, "SHORT": -1.0}).astype("float64")
+        columns = {
+            "quantity": table["size"] * sign,
+            "entry_price": table["entry_price"],
+            "price": table["mark_price"],
+            "unrealized": table["unrealized_pnl"],
+            "notional": table["notional"].abs() * sign,
+        }
+        shown = pd.DataFrame(columns).set_axis(pd.Index(table["symbol"].astype(str), name="symbol"))
+        return shown[shown.index.isin(self.symbols)]
+
+    def orders(self) -> list[OrderHandle]:
+        """Return the orders of this run that are not in a final state, oldest first."""
+        return [placed for placed in self._state.placed if not placed.done]
+
+    def bars(self, symbol: str | None = None) -> BarHistory:
+        """Return the bars up to now."""
+        return self.history[symbol or self.symbols[0]]

@@ -1,0 +1,57 @@
+"""Trades and books of the live feed, queued until the run's next poll."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..market_data import BookSnapshot, Trade
+from .session_rows import unix_ms
+
+if TYPE_CHECKING:
+    from ...session import Session
+
+
+class FeedQueue:
+    """Collects updates of live objects, whose callbacks run on the feed's thread.
+
+    Attributes: `items` (not delivered yet, oldest first), `sources` (the live objects).
+    """
+
+    def __init__(self, session: Session, now: Callable[[], int]) -> None:
+        self.items: deque[Trade | BookSnapshot] = deque()
+        self.sources: list[Any] = []
+        self._session = session
+        self._now = now
+
+    def add_trades(self, symbol: str) -> None:
+        """Subscribe to the trades of a symbol; those of the first snapshot are past and left out."""
+
+        def collect(update: Any) -> None:
+            if update.kind != "snapshot":
+                for item in update.items:
+                    price, quantity = float(item.price), float(item.quantity)
+                    self.items.append(Trade(symbol, unix_ms(item.time), str(item.side), price, quantity))
+
+        self._subscribe(self._session.stream.trades(symbol), collect)
+
+    def add_books(self, symbol: str) -> None:
+        """Subscribe to the order book of a symbol."""
+
+        def collect(update: Any) -> None:
+            bids = tuple((float(price), float(quantity)) for price, quantity in update.live.bids())
+            asks = tuple((float(price), float(quantity)) for price, quantity in update.live.asks())
+            self.items.append(BookSnapshot(symbol, self._now(), bids, asks))
+
+        self._subscribe(self._session.stream.order_book(symbol), collect)
+
+    def _subscribe(self, source: Any, callback: Callable[[Any], None]) -> None:
+        source.on_update(callback)
+        self.sources.append(source)
+
+    def raise_errors(self) -> None:
+        """Raise the first error of a callback, which the feed's thread has only kept."""
+        for source in self.sources:
+            if source.errors:
+                raise source.errors[0]

@@ -1,0 +1,165 @@
+"""What a run knows of its account: positions, orders and wallet, as last read from the session."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ...products import Product
+from ..account_data import Fill, FundingPayment, OrderHandle
+from .session_rows import fill_of, id_or_zero, payment_of, rows_of, utc
+
+if TYPE_CHECKING:
+    from ...session import Session
+
+NAN = float("nan")
+FINAL_STATES = ("FILLED", "CANCELED", "REJECTED")
+
+
+class RunState:
+    """The account of a run, brought up to date by queries. Amounts in USDC, times in Unix ms.
+
+    Attributes:
+        session, symbols, mode, dry_run: as given.
+        interval_ms: length of a bar.
+        trading: whether orders may be sent: not while warming up, nor after the end.
+        products: symbol → Product.
+        position_steps: symbol → signed position in steps.
+        prices: symbol → last known price.
+        equity, balance: of the wallet; `first_equity` is that of the start.
+        placed: handles of all orders of the run.
+        sent_ms: when the orders of the last minute were sent.
+        new_fills: fills that the strategy has not received yet.
+        next_open_ms: symbol → opening time of the first bar not read yet.
+        started_ms, answered_ms: start of the run, and the last poll that the venue answered in full.
+        notes: (Unix ms, kind, symbol, text), as in `Results.events`.
+        samples: (Unix ms, equity, balance, position_steps, prices) over the run.
+        earlier: ids, by table, of the fills, payments, ledger entries and ended orders of the run's first millisecond
+            that came before it.
+    """
+
+    def __init__(self, session: Session, symbols: Sequence[str], interval_ms: int, *, mode: str, dry_run: bool) -> None:
+        self.session = session
+        self.symbols = tuple(symbols)
+        self.interval_ms = interval_ms
+        self.mode = mode
+        self.dry_run = dry_run
+        self.trading = False
+        self.products: dict[str, Product] = {symbol: session.product(symbol) for symbol in symbols}
+        self.position_steps = dict.fromkeys(symbols, 0)
+        self.prices: dict[str, float] = {}
+        self.equity = self.balance = self.first_equity = NAN
+        self.placed: list[OrderHandle] = []
+        self.sent_ms: deque[int] = deque()
+        self.new_fills: deque[Fill] = deque()
+        self.next_open_ms: dict[str, int] = {}
+        self.started_ms = self.answered_ms = 0
+        self.notes: list[tuple[int, str, str, str]] = []
+        self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
+        self.earlier: dict[str, set[str]] = {}
+        self._seen_fills: set[str] = set()
+        self._seen_funding: set[str] = set()
+        self._last_transport_note = ""
+
+    def now(self) -> int:
+        """Return the clock of a venue in this process, else of this machine, in Unix ms."""
+        venue = self.session.venue
+        return venue.now_ms() if venue is not None else time.time_ns() // 1_000_000
+
+    def begin(self) -> None:
+        """Start the run now: read positions and wallet."""
+        self.started_ms = self.answered_ms = self.now()
+        self._read_positions()
+        self.read_wallet()
+        self.first_equity = self.equity
+
+    def mark_answered(self) -> None:
+        """Note that the venue has answered every query of a poll."""
+        self.answered_ms, self._last_transport_note = self.now(), ""
+
+    def note(self, kind: str, symbol: str, text: str) -> None:
+        """Add a row to `Results.events`; a transport error that repeats itself is noted once."""
+        if kind == "TRANSPORT" and text == self._last_transport_note:
+            return
+        self._last_transport_note = text if kind == "TRANSPORT" else ""
+        self.notes.append((self.now(), kind, symbol, text))
+
+    def sample(self, time_ms: int) -> None:
+        """Keep wallet, positions and prices as a point of the equity curve."""
+        self.samples.append((time_ms, self.equity, self.balance, dict(self.position_steps), dict(self.prices)))
+
+    def _read_positions(self) -> None:
+        """Read the positions, and the ids of what the first millisecond of the run already holds."""
+        begun = utc(self.started_ms)
+        known, seen = None, _ids(self.session.fills(start=begun, progress=False))
+        # A fill between the queries may be in the positions or not, so both are read again until there was none.
+        while known != seen:
+            known = seen
+            held = self.session.positions()
+            seen = _ids(self.session.fills(start=begun, progress=False))
+        for row in rows_of(held):
+            if row.symbol in self.position_steps:
+                steps = self._steps(row.symbol, row.size)
+                self.position_steps[str(row.symbol)] += steps if row.side == "LONG" else -steps
+        self._seen_fills |= seen
+        self._seen_funding |= _ids(self.session.funding_payments(start=begun, progress=False))
+        orders = self.session.orders(start=begun, progress=False)
+        self.earlier = {
+            "fills": set(self._seen_fills),
+            "funding": set(self._seen_funding),
+            "orders": _ids(orders[orders["status"].isin(FINAL_STATES)]),
+            "ledger": _ids(self.session.ledger(start=begun, progress=False)),
+        }
+
+    def _steps(self, symbol: str, quantity: float) -> int:
+        return round(float(quantity) / float(self.products[str(symbol)].step_size))
+
+    def read_wallet(self) -> None:
+        """Read equity and balance."""
+        table = self.session.wallet_balances()
+        if len(table):
+            self.equity, self.balance = float(table["equity"].iloc[0]), float(table["balance"].iloc[0])
+
+    def read_orders(self) -> None:
+        """Read open orders and fills, and bring handles and positions up to date."""
+        if any(not placed.done for placed in self.placed):
+            table = self.session.orders(start=utc(self.started_ms), progress=False)
+            rows = {id_or_zero(row.client_order_id): row for row in rows_of(table)}
+            for placed in self.placed:
+                row = rows.get(placed.cl_ord_id)
+                if row is not None and not placed.done:
+                    placed.order_id, placed.state = int(row.order_id), str(row.status)
+                    placed.filled = float(row.filled)
+        for row in rows_of(self.session.fills(start=utc(self.started_ms), progress=False)):
+            if str(row.id) in self._seen_fills:
+                continue
+            self._seen_fills.add(str(row.id))
+            if row.symbol in self.position_steps:
+                buys = str(row.side).startswith("BUY")
+                steps = self._steps(row.symbol, row.quantity)
+                self.position_steps[str(row.symbol)] += steps if buys else -steps
+                self.new_fills.append(fill_of(row, buys))
+
+    def read_funding(self) -> Iterator[FundingPayment]:
+        """Yield the funding payments that were not read before."""
+        for row in rows_of(self.session.funding_payments(start=utc(self.started_ms), progress=False)):
+            if str(row.id) not in self._seen_funding and row.symbol in self.position_steps:
+                self._seen_funding.add(str(row.id))
+                yield payment_of(row, self.prices.get(str(row.symbol), NAN))
+
+    def next_funding(self) -> int:
+        """Return the first settlement time after the last answered poll."""
+        intervals = [product.funding_interval * 1000 for product in self.products.values()]
+        return min(self.answered_ms // length * length + length for length in intervals)
+
+    def own(self, name: str, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a table that are not from before the run."""
+        return table[~table["id"].astype(str).isin(self.earlier.get(name, set()))]
+
+
+def _ids(table: pd.DataFrame) -> set[str]:
+    return set(table["id"].astype(str))

@@ -1,0 +1,97 @@
+"""Rows of a session's tables as strategies and results show them, and times in Unix ms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from ...errors import InputError
+from ..account_data import Fill, FundingPayment
+
+
+def rows_of(table: pd.DataFrame) -> Iterator[Any]:
+    """Return the rows of a frame, with the columns as attributes."""
+    return iter(table.itertuples())
+
+
+def id_or_zero(value: Any) -> int:
+    """Return an id, 0 for a missing one."""
+    return 0 if pd.isna(value) else int(value)
+
+
+def span_ms(span: str | pd.Timedelta) -> int:
+    """Return a duration in ms: "1m" (minutes), "4h", "1D" or a Timedelta. Raises InputError unless positive."""
+    text = f"1{span}" if isinstance(span, str) and span[:1].isalpha() else span
+    if isinstance(text, str) and text.endswith("m"):
+        text += "in"
+    found = int(pd.Timedelta(text) / pd.Timedelta(1, unit="ms"))
+    if found <= 0:
+        raise InputError(f"{span!r} is not a duration", field="interval", rule="positive", value=str(span))
+    return found
+
+
+def utc(time_ms: int) -> pd.Timestamp:
+    """Return Unix ms as a UTC time."""
+    return pd.Timestamp(time_ms, unit="ms", tz="UTC")
+
+
+def unix_ms(time: Any) -> int:
+    """Return a time as Unix ms."""
+    return int(pd.Timestamp(time).timestamp() * 1000)
+
+
+def fill_of(row: Any, buys: bool) -> Fill:
+    """Return a row of session.fills() as a Fill."""
+    return Fill(
+        str(row.symbol),
+        unix_ms(row.time),
+        "BUY" if buys else "SELL",
+        float(row.price),
+        float(row.quantity),
+        float(row.value),
+        float(row.fee),
+        float(row.realized_pnl),
+        str(row.role),
+        str(row.type),
+        int(row.order_id),
+        id_or_zero(row.client_order_id),
+    )
+
+
+def funding_row(row: Any) -> tuple[Any, ...]:
+    """Return a row of session.funding_payments() in the columns of FUNDING, with the price derived from the amount."""
+    size = float(row.size) * (1 if row.side in ("LONG", "BUY") else -1)
+    rate, paid = float(row.funding_rate), float(row.amount)
+    price = abs(paid / (size * rate)) if size and rate else float("nan")
+    return unix_ms(row.time), str(row.symbol), size, price, rate, paid
+
+
+def payment_of(row: Any, price: float) -> FundingPayment:
+    """Return a row of session.funding_payments() as a FundingPayment."""
+    time, symbol, size, known, rate, paid = funding_row(row)
+    return FundingPayment(symbol, time, size, known if known == known else price, rate, paid)
+
+
+def order_rows(table: pd.DataFrame, reasons: dict[int, str]) -> list[tuple[Any, ...]]:
+    """Return session.orders() in the columns of ORDERS, oldest first."""
+    rows = []
+    for row in rows_of(table.sort_values("order_id")):
+        price = float(row.price) or float("nan")
+        rows.append(
+            (
+                unix_ms(row.created),
+                str(row.symbol),
+                int(row.order_id),
+                str(row.side),
+                str(row.type),
+                str(row.tif),
+                price,
+                float(row.quantity),
+                float(row.filled),
+                str(row.status),
+                reasons.get(int(row.order_id), ""),
+            )
+        )
+    return rows

@@ -1,0 +1,144 @@
+"""Market data as strategies receive it: bars, trades, books, and the bars so far."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+class Bar(msgspec.Struct, frozen=True, gc=False):
+    """One complete bar. Times in Unix ms: it covers [time, closed); prices in USDC, volume in base units."""
+
+    symbol: str
+    time: int
+    closed: int
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
+
+
+class Trade(msgspec.Struct, frozen=True, gc=False):
+    """One public trade: `side` is the taker's, BUY or SELL; time in Unix ms."""
+
+    symbol: str
+    time: int
+    side: str
+    price: float
+    quantity: float
+
+
+class BookSnapshot(msgspec.Struct, frozen=True):
+    """The top of a book at `time` (Unix ms): (price in USDC, quantity in base units), best level first."""
+
+    symbol: str
+    time: int
+    bids: tuple[tuple[float, float], ...]
+    asks: tuple[tuple[float, float], ...]
+
+    @property
+    def mid(self) -> float:
+        """Middle of best bid and best ask; NaN when a side is empty."""
+        return (self.bids[0][0] + self.asks[0][0]) / 2 if self.bids and self.asks else float("nan")
+
+
+class BarHistory:
+    """The bars of one symbol up to now, as read-only float64 arrays: open, high, low, close, volume, and time (ms).
+
+    The arrays and the buffers behind them hold past bars only, so no view can reach a later bar. Slicing the history
+    itself is not supported; write `history.close[-5:]`.
+    """
+
+    __slots__ = ("_length", "_pending", "_rows", "_times", "append", "symbol")
+
+    COLUMNS = ("open", "high", "low", "close", "volume")
+
+    def __init__(self, symbol: str) -> None:
+        import numpy as np
+
+        self.symbol = symbol
+        # A run appends every bar but rarely reads the arrays, so bars wait in a list until somebody reads.
+        self._pending: list[Bar] = []
+        self.append = self._pending.append
+        """append(bar) adds a complete bar."""
+        self._length = 0
+        self._rows = np.full((1024, 5), np.nan)
+        self._times = np.zeros(1024, dtype="int64")
+
+    @property
+    def length(self) -> int:
+        """Number of bars so far."""
+        return self._length + len(self._pending)
+
+    def _write_pending(self) -> None:
+        """Move the pending bars into the arrays."""
+        import numpy as np
+
+        pending, start = self._pending, self._length
+        self._length = end = start + len(pending)
+        while end > (size := len(self._times)):
+            self._rows = np.concatenate([self._rows, np.full((size, 5), np.nan)])
+            self._times = np.concatenate([self._times, np.zeros(size, dtype="int64")])
+        self._rows[start:end] = [(bar.open, bar.high, bar.low, bar.close, bar.volume) for bar in pending]
+        self._times[start:end] = [bar.time for bar in pending]
+        pending.clear()
+
+    def __len__(self) -> int:
+        return self.length
+
+    @property
+    def time(self) -> NDArray[np.int64]:
+        """Opening time of each bar, Unix ms."""
+        if self._pending:
+            self._write_pending()
+        view = self._times[: self._length]
+        view.flags.writeable = False
+        return view
+
+    def _column(self, column: int) -> NDArray[np.float64]:
+        if self._pending:
+            self._write_pending()
+        view = self._rows[: self._length, column]
+        view.flags.writeable = False
+        return view
+
+    @property
+    def open(self) -> NDArray[np.float64]:
+        """Open prices."""
+        return self._column(0)
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """Highest prices."""
+        return self._column(1)
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """Lowest prices."""
+        return self._column(2)
+
+    @property
+    def close(self) -> NDArray[np.float64]:
+        """Close prices."""
+        return self._column(3)
+
+    @property
+    def volume(self) -> NDArray[np.float64]:
+        """Volumes in base units."""
+        return self._column(4)
+
+    def frame(self) -> pd.DataFrame:
+        """Return a copy of the bars as a DataFrame of float64 columns on a UTC index."""
+        import pandas as pd
+
+        from .analysis.results import time_index
+
+        index = time_index(self.time)  # reading `time` also moves the pending bars into the rows
+        return pd.DataFrame(self._rows[: self._length].copy(), columns=list(self.COLUMNS), index=index)
