@@ -126,6 +126,15 @@ def venue_time(headers: Mapping[str, str]) -> int | None:
         return None
 
 
+def describe_clock_skew(skew_ms: int) -> str:
+    """Return a sentence on how far this machine's clock is off; `skew_ms` is its time minus the venue's."""
+    seconds = abs(skew_ms) / 1000
+    # Date headers have whole seconds, so less than this can't be told from rounding.
+    if seconds < 1.5:
+        return f"this machine's clock agrees with the venue's to {seconds:.1f} s"
+    return f"this machine's clock is {seconds:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} the venue's"
+
+
 def worth_retrying(error: BaseException) -> bool:
     """Return whether a read that failed with this error may succeed when repeated."""
     if isinstance(error, HttpStatus):
