@@ -31,7 +31,7 @@ DEFAULT = Rate(per_second=20.0, burst=40)
 
 
 class RateLimiter:
-    """Token buckets, one per key: an action's type, or "info" for queries. A key without rate and default never waits."""
+    """Token buckets, one per key: an action's type, or "info" for queries. Without a rate a key never waits."""
 
     def __init__(self, rates: Mapping[str, Rate] | None = None, default: Rate | None = DEFAULT) -> None:
         self._rates = dict(rates or {})

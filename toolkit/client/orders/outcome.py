@@ -8,8 +8,9 @@ from typing import Any
 
 from ...errors import ExchangeError
 from ...protocol.enums import ENUMS
-from ..io.flow import Fetch, Flow, RandomFloat, Sleep
-from ..io.transport import NO_RETRY, Retry, read
+from ..io.flow import Flow, RandomFloat, Sleep
+from ..io.transport import NO_RETRY, Retry
+from ..reads.reading import fetch_rows
 from .intents import Intent
 from .receipts import parse_id
 
@@ -82,14 +83,14 @@ def _find_orders(intent: Intent) -> Flow[Found | Missing]:
 def _find_order(owner: str, item: Mapping[str, Any], cl_ord_id: int) -> Flow[dict[str, Any]]:
     """Return one entry of `results`; txCode -1 where the venue does not know the order."""
     query = (("userAddr", owner), ("clientOrderId", str(cl_ord_id)))
-    rows = yield from _rows(ORDERS, query)
+    rows = yield from fetch_rows(ORDERS, query, NO_RETRY)
     for row in rows:
         if _same_order(row, item):
             rejected = str(row.get("status")) == "REJECTED"
             message = "rejected" if rejected else str(row.get("status") or "")
             return _result(cl_ord_id, row, 1 if rejected else 0, message)
     # A venue may keep no state of an order that it refused on arrival; the events show it.
-    for row in (yield from _rows(EVENTS, query)):
+    for row in (yield from fetch_rows(EVENTS, query, NO_RETRY)):
         if _same_order(row, item):
             rejected = str(row.get("execStatus")) == "REJECTED"
             message = str(row.get("reason") or row.get("execStatus") or "")
@@ -117,7 +118,7 @@ def _owner(intent: Intent) -> Flow[str | None]:
     if "builder" not in intent.payload:
         return intent.vault_address or intent.account
     query = (("builder", str(intent.payload["builder"])), ("agent", intent.signer))
-    for row in (yield from _rows(BUILDER_AGENTS, query, items="agents")):
+    for row in (yield from fetch_rows(BUILDER_AGENTS, query, NO_RETRY, items="agents")):
         if row.get("wallet"):
             return str(row["wallet"])
     return None
@@ -133,7 +134,7 @@ def _find_transaction(intent: Intent) -> Flow[Found | Missing]:
     for page in range(1, PAGES + 1):
         query = (("user", owner), ("page", str(page)), ("pageSize", str(PAGE_SIZE)))
         try:
-            rows = yield from _rows(TRANSACTIONS, query)
+            rows = yield from fetch_rows(TRANSACTIONS, query, NO_RETRY)
         except ExchangeError:
             return Missing(certain=False)  # this query is not published, so a venue may not have it
         for row in rows:
@@ -153,11 +154,3 @@ def _transaction(row: Mapping[str, Any]) -> Found:
     message = str(row.get("txMsg") or "success")
     data = {"txHash": row.get("txHash"), "txCode": code, "txMsg": message}
     return Found(accepted=code == 0, code=code, message=message, data=data)
-
-
-def _rows(path: str, query: tuple[tuple[str, str], ...], items: str = "items") -> Flow[list[Mapping[str, Any]]]:
-    envelope = yield from read(Fetch("GET", path, query), NO_RETRY)
-    data = envelope.data
-    if isinstance(data, dict):
-        data = data.get(items)
-    return [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []

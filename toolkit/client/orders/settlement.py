@@ -35,7 +35,7 @@ from .receipts import Receipt, receipt
 
 @dataclass(slots=True)
 class Settlement:
-    """Settles intents of one ledger. `clock_skew_ms` is this machine's clock minus the venue's, None before a response."""
+    """Settles intents of one ledger. `clock_skew_ms`: this machine's clock minus the venue's, None if not known."""
 
     ledger: Ledger
     clock_skew_ms: int | None = None
