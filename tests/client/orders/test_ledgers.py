@@ -219,7 +219,7 @@ def test_ids_are_read_from_numbers_and_text() -> None:
 def test_a_ledger_that_nobody_holds_any_more_closes_its_file(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "intents.db")
     ledger.record(INTENT)
-    base = ledger._base
+    base = ledger._database
     del ledger
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
