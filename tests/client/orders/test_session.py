@@ -167,7 +167,7 @@ def test_an_agent_alone_finds_its_account(venue: LocalVenue, alice: toolkit.Sess
     assert agent.buy("BTCUSDC", "0.001", price="50000")
     assert agent.account == alice.account
     stranger = toolkit.connect(venue=venue, wallet=toolkit.Wallet.create())
-    with pytest.raises(errors.WalletError, match="whose account"):
+    with pytest.raises(errors.WalletError, match="the account is not known"):
         stranger.buy("BTCUSDC", "0.001", price="50000")
 
 

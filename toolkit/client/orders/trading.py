@@ -35,7 +35,6 @@ class TradingFlows:
     environment: Environment
     wallet: Wallet | None
     exchange: Any
-    info: Any
     _catalogue: Catalogue
     _delivery: Delivery
     _known_account: str | None
@@ -56,7 +55,7 @@ class TradingFlows:
                 self._known_account = masters.pop()
         if self._known_account is None:
             raise WalletError(
-                "whose account? give connect(account=…), or set TOOLKIT_ACCOUNT, to the master's address"
+                "the account is not known; pass connect(account=…) or set TOOLKIT_ACCOUNT to the master's address"
                 + (f"; the venue knows no single master of agent {self.wallet.agent}" if self.wallet else "")
             )
         return self._known_account
@@ -173,7 +172,7 @@ class TradingFlows:
             payload: dict[str, Any] = dict(what)
         else:
             orders = [what] if isinstance(what, Order) else list(what)
-            yield from self._checked(orders)
+            yield from self._check_orders(orders)
             payload = yield from self._payload(orders)
         options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
         return (yield from self._delivery.prepare(declaration(payload), payload, **options))
@@ -197,13 +196,13 @@ class TradingFlows:
         return {"type": "placeOrder", "orders": items}
 
     def _place(self, orders: list[Order], **options: Any) -> Flow[Receipt]:
-        yield from self._checked(orders)
+        yield from self._check_orders(orders)
         is_bracket = any(each.is_bracket for each in orders)
         method = self.exchange.place_bracket_order if is_bracket else self.exchange.place_order
         receipt: Receipt = yield from subflow(method, orders, **options)
         return receipt
 
-    def _checked(self, orders: list[Order]) -> Flow[None]:
+    def _check_orders(self, orders: list[Order]) -> Flow[None]:
         if not orders:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
         if len(orders) > 1 and any(each.is_bracket for each in orders):
@@ -317,7 +316,7 @@ class TradingFlows:
         `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
         """
         if symbol is None:
-            codes = yield from self._codes_with_orders(vault_address)
+            codes = yield from self._codes_with_open_orders(vault_address)
         else:
             codes = [(yield from self._catalogue.find(symbol)).code]
         receipts = []
@@ -327,7 +326,7 @@ class TradingFlows:
                 receipts.append((yield from subflow(cancel_all, code, triggers, vault_address=vault_address)))
         return receipts
 
-    def _codes_with_orders(self, vault: str | None) -> Flow[list[int]]:
+    def _codes_with_open_orders(self, vault: str | None) -> Flow[list[int]]:
         from ..reads.paging import read_all
 
         owner = vault or (yield from self._account())
