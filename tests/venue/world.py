@@ -58,7 +58,7 @@ class MortalLedger(SqliteLedger):
         if not path.exists():
             path.write_bytes(_empty_ledger())
         super().__init__(path)
-        self._base.execute("PRAGMA synchronous = OFF")
+        self._database.execute("PRAGMA synchronous = OFF")
         self.steps_to_live: int | None = None
 
     def record(self, intent: Intent) -> None:

@@ -209,11 +209,11 @@ def _unreachable(error: Exception) -> str:
 
 
 def _clock(theirs: int | None, ours: int) -> Finding:
-    from ..client.orders.delivery import skew_words
+    from ..client.io.transport import describe_clock_skew
 
     if theirs is None:
         return Finding("clock", "note", "the venue's answers carry no time, so this clock can't be compared")
-    words = skew_words(ours - theirs)
+    words = describe_clock_skew(ours - theirs)
     if abs(ours - theirs) < SKEW_WARN_MS:
         return Finding("clock", "ok", words)
     state = "fail" if abs(ours - theirs) >= SKEW_FAIL_MS else "warn"

@@ -1,14 +1,16 @@
-"""Flows: one text of logic, run by both drivers, with every answer and error reaching it where it waits."""
+"""Flows: both drivers run the same logic; every result and error arrives at the `yield` that waits for it."""
 
 from __future__ import annotations
 
 import asyncio
+import doctest
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from toolkit.client.io import flow as flow_module
 from toolkit.client.io.flow import (
     AsyncDriver,
     Asynchronous,
@@ -27,7 +29,7 @@ from toolkit.client.io.flow import (
 )
 from toolkit.errors import NotSent
 
-AROUND = Runtime(now=lambda: 1000, draw=lambda: 0.25)
+RUNTIME = Runtime(now=lambda: 1000, random_float=lambda: 0.25)
 
 
 class Shop:
@@ -57,7 +59,7 @@ class Shop:
 
 class SyncShop(Shop, Synchronous):
     def __init__(self, send: Callable[[Fetch], Reply], slept: list[float]) -> None:
-        self._driver = Driver(send, AROUND, slept.append)
+        self._driver = Driver(send, RUNTIME, slept.append)
 
 
 class AsyncShop(Shop, Asynchronous):
@@ -69,7 +71,7 @@ class AsyncShop(Shop, Asynchronous):
         async def sleep(seconds: float) -> None:
             slept.append(seconds)
 
-        self._driver = AsyncDriver(fetch, AROUND, sleep)
+        self._driver = AsyncDriver(fetch, RUNTIME, sleep)
 
 
 def send(request: Fetch) -> Reply:
@@ -89,7 +91,7 @@ def test_both_drivers_give_a_flow_the_same_answers() -> None:
     assert slept == [0.5] * 6
 
 
-def test_methods_look_like_what_they_are() -> None:
+def test_methods_show_their_signature_and_docstring() -> None:
     assert inspect.signature(SyncShop.price) == inspect.signature(AsyncShop.price)
     assert str(inspect.signature(SyncShop.price)).endswith("twice: 'bool' = False) -> 'str'")
     assert SyncShop.price.__doc__ == "Return a price."
@@ -97,7 +99,7 @@ def test_methods_look_like_what_they_are() -> None:
     assert not inspect.iscoroutinefunction(SyncShop.price)
 
 
-def test_an_interrupt_reaches_the_flow_where_it_waits() -> None:
+def test_an_interrupt_is_raised_inside_the_flow() -> None:
     seen: list[Any] = []
 
     def waiting() -> Flow[None]:
@@ -125,3 +127,7 @@ def test_a_flow_is_closed_when_its_driver_fails() -> None:
     with pytest.raises(ValueError, match="from the flow"):
         Driver(send).run(ignoring())
     assert closed == [True]
+
+
+def test_the_example_of_the_module_runs() -> None:
+    assert doctest.testmod(flow_module).failed == 0

@@ -1,4 +1,4 @@
-"""The way to a venue: what httpx raises and what venues answer, told in the toolkit's errors."""
+"""Transports: errors of httpx and unexpected responses become the toolkit's errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_failure_of_httpx_says_whether_the_request_may_have_arrived(
         asyncio.run(AsyncHttpTransport("http://venue", failing(kind)).send(GET))
 
 
-def test_every_error_of_httpx_has_a_place() -> None:
+def test_every_error_of_httpx_is_mapped() -> None:
     leaves = [kind for kind in vars(httpx).values() if isinstance(kind, type) and issubclass(kind, httpx.RequestError)]
     for kind in leaves:
         with pytest.raises(errors.TransportError):
@@ -105,19 +105,19 @@ def test_a_request_reaches_the_transport_as_it_was_written() -> None:
         (Reply(200, b"[" * 100_000), errors.BadAnswer, "broken JSON"),
     ],
 )
-def test_an_answer_that_is_no_envelope_is_told(reply: Reply, expected: type[Exception], words: str) -> None:
+def test_a_response_without_the_envelope_is_an_error(reply: Reply, expected: type[Exception], words: str) -> None:
     with pytest.raises(expected, match=words) as caught:
         read_envelope(reply, "GET /x")
     assert caught.value.status == reply.status  # type: ignore[attr-defined]
 
 
-def test_an_envelope_is_opened_whatever_its_status() -> None:
+def test_an_envelope_is_decoded_whatever_its_status() -> None:
     envelope = read_envelope(Reply(400, b'{"code":40003,"message":"symbol is missing","data":null,"new":1}'), "x")
     assert (envelope.code, envelope.message, envelope.data) == (40003, "symbol is missing", None)
 
 
 def reading(*replies: Reply | Exception, attempts: int = 4) -> tuple[Any, list[float]]:
-    """Read with these answers in turn; returns the envelope or error, and the waits between."""
+    """Read with these responses in turn; return the envelope or error, and the waits between."""
     queue, waits = list(replies), []
 
     def send(fetch: Fetch) -> Reply:
@@ -126,7 +126,7 @@ def reading(*replies: Reply | Exception, attempts: int = 4) -> tuple[Any, list[f
             raise reply
         return reply
 
-    driver = Driver(send, Runtime(draw=lambda: 0.5), waits.append)
+    driver = Driver(send, Runtime(random_float=lambda: 0.5), waits.append)
     try:
         return driver.run(read(GET, Retry(attempts=attempts, base=1.0, cap=3.0))), waits
     except errors.ToolkitError as error:
@@ -142,7 +142,7 @@ def test_reads_are_tried_again_with_back_off_and_jitter() -> None:
     assert waits == [0.5, 1.0, 1.5]
 
 
-def test_reads_wait_as_long_as_the_venue_asks() -> None:
+def test_reads_wait_as_long_as_the_venue_demands() -> None:
     _, waits = reading(Reply(429, b"", {"retry-after": "7"}), FINE)
     assert waits == [7.0]
     _, waits = reading(Reply(200, b'{"code":40220,"message":"slow down"}', {"retry-after": "900"}), FINE)

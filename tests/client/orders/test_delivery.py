@@ -434,7 +434,7 @@ def test_a_killed_process_leaves_sent_and_a_restart_settles_it(tmp_path: Path) -
     with pytest.raises(errors.OutcomeUnknown):
         buy(session(fake, ledger=path))
     ledger = SqliteLedger(path)
-    ledger._base.execute("UPDATE intents SET state='SENT'")
+    ledger._database.execute("UPDATE intents SET state='SENT'")
     ledger.close()
     second = session(fake, ledger=path)
     (receipt,) = second.resolve()

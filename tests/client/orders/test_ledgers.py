@@ -28,7 +28,7 @@ from toolkit.client.orders.intents import (
     open_ledger,
     payload_hash,
 )
-from toolkit.client.orders.receipts import ItemResult, receipt, whole
+from toolkit.client.orders.receipts import ItemResult, parse_id, receipt
 from toolkit.errors import InputError, ToolkitError
 
 INTENT = Intent(
@@ -212,14 +212,14 @@ def test_a_receipt_tells_what_the_ledger_knows(changes: dict[str, Any], holds: C
 
 
 def test_ids_are_read_from_numbers_and_text() -> None:
-    assert [whole(value) for value in (5, "5", "0", 0, None, "x", "")] == [5, 5, None, None, None, None, None]
+    assert [parse_id(value) for value in (5, "5", "0", 0, None, "x", "")] == [5, 5, None, None, None, None, None]
     assert ItemResult(1, 2, 0, "").accepted
 
 
 def test_a_ledger_that_nobody_holds_any_more_closes_its_file(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "intents.db")
     ledger.record(INTENT)
-    base = ledger._base
+    base = ledger._database
     del ledger
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):

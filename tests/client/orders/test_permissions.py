@@ -161,3 +161,15 @@ def test_the_awaited_twin_has_the_same_calls(trader: toolkit.Session) -> None:
             return list((await twin.permissions())["name"])
 
     assert asyncio.run(look()) == ["toolkit"]
+
+
+def test_every_authorisation_of_a_traders_history_is_listed(
+    venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session
+) -> None:
+    maker.builder.register("Acme")
+    for _ in range(3):
+        trader.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+        venue.advance("1m")
+        trader.end_builder()
+    assert len(trader.permissions(ended=True).query("kind == 'builder'")) == 3
+    assert len(maker.builder.traders(ended=True)) == 3

@@ -102,7 +102,7 @@ def test_orders_are_cancelled_by_every_kind_of_name(alice: toolkit.Session) -> N
     assert alice.cancel(shown[shown > more[1].order_id])
     assert {status(alice, receipt) for receipt in more} == {"CANCELED"}
     for wrong in ("abc", "", "1" * 41, 0, -1, 0.01, True, ["x"], {"a": 1}, object()):
-        with pytest.raises(errors.InputError, match="is no order; give a receipt, an order id"):
+        with pytest.raises(errors.InputError, match="is not an order; give a receipt, an order id"):
             alice.cancel(wrong)
 
 
@@ -167,7 +167,7 @@ def test_an_agent_alone_finds_its_account(venue: LocalVenue, alice: toolkit.Sess
     assert agent.buy("BTCUSDC", "0.001", price="50000")
     assert agent.account == alice.account
     stranger = toolkit.connect(venue=venue, wallet=toolkit.Wallet.create())
-    with pytest.raises(errors.WalletError, match="whose account"):
+    with pytest.raises(errors.WalletError, match="the account is not known"):
         stranger.buy("BTCUSDC", "0.001", price="50000")
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.client.io.flow import Driver, Fetch, Flow, Reply
-from toolkit.client.reads.paging import Read, identity
+from toolkit.client.reads.paging import PagedRead, identity
 from toolkit.client.reads.progress import Progress
 from toolkit.client.reads.reading import Query
 from toolkit.errors import TimedOut
@@ -83,12 +83,12 @@ class Shelf:
         reply: Reply = yield Fetch("GET", self.endpoint.path, query)
         return reply
 
-    def run(self, read: Read) -> list[str]:
+    def run(self, read: PagedRead) -> list[str]:
         Driver(self.send).run(read.run(self.ask, Progress.silent()))
         return ids(read)
 
 
-def ids(read: Read) -> list[str]:
+def ids(read: PagedRead) -> list[str]:
     return [row[read.endpoint.record.identity[0]] for row in read.newest_first()]
 
 
@@ -110,7 +110,7 @@ def test_no_row_is_skipped_or_doubled_while_new_ones_arrive(
     endpoint: Endpoint, times: list[int], arrivals: list[int], cap: int, bare: bool
 ) -> None:
     shelf = Shelf(endpoint, times, arrivals, cap=cap, bare=bare)
-    got = shelf.run(Read(endpoint, query(endpoint)))
+    got = shelf.run(PagedRead(endpoint, query(endpoint)))
     assert len(got) == len(set(got))
     assert set(got) >= {str(number + 1) for number in range(shelf.first)}
 
@@ -118,7 +118,7 @@ def test_no_row_is_skipped_or_doubled_while_new_ones_arrive(
 @given(st.lists(MS, min_size=1, max_size=40), st.integers(1, 7), st.booleans())
 def test_rows_come_newest_first_and_all_of_them(times: list[int], cap: int, bare: bool) -> None:
     shelf = Shelf(TRADES, times, cap=cap, bare=bare)
-    read = Read(TRADES, query(TRADES))
+    read = PagedRead(TRADES, query(TRADES))
     shelf.run(read)
     stamps = [row["blockTime"] for row in read.newest_first()]
     assert stamps == sorted(times, reverse=True)
@@ -127,7 +127,7 @@ def test_rows_come_newest_first_and_all_of_them(times: list[int], cap: int, bare
 @given(st.lists(MS, max_size=40), MS, MS, st.integers(1, 7))
 def test_windows_include_both_ends(times: list[int], one: int, other: int, cap: int) -> None:
     start, end = sorted((one, other))
-    read = Read(TRADES, query(TRADES), start, end)
+    read = PagedRead(TRADES, query(TRADES), start, end)
     Shelf(TRADES, times, cap=cap).run(read)
     assert sorted(row["blockTime"] for row in read.newest_first()) == sorted(t for t in times if start <= t <= end)
 
@@ -142,7 +142,7 @@ def test_a_read_goes_on_where_it_failed(
     times: list[int], arrivals: list[int], cap: int, failures: frozenset[int]
 ) -> None:
     shelf = Shelf(TRADES, times, arrivals, cap=cap, failures=failures)
-    read = Read(TRADES, query(TRADES))
+    read = PagedRead(TRADES, query(TRADES))
     for _ in range(len(failures) + 1):
         try:
             shelf.run(read)
@@ -157,7 +157,7 @@ def test_a_read_goes_on_where_it_failed(
 
 def test_many_rows_of_one_millisecond_are_read_page_by_page() -> None:
     shelf = Shelf(TRADES, [1_000_000_000_000] * 23, cap=5)
-    assert len(shelf.run(Read(TRADES, query(TRADES)))) == 23
+    assert len(shelf.run(PagedRead(TRADES, query(TRADES)))) == 23
 
 
 def test_a_row_that_changes_while_it_is_read_is_there_in_its_latest_state() -> None:
@@ -170,7 +170,7 @@ def test_a_row_that_changes_while_it_is_read_is_there_in_its_latest_state() -> N
             shelf.rows[0] |= {"status": "FILLED", "blockTime": 1_000_000_000_100}
         return reply
 
-    read = Read(STATES, query(STATES))
+    read = PagedRead(STATES, query(STATES))
     Driver(send).run(read.run(shelf.ask, Progress.silent()))
     newest = read.newest_first()
     assert len(newest) == 9
@@ -179,7 +179,7 @@ def test_a_row_that_changes_while_it_is_read_is_there_in_its_latest_state() -> N
 
 def test_a_short_read_asks_once() -> None:
     shelf = Shelf(TRADES, [1_000_000_000_000])
-    shelf.run(Read(TRADES, query(TRADES)))
+    shelf.run(PagedRead(TRADES, query(TRADES)))
     assert shelf.requests == 1
 
 
@@ -225,7 +225,7 @@ def test_a_venue_that_gives_the_same_rows_to_every_page_is_not_asked_for_ever(
         reply: Reply = yield Fetch("GET", endpoint.path, query)
         return reply
 
-    read = Read(endpoint, ())
+    read = PagedRead(endpoint, ())
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         Driver(send).run(read.run(ask, Progress.silent()))
@@ -253,6 +253,6 @@ def test_times_that_can_not_be_read_neither_stop_nor_bend_a_read() -> None:
         reply: Reply = yield Fetch("GET", TRADES.path, query)
         return reply
 
-    read = Read(TRADES, (("userAddr", "0x" + "1" * 40),))
+    read = PagedRead(TRADES, (("userAddr", "0x" + "1" * 40),))
     Driver(send).run(read.run(ask, Progress.silent()))
     assert len(read.newest_first()) == 30

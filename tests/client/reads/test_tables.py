@@ -23,7 +23,7 @@ from toolkit.client.io.flow import Driver, Fetch, Reply, Runtime
 from toolkit.client.io.rate_limits import Rate, RateLimiter
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads import candles
-from toolkit.client.reads.candle_cache import CandleCache, joined, missing
+from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.conversion import milliseconds, seconds
 from toolkit.client.reads.progress import Progress
 from toolkit.client.reads.reading import Reader
@@ -91,7 +91,7 @@ def test_a_long_read_that_failed_goes_on_with_the_same_call(
     wire.fails = lambda request: "endTime" in request.url.params and len(wire.paths) > 2
     with pytest.raises(NotSent) as caught:
         session.fills()
-    assert any("rows were read; the same call again goes on from there" in note for note in caught.value.__notes__)
+    assert any("rows were read; the same call continues from there" in note for note in caught.value.__notes__)
     wire.fails = lambda request: False
     wire.paths.clear()
     again = session.fills()
@@ -152,14 +152,14 @@ def answered(data: Any, status: int = 200, code: int = 0, **headers: str) -> Rep
 def test_a_read_waits_as_long_as_the_venue_asks() -> None:
     replies = iter([answered(None, 429, 40220, **{"retry-after": "7"}), answered(None, 429, 40220), answered([])])
     reader, driver, slept = stub(lambda fetch: next(replies))
-    driver.run(reader.ask(ENDPOINTS["wallet"], ()))
+    driver.run(reader.fetch(ENDPOINTS["wallet"], ()))
     assert slept == [7.0, 0.5 * 0.4]
 
 
 def test_a_read_that_is_always_too_much_ends_as_rate_limited() -> None:
     reader, driver, slept = stub(lambda fetch: answered(None, 429, 40220))
     with pytest.raises(RateLimited):
-        driver.run(reader.ask(ENDPOINTS["wallet"], ()))
+        driver.run(reader.fetch(ENDPOINTS["wallet"], ()))
     assert len(slept) == Retry().attempts - 1
 
 
@@ -167,7 +167,7 @@ def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
     whole = answered([kline(BEGIN), kline(BEGIN + 60_000)])
     replies = iter([Reply(200, whole.body[: whole.body.rindex(b"]")], {}), whole])
     reader, driver, slept = stub(lambda fetch: next(replies))
-    assert driver.run(reader.ask(ENDPOINTS["klines"], ())) is whole
+    assert driver.run(reader.fetch(ENDPOINTS["klines"], ())) is whole
     assert len(slept) == 1
 
 
@@ -175,7 +175,7 @@ def test_a_session_keeps_its_own_rate_limit() -> None:
     limiter = RateLimiter({"info": Rate(per_second=2, burst=1)}, None)
     reader, driver, slept = stub(lambda fetch: answered([]), limiter=limiter)
     for _ in range(3):
-        driver.run(reader.ask(ENDPOINTS["wallet"], ()))
+        driver.run(reader.fetch(ENDPOINTS["wallet"], ()))
     assert slept == [0.5, 0.5]
 
 
@@ -216,7 +216,7 @@ def test_no_candle_is_lost_where_a_venue_cuts_its_answers_off(
 
     reader, driver, _ = stub(send)
     first, last = sorted((BEGIN + 60_000 * one, BEGIN + 60_000 * other))
-    wanted = candles.Wanted("BTCUSDC", 60, first, last, BEGIN + 400 * 60_000, False)
+    wanted = candles.CandleRequest("BTCUSDC", 60, first, last, BEGIN + 400 * 60_000, False)
     made = driver.run(candles.read(reader, wanted, None, Progress.silent()))
     assert [int(stamp.timestamp() * 1000) for stamp in made["time"]] == [t for t in there if first <= t <= last]
 
@@ -233,9 +233,9 @@ def test_the_forming_candle_can_be_left_out(session: Session, venue: LocalVenue)
 def test_missing_minutes_can_be_filled_flat(exact: bool) -> None:
     rows = [kline(BEGIN + 60_000 * at) for at in (0, 1, 4)]
     reader, driver, _ = stub(lambda fetch: answered(rows))
-    wanted = candles.Wanted("BTCUSDC", 60, BEGIN, BEGIN + 240_000, BEGIN + 300_000, exact)
+    wanted = candles.CandleRequest("BTCUSDC", 60, BEGIN, BEGIN + 240_000, BEGIN + 300_000, exact)
     made = driver.run(candles.read(reader, wanted, None, Progress.silent()))
-    filled = candles.finished(made, wanted, closed=False, fill=True)
+    filled = candles.finish(made, wanted, closed=False, fill=True)
     assert len(filled) == 5
     assert filled["close"].tolist() == [filled["close"].iloc[at] for at in (0, 1, 1, 1, 4)]
     assert filled["volume"].tolist()[2:4] == [0, 0]
@@ -301,7 +301,7 @@ def test_caches_of_two_venues_are_two_files(tmp_path: Path) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=8), st.integers(0, 60), st.integers(0, 60))
 def test_missing_and_covered_make_up_the_whole(stretches: list[tuple[int, int]], one: int, other: int) -> None:
-    covered = joined([(min(pair), max(pair)) for pair in stretches])
+    covered = merged([(min(pair), max(pair)) for pair in stretches])
     wanted = (min(one, other), max(one, other))
     have = {at for start, end in covered for at in range(start, end)}
     gaps = [at for start, end in missing(covered, wanted) for at in range(start, end)]
@@ -335,7 +335,7 @@ def test_a_code_that_is_new_is_looked_up(session: Session, wire: Wire, venue: Lo
     wire.change = changed_products(lambda data: data["perpProducts"].pop(1))
     session.product("BTCUSDC")
     wire.change = lambda request, response: response
-    session._catalogue._fetched -= 2_000
+    session._catalogue._fetched_ms -= 2_000
     assert set(session.fills()["symbol"]) >= {"BTCUSDC"}
     assert set(session.info.trades(page_size=500)["symbol"]) == {"BTCUSDC", "ETHUSDC"}
 

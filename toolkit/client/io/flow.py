@@ -1,11 +1,25 @@
-"""Client logic is written once, as generators that yield requests for I/O; two drivers answer them.
+"""Flows: client logic without I/O, written once for synchronous and asynchronous callers.
 
-A flow yields `Fetch`, `Sleep`, `Now`, `RandomFloat` or `Gather` and is sent the answer, or thrown the error.
-`Driver.run` runs a flow to its end in the calling thread, `AsyncDriver.run` awaits it. Flows know no
-clock, no randomness and no sockets of their own, so tests drive them with lists.
+A flow is a generator. It yields what it needs from outside (`Fetch`, `Sleep`, `Now`, `RandomFloat`, `Gather`) and is
+resumed with the result, or with the error raised at that `yield`. `Driver.run` performs the requests in the calling
+thread, `AsyncDriver.run` awaits them. Flows hold no clock, no randomness and no socket, so tests drive them with plain
+functions.
 
-`@flow` on a method of a class makes that method synchronous on its `Synchronous` subclass and a coroutine function on
-its `Asynchronous` one: same name, same signature, same docstring.
+`@flow` turns a generator method into a plain method on a `Synchronous` subclass and into a coroutine function on an
+`Asynchronous` one, with the same name, signature and docstring:
+
+>>> class Clock:
+...     @flow
+...     def seconds(self) -> Flow[float]:
+...         "Return the time in Unix seconds."
+...         time_ms: int = yield Now()
+...         return time_ms / 1000
+>>> class SyncClock(Clock, Synchronous):
+...     _driver = Driver(send=lambda fetch: Reply(200, b""), runtime=Runtime(now=lambda: 1_500))
+>>> SyncClock().seconds()
+1.5
+
+Inside another flow, call a flow method with `yield from subflow(self.seconds)`.
 """
 
 from __future__ import annotations
@@ -13,7 +27,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import random as _random
+import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +39,10 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """One HTTP request. `query` keeps its order; `timeout` (seconds) overrides the transport's own."""
+    """Request: send this over HTTP. The result is a `Reply`.
+
+    `query` keeps its order; `timeout` (seconds) overrides the transport's default.
+    """
 
     method: str
     path: str
@@ -36,7 +53,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, whatever its status. Header names are lower-case. The answer to `Fetch`."""
+    """Result of `Fetch`: an HTTP response of any status. Header names are lower-case."""
 
     status: int
     body: bytes
@@ -45,31 +62,31 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Wait this many seconds. Answered with None."""
+    """Request: wait this many seconds. The result is None."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Answered with the time in Unix milliseconds."""
+    """Request: the current time. The result is an int in Unix milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RandomFloat:
-    """Answered with a random number, 0 <= x < 1."""
+    """Request: a random number. The result is a float, 0 <= x < 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """Run several flows and answer with their results in order: together when asynchronous, else one by one."""
+    """Request: run several flows, concurrently when asynchronous, else in turn. The result lists theirs in order."""
 
     flows: tuple[Flow[Any], ...]
 
 
 Request = Fetch | Sleep | Now | RandomFloat | Gather
 Flow = Generator[Request, Any, T]
-"""A piece of client logic: yields requests, returns T."""
+"""A generator that yields requests and returns T."""
 
 
 def wall_ms() -> int:
@@ -79,14 +96,14 @@ def wall_ms() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a driver takes from outside besides HTTP: clock (Unix ms) and randomness."""
+    """The clock and the random numbers of a driver: `now` is in Unix ms, `random_float` is 0 <= x < 1."""
 
     now: Callable[[], int] = wall_ms
-    draw: Callable[[], float] = _random.random
+    random_float: Callable[[], float] = random.random
 
 
 class Driver:
-    """Runs flows in the calling thread. `send` performs a Fetch; `sleep` takes seconds."""
+    """Runs flows in the calling thread. `send` performs a `Fetch`; `sleep` takes seconds."""
 
     def __init__(
         self,
@@ -95,17 +112,18 @@ class Driver:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._send = send
-        self._around = runtime or Runtime()
+        self._runtime = runtime or Runtime()
         self._sleep = sleep
 
     def run(self, flow: Flow[T]) -> T:
-        """Return what the flow returns; errors of requests, and interrupts, are thrown into it where it waits."""
+        """Run a flow and return its result. Errors of a request are raised inside the flow, at its `yield`."""
         try:
             request = next(flow)
             while True:
                 try:
                     answer = self._perform(request)
                 except BaseException as error:
+                    # KeyboardInterrupt too: an order's flow must record that its outcome is unknown before it ends.
                     request = flow.throw(error)
                 else:
                     request = flow.send(answer)
@@ -122,9 +140,9 @@ class Driver:
             case Sleep():
                 return self._sleep(request.seconds)
             case Now():
-                return self._around.now()
+                return self._runtime.now()
             case RandomFloat():
-                return self._around.draw()
+                return self._runtime.random_float()
             case Gather():
                 return [self.run(flow) for flow in request.flows]
 
@@ -139,11 +157,11 @@ class AsyncDriver:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._send = send
-        self._around = runtime or Runtime()
+        self._runtime = runtime or Runtime()
         self._sleep = sleep
 
     async def run(self, flow: Flow[T]) -> T:
-        """Return what the flow returns; errors, and cancellation, are thrown into it where it waits."""
+        """Run a flow and return its result. Errors and cancellation are raised inside the flow, at its `yield`."""
         try:
             request = next(flow)
             while True:
@@ -166,15 +184,15 @@ class AsyncDriver:
             case Sleep():
                 return await self._sleep(request.seconds)
             case Now():
-                return self._around.now()
+                return self._runtime.now()
             case RandomFloat():
-                return self._around.draw()
+                return self._runtime.random_float()
             case Gather():
                 return list(await asyncio.gather(*(self.run(flow) for flow in request.flows)))
 
 
 class Synchronous:
-    """Marks a class whose flows run at once. `_driver` runs them."""
+    """Base of classes whose `@flow` methods are plain methods, run by `_driver`."""
 
     _driver: Driver
 
@@ -184,7 +202,7 @@ class Synchronous:
 
 
 class Asynchronous:
-    """Marks a class whose flows are awaited. `_driver` runs them."""
+    """Base of classes whose `@flow` methods are coroutine functions, run by `_driver`."""
 
     _driver: AsyncDriver
 
@@ -194,7 +212,7 @@ class Asynchronous:
 
 
 class flow(Generic[P, T]):
-    """A method written once as a generator; see the head of this module. `.generator` is the undecorated function."""
+    """Decorator of a method that is written as a flow; see the module. `generator` is the undecorated function."""
 
     def __init__(self, generator: Callable[Concatenate[Any, P], Flow[T]]) -> None:
         self.generator = generator
@@ -216,7 +234,7 @@ class flow(Generic[P, T]):
 
 
 def _bind_flows(cls: type, bind: Callable[[Callable[..., Flow[Any]]], Callable[..., Any]]) -> None:
-    """Give `cls` a real function for every flow it has, so that help() and completion show what they should."""
+    """Replace every `@flow` of a class by a real function, so that help() and completion show its signature."""
     for name in dir(cls):
         member = inspect.getattr_static(cls, name)
         if isinstance(member, flow):
@@ -242,25 +260,25 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
 
 
 def _with_return_type(call: Callable[..., Any], generator: Callable[..., Any]) -> Callable[..., Any]:
-    """Show `-> T` where the generator is annotated `-> Flow[T]`."""
+    """Give `call` the return annotation T of a generator annotated `-> Flow[T]`."""
     signature = inspect.signature(generator)
-    shown = signature.return_annotation
-    if isinstance(shown, str) and shown.startswith("Flow[") and shown.endswith("]"):
-        shown = shown[len("Flow[") : -1]
-    elif get_origin(shown) is Generator:
-        shown = get_args(shown)[2]
-    call.__signature__ = signature.replace(return_annotation=shown)  # type: ignore[attr-defined]
-    call.__annotations__ = {**generator.__annotations__, "return": shown}
+    returned = signature.return_annotation
+    if isinstance(returned, str) and returned.startswith("Flow[") and returned.endswith("]"):
+        returned = returned[len("Flow[") : -1]
+    elif get_origin(returned) is Generator:
+        returned = get_args(returned)[2]
+    call.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
+    call.__annotations__ = {**generator.__annotations__, "return": returned}
     return call
 
 
 def subflow(method: Callable[P, Any], *args: P.args, **keywords: P.kwargs) -> Flow[Any]:
-    """Return the flow behind a bound method made by `@flow`, for `yield from` inside another flow."""
+    """Return the flow behind a bound `@flow` method, for `yield from` inside another flow."""
     bound: Any = method
     return bound.__func__.__wrapped__(bound.__self__, *args, **keywords)  # type: ignore[no-any-return]
 
 
 def together(flows: Sequence[Flow[T]]) -> Flow[list[T]]:
-    """Run flows as one and return their results in order."""
+    """Run several flows with `Gather` and return their results in order."""
     results: list[T] = yield Gather(tuple(flows))
     return results

@@ -1,4 +1,4 @@
-"""Rate limits that the client keeps by itself, so that the venue need not say 40220."""
+"""Client-side rate limits, so that the venue does not have to refuse requests with 40220."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `burst` requests at once and `per_second` in the long run."""
+    """At most `burst` requests at once, and `per_second` on average."""
 
     per_second: float
     burst: int
@@ -27,36 +27,36 @@ class Rate:
 
 
 DEFAULT = Rate(per_second=20.0, burst=40)
-"""For every action without a rate of its own. The venue publishes no numbers; this is a careful guess."""
+"""Rate of actions without their own. The venue publishes no limits; this is a cautious guess."""
 
 
 class RateLimiter:
-    """Token buckets, one for each key (an action's type, or "info" for queries). `rates` None: never waits."""
+    """Token buckets, one per key: an action's type, or "info" for queries. Without a rate a key never waits."""
 
     def __init__(self, rates: Mapping[str, Rate] | None = None, default: Rate | None = DEFAULT) -> None:
         self._rates = dict(rates or {})
         self._default = default
         self._lock = threading.RLock()
-        self._full_at: dict[str, float] = {}
+        self._full_at_ms: dict[str, float] = {}
 
     def reserve(self, key: str, now_ms: int) -> float:
-        """Take one token and return the seconds to wait before using it (0.0 when there was one)."""
+        """Take one token and return the seconds to wait before the request, 0.0 when one was available."""
         rate = self._rates.get(key, self._default)
         if rate is None:
             return 0.0
         with self._lock:
-            # The bucket is a time at which it will be full again (generic cell rate algorithm).
-            step = 1000.0 / rate.per_second
-            full_at = max(self._full_at.get(key, 0.0), float(now_ms)) + step
-            self._full_at[key] = full_at
-            return max(0.0, full_at - now_ms - step * rate.burst) / 1000.0
+            # Generic cell rate algorithm: a bucket is stored as the time (ms) at which it is full again.
+            step_ms = 1000.0 / rate.per_second
+            full_at_ms = max(self._full_at_ms.get(key, 0.0), float(now_ms)) + step_ms
+            self._full_at_ms[key] = full_at_ms
+            return max(0.0, full_at_ms - now_ms - step_ms * rate.burst) / 1000.0
 
     def penalise(self, key: str, now_ms: int, seconds: float) -> None:
-        """Empty the bucket after the venue said that it is too much: nothing of `key` goes out for `seconds`."""
+        """Empty the bucket after the venue refused a request for its rate: block `key` for `seconds`."""
         rate = self._rates.get(key, self._default)
         if rate is None:
             return
         with self._lock:
-            step = 1000.0 / rate.per_second
-            until = now_ms + seconds * 1000.0 + step * (rate.burst - 1)
-            self._full_at[key] = max(self._full_at.get(key, 0.0), until)
+            step_ms = 1000.0 / rate.per_second
+            until_ms = now_ms + seconds * 1000.0 + step_ms * (rate.burst - 1)
+            self._full_at_ms[key] = max(self._full_at_ms.get(key, 0.0), until_ms)

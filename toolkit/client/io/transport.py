@@ -1,6 +1,6 @@
-"""The way to a venue: httpx underneath, the toolkit's error tree above, and the reading of answers.
+"""HTTP to a venue: httpx transports, the mapping of their errors to the toolkit's, response envelopes and retries.
 
-The client never knows whether an httpx transport goes to Testnet, to a served venue or into a venue in this process.
+The client does not know whether an httpx transport leads to Testnet, to a served venue or to one in this process.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     import httpx
 
 EXCHANGE_PATH = "/api/v1/exchange"
-AGENT = "toolkit/0.1"
-_LARGEST = 1 << 63
-"""Codes are 64-bit numbers; anything else is no answer of a venue."""
+USER_AGENT = "toolkit/0.1"
+_CODE_LIMIT = 1 << 63
+"""Codes are signed 64-bit numbers; a body with a larger one is not a venue's envelope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often and how patiently something is tried again: exponential back-off with full jitter.
+    """Retry policy: exponential back-off with full jitter.
 
-    `attempts` counts the first one; waits are drawn between 0 and min(cap, base·2ⁿ) seconds, or are what the venue's
-    Retry-After asks (but at most `longest` seconds).
+    `attempts` includes the first one. The wait after attempt n is uniform between 0 and min(cap, base·2ⁿ) seconds, or
+    what the venue's Retry-After header demands, at most `longest` seconds.
     """
 
     attempts: int = 4
@@ -51,11 +51,11 @@ class Retry:
     cap: float = 5.0
     longest: float = 30.0
 
-    def wait(self, attempt: int, draw: float, asked: float | None = None) -> float:
-        """Return the seconds to wait after the attempt number `attempt` (0 is the first)."""
-        if asked is not None:
-            return min(self.longest, asked)
-        return draw * min(self.cap, self.base * float(2**attempt))
+    def wait(self, attempt: int, random_float: float, retry_after: float | None = None) -> float:
+        """Return the seconds to wait after attempt number `attempt` (0 is the first)."""
+        if retry_after is not None:
+            return min(self.longest, retry_after)
+        return random_float * min(self.cap, self.base * float(2**attempt))
 
 
 RETRY = Retry()
@@ -64,7 +64,7 @@ NO_RETRY = Retry(attempts=1)
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The venue's answer, opened: `code`, `message`, `data`, and the reply it came in."""
+    """A decoded response: `code`, `message` and `data` of the venue's envelope, and the HTTP reply."""
 
     code: int
     message: str
@@ -73,19 +73,19 @@ class Envelope:
 
 
 def read_envelope(reply: Reply, what: str) -> Envelope:
-    """Open an answer. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape."""
+    """Decode a response. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape."""
     try:
-        opened = jsontext.decode(reply.body)
+        decoded = jsontext.decode(reply.body)
     except (ValueError, RecursionError):
-        opened = None
-    if isinstance(opened, dict):
-        code, message = opened.get("code"), opened.get("message", "")
-        if isinstance(code, int) and not isinstance(code, bool) and abs(code) < _LARGEST:
-            return Envelope(code, message if isinstance(message, str) else str(message), opened.get("data"), reply)
+        decoded = None
+    if isinstance(decoded, dict):
+        code, message = decoded.get("code"), decoded.get("message", "")
+        if isinstance(code, int) and not isinstance(code, bool) and abs(code) < _CODE_LIMIT:
+            return Envelope(code, message if isinstance(message, str) else str(message), decoded.get("data"), reply)
     text = reply.body[:500].decode("utf-8", "replace")
     if not 200 <= reply.status < 300:
         raise HttpStatus(f"{what}: HTTP {reply.status} without the venue's envelope", status=reply.status, body=text)
-    shape = "an object without a code" if isinstance(opened, dict) else _shape(reply)
+    shape = "an object without a code" if isinstance(decoded, dict) else _shape(reply)
     raise BadAnswer(f"{what}: the answer is {shape}, not the venue's envelope", status=reply.status, body=text)
 
 
@@ -99,7 +99,7 @@ def _shape(reply: Reply) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float | None:
-    """Return the seconds that a Retry-After header asks for (a number or a date), or None without one."""
+    """Return the seconds that a Retry-After header demands (a number or an HTTP date), None without one."""
     value = headers.get("retry-after")
     if not value:
         return None
@@ -115,18 +115,28 @@ def retry_after(headers: Mapping[str, str], now_ms: int | None = None) -> float 
 
 
 def venue_time(headers: Mapping[str, str]) -> int | None:
-    """Return the venue's time in Unix ms as its answer tells (x-venue-time, else Date to the second), or None."""
-    exact = headers.get("x-venue-time", "")
-    if exact.isascii() and exact.isdigit() and len(exact) < 19:
-        return int(exact)
+    """Return the venue's time in Unix ms: x-venue-time, else Date (to the second), else None."""
+    time_ms = headers.get("x-venue-time", "")
+    # isdigit alone accepts "²"; 18 digits always fit 64 bits.
+    if time_ms.isascii() and time_ms.isdigit() and len(time_ms) < 19:
+        return int(time_ms)
     try:
         return int(parsedate_to_datetime(headers["date"]).timestamp()) * 1000
     except (KeyError, ValueError, OverflowError):
         return None
 
 
+def describe_clock_skew(skew_ms: int) -> str:
+    """Return a sentence on how far this machine's clock is off; `skew_ms` is its time minus the venue's."""
+    seconds = abs(skew_ms) / 1000
+    # Date headers have whole seconds, so less than this can't be told from rounding.
+    if seconds < 1.5:
+        return f"this machine's clock agrees with the venue's to {seconds:.1f} s"
+    return f"this machine's clock is {seconds:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} the venue's"
+
+
 def worth_retrying(error: BaseException) -> bool:
-    """Tell whether a read that failed like this may go well the next time."""
+    """Return whether a read that failed with this error may succeed when repeated."""
     if isinstance(error, HttpStatus):
         return error.status == 429 or error.status >= 500
     if isinstance(error, ExchangeError):
@@ -137,18 +147,18 @@ def worth_retrying(error: BaseException) -> bool:
 def read(
     fetch: Fetch, retry: Retry = RETRY, opener: Callable[[Reply, str], Envelope] = read_envelope
 ) -> Flow[Envelope]:
-    """Fetch and open an answer with code 0; tried again with back-off where that may help, as reads are harmless.
+    """Fetch a response with code 0, with retries: reads change nothing, so repeating them is safe.
 
-    `opener` opens it, where a caller wants to decode large data itself. Raises ExchangeError for another code,
-    TransportError when no usable answer came.
+    `opener` replaces `read_envelope` for callers that decode large data themselves. Raises ExchangeError for another
+    code, TransportError without a usable response.
     """
     what = f"GET {fetch.path}" if fetch.method == "GET" else fetch.path
     attempt = 0
     while True:
-        asked: float | None = None
+        demanded: float | None = None
         try:
             reply: Reply = yield fetch
-            asked = retry_after(reply.headers)
+            demanded = retry_after(reply.headers)
             envelope = opener(reply, what)
             if envelope.code == 0:
                 return envelope
@@ -159,8 +169,8 @@ def read(
             attempt += 1
             if attempt >= retry.attempts or not worth_retrying(error):
                 raise
-        draw: float = yield RandomFloat()
-        yield Sleep(retry.wait(attempt - 1, draw, asked))
+        random_float: float = yield RandomFloat()
+        yield Sleep(retry.wait(attempt - 1, random_float, demanded))
 
 
 def _mapping(data: Any) -> dict[str, Any] | None:
@@ -168,7 +178,7 @@ def _mapping(data: Any) -> dict[str, Any] | None:
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether an address is on this machine, where no proxy has any business."""
+    """Return whether a URL names this machine; proxies are not used for it."""
     try:
         return (urlsplit(url).hostname or "") in ("127.0.0.1", "localhost", "::1")
     except ValueError:
@@ -176,10 +186,10 @@ def is_loopback(url: str) -> bool:
 
 
 class HttpTransport:
-    """Performs a Fetch with httpx in the calling thread. Nothing is opened before the first request.
+    """Performs a `Fetch` with httpx in the calling thread. Opens nothing before the first request.
 
-    `transport` is any httpx transport (an in-process venue's, a mock); None is the network, with the proxies that the
-    environment variables name (not to this machine). Usable from several threads.
+    `transport` is any httpx transport (an in-process venue's, a mock); None is the network, with the proxies of the
+    environment variables (except to this machine). Usable from several threads.
     """
 
     def __init__(self, base_url: str, transport: httpx.BaseTransport | None = None, timeout: float = 10.0) -> None:
@@ -190,7 +200,7 @@ class HttpTransport:
         self._lock = threading.RLock()
 
     def send(self, fetch: Fetch) -> Reply:
-        """Return the answer, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer."""
+        """Return the response, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer."""
         import httpx
 
         client = self._open()
@@ -205,25 +215,20 @@ class HttpTransport:
             if self._client is None:
                 import httpx
 
-                self._client = httpx.Client(
-                    base_url=self._base_url,
-                    transport=self._transport,
-                    timeout=self._timeout,
-                    headers=_headers(),
-                    trust_env=not is_loopback(self._base_url),
-                )
+                self._client = httpx.Client(transport=self._transport, **_client_options(self._base_url, self._timeout))
             return self._client
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
         with self._lock:
             client, self._client = self._client, None
+        # A transport that was passed in belongs to the caller; closing the client would close it.
         if client is not None and self._transport is None:
             client.close()
 
 
 class AsyncHttpTransport:
-    """The awaited twin of HttpTransport; it keeps one httpx client for each event loop."""
+    """Asynchronous twin of HttpTransport. Keeps one httpx client per event loop, as its connections belong to one."""
 
     def __init__(self, base_url: str, transport: httpx.AsyncBaseTransport | None = None, timeout: float = 10.0) -> None:
         self._base_url = base_url
@@ -234,7 +239,7 @@ class AsyncHttpTransport:
         )
 
     async def send(self, fetch: Fetch) -> Reply:
-        """Return the answer, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer."""
+        """Return the response, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer."""
         import httpx
 
         client = self._open()
@@ -252,14 +257,8 @@ class AsyncHttpTransport:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
-            client = httpx.AsyncClient(
-                base_url=self._base_url,
-                transport=self._transport,
-                timeout=self._timeout,
-                headers=_headers(),
-                trust_env=not is_loopback(self._base_url),
-            )
-            self._clients[loop] = client
+            options = _client_options(self._base_url, self._timeout)
+            client = self._clients[loop] = httpx.AsyncClient(transport=self._transport, **options)
         return client
 
     async def close(self) -> None:
@@ -272,12 +271,13 @@ class AsyncHttpTransport:
 
 
 def transport_error(error: Exception, fetch: Fetch, base_url: str) -> TransportError:
-    """Return the toolkit's error for one of httpx, by the one question that counts: may the request have arrived?"""
+    """Return the toolkit's error for an httpx error, by whether the request may have reached the venue."""
     import httpx
 
     what = f"{fetch.method} {fetch.path}"
     why = str(error) or type(error).__name__
-    never_left = (
+    # All of these are raised before the first byte of the request is written.
+    not_sent = (
         httpx.ConnectError,
         httpx.ConnectTimeout,
         httpx.PoolTimeout,
@@ -286,7 +286,7 @@ def transport_error(error: Exception, fetch: Fetch, base_url: str) -> TransportE
         httpx.LocalProtocolError,
         httpx.InvalidURL,
     )
-    if isinstance(error, never_left):
+    if isinstance(error, not_sent):
         return NotSent(f"{what} did not leave for {base_url}: {why}")
     if isinstance(error, httpx.TimeoutException):
         return TimedOut(f"{what}: no answer from {base_url} in time ({why}); whether it arrived is unknown")
@@ -295,8 +295,13 @@ def transport_error(error: Exception, fetch: Fetch, base_url: str) -> TransportE
     return BadAnswer(f"{what}: the answer of {base_url} can't be read ({why})")
 
 
-def _headers() -> dict[str, str]:
-    return {"user-agent": AGENT, "accept": "application/json"}
+def _client_options(base_url: str, timeout: float) -> dict[str, Any]:
+    return {
+        "base_url": base_url,
+        "timeout": timeout,
+        "headers": {"user-agent": USER_AGENT, "accept": "application/json"},
+        "trust_env": not is_loopback(base_url),
+    }
 
 
 def _arguments(fetch: Fetch) -> dict[str, Any]:

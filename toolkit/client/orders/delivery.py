@@ -1,7 +1,11 @@
-"""How something gets to the venue once and only once: record, sign, send, and settle what stays in doubt.
+"""The way of an action to the venue, exactly once: prepare, record, sign, post; `resolve` settles what stays unknown.
 
-An intent is written down before it is signed, signed once, and sent again only as the identical bytes. A nonce is used
-once, so the venue takes such bytes at most once: 40207 after a re-send means that the first one counted.
+    prepare ──→ record (PREPARED) ──→ sign ──→ record (SENT) ──→ post ──→ settlement (ACCEPTED, REJECTED or UNKNOWN)
+                                                                  ↑                                            │
+                                                                  └── identical bytes ←── ask the venue ←── resolve
+
+An intent is recorded before it is signed, signed once, and only ever repeated as the identical bytes. The venue accepts
+a nonce once, so repeating them is safe: 40207 after a repetition means that an earlier copy was executed.
 """
 
 from __future__ import annotations
@@ -13,25 +17,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...environments import Environment
-from ...errors import (
-    ExchangeError,
-    HttpStatus,
-    InvalidNonce,
-    LimitReached,
-    NotSent,
-    OutcomeUnknown,
-    RateLimited,
-    RequestExpired,
-    ToolkitError,
-    TransportError,
-    exchange_error,
-)
+from ...errors import ExchangeError, HttpStatus, LimitReached, OutcomeUnknown, RateLimited, ToolkitError, TransportError
 from ..io.flow import Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
-from ..io.transport import EXCHANGE_PATH, RETRY, Envelope, Retry, read_envelope, retry_after, venue_time
+from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
 from .intents import OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
-from .outcome import Found, Missing, ask, ask_until_found
+from .outcome import Found, query_outcome
 from .receipts import Receipt, receipt
+from .settlement import Settlement, is_transient, proves_not_received
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action
@@ -40,18 +33,19 @@ if TYPE_CHECKING:
     from ...wallet import Role, Wallet
 
 DEFAULT_EXPIRY_MS = 60_000
-"""expiryAfter of actions that carry it, when the caller gives none: now plus this."""
+"""Default lifetime of an action that carries expiryAfter."""
 WITHDRAW_EXPIRY_MS = 3_600_000
-"""The same for withdrawals. Source: specification, "Request envelope"."""
+"""Default lifetime of a withdrawal. Source: specification, "Request envelope"."""
 SAFE_RESEND_MS = 60_000
-"""An action without expiryAfter is sent again by `resolve` only this long after it was made."""
+"""`resolve` repeats an action without expiryAfter only until this age."""
 IDS_PER_NONCE = 1_000
 
 Confirm = bool | Callable[[str], bool] | None
+"""Confirmation of writes on Mainnet: True, or a function that is given a description of the action."""
 
 
 class Unset:
-    """Says that an argument was not given, where None has a meaning of its own."""
+    """Type of `UNSET`, the default of arguments for which None has its own meaning."""
 
     def __repr__(self) -> str:
         return "default"
@@ -62,10 +56,10 @@ UNSET = Unset()
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An action with all that is signed with it, before it is signed. Made by `session.prepare`.
+    """An unsigned action with everything that its signature will cover. Made by `session.prepare`.
 
     `payload` is the action in wire names, with client ids; `nonce`, `expiry_after` and `created` are Unix ms; `signer`
-    is the address whose key will sign.
+    is the address of the key that will sign.
     """
 
     environment: Environment
@@ -87,20 +81,23 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
-    """Who is sending an intent. An interrupt may strike before anybody could strike it off, so it is asked, not told:
-    what this very thread or task sent is over when it asks."""
+class Sender:
+    """The thread, or asyncio task, that works on an intent.
+
+    KeyboardInterrupt can arrive before an entry of `Delivery._senders` is removed, so `is_busy_elsewhere` checks
+    liveness instead of relying on that cleanup.
+    """
 
     thread: threading.Thread
     task: asyncio.Task[Any] | None
 
     @classmethod
-    def here(cls) -> Flight:
-        """Return the thread and task that run now."""
+    def current(cls) -> Sender:
+        """Return the running thread and task."""
         return cls(threading.current_thread(), _current_task())
 
-    def goes_on(self) -> bool:
-        """Tell whether somebody else is still at it."""
+    def is_busy_elsewhere(self) -> bool:
+        """Return whether another thread or task is still sending. The caller's own earlier attempt has ended."""
         if self.task is not None:
             return self.task is not _current_task() and not self.task.done()
         return self.thread is not threading.current_thread() and self.thread.is_alive()
@@ -115,7 +112,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 @dataclass(slots=True)
 class Delivery:
-    """Sends the actions of one wallet to one environment. Everything it needs is given to it."""
+    """Delivers the actions of one wallet to one environment."""
 
     environment: Environment
     wallet: Wallet | None
@@ -126,8 +123,11 @@ class Delivery:
     confirm: Confirm = None
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
-    clock_skew_ms: int | None = None
-    _flights: dict[str, Flight] = field(default_factory=dict)
+    _settlement: Settlement = field(init=False)
+    _senders: dict[str, Sender] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._settlement = Settlement(self.ledger)
 
     def submit(
         self,
@@ -139,13 +139,22 @@ class Delivery:
     ) -> Flow[Receipt]:
         """Record, sign and send an action, and return the receipt of what the venue accepted.
 
-        Raises WalletError or MalformedRequest before anything is recorded, NotSent when nothing left, ExchangeError
-        for the venue's refusal, and OutcomeUnknown when no answer came: then `resolve` settles it.
+        Raises WalletError or MalformedRequest before anything is recorded, NotSent when the request did not leave this
+        machine, ExchangeError when the venue refuses, and OutcomeUnknown without a response (`resolve` settles it).
         """
         self._key(declaration.type, "agent" if declaration.signed_by_agent else "master")
-        self._confirm(payload)
+        self._require_confirmation(payload)
         prepared = yield from self.prepare(declaration, payload, expiry_after=expiry_after, vault_address=vault_address)
-        return (yield from self._send(prepared))
+        return (yield from self._record_and_send(prepared))
+
+    def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
+        """Record, sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this.
+
+        Raises as `submit` does. Sending it a second time is refused, because a nonce is used once.
+        """
+        if not confirmed:
+            self._require_confirmation(prepared.payload)
+        return (yield from self._record_and_send(prepared))
 
     def prepare(
         self,
@@ -155,7 +164,7 @@ class Delivery:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Prepared]:
-        """Return an action with all that will be signed with it; nothing is recorded, signed or sent.
+        """Return an action with nonce, expiry and client ids. Nothing is recorded, signed or sent.
 
         Raises WalletError without the key it needs, and MalformedRequest.
         """
@@ -164,11 +173,13 @@ class Delivery:
         role: Role = "agent" if declaration.signed_by_agent else "master"
         key = self._key(declaration.type, role)
         account = yield from self.account()
-        yield from self._wait_for_turn(declaration.type)
+        yield from self._wait_for_rate_limit(declaration.type)
+        # Read after the waits: nonce and expiry must not be older than the request.
         now: int = yield Now()
         nonce = self.nonces(key.address).next(now)
         payload, client_ids = with_client_ids(payload, nonce)
         if declaration.type == "withdraw" and "withdrawSequence" not in payload:
+            # Source: venue-facts, "Withdraw": the default is the nonce in whole seconds.
             payload = {**payload, "withdrawSequence": nonce // 1000}
         expiry = self._expiry(declaration, expiry_after, now)
         envelope.read_unsigned(
@@ -178,16 +189,7 @@ class Delivery:
             self.environment, account, key.address, role, payload, nonce, expiry, vault_address, client_ids, now
         )
 
-    def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
-        """Record, sign and send what `prepare` returned, as it is. `confirmed`: a person has just confirmed it.
-
-        Raises as `submit` does; a second time the venue refuses it, because a nonce is used once.
-        """
-        if not confirmed:
-            self._confirm(prepared.payload)
-        return (yield from self._send(prepared))
-
-    def _send(self, prepared: Prepared) -> Flow[Receipt]:
+    def _record_and_send(self, prepared: Prepared) -> Flow[Receipt]:
         from ...protocol import envelope, signing
 
         action = str(prepared.payload["type"])
@@ -208,7 +210,8 @@ class Delivery:
             created=now,
             updated=now,
         )
-        self._flights[intent.id] = Flight.here()
+        # Registered before it is recorded: from then on a `resolve` in another thread finds the intent in the ledger.
+        self._senders[intent.id] = Sender.current()
         try:
             self.ledger.record(intent)
             request = signing.sign(
@@ -220,18 +223,71 @@ class Delivery:
                 vault_address=prepared.vault_address,
             )
             body = envelope.dump(request)
-            intent = self._update(intent, now, body=body)
+            intent = self._settlement.update(intent, now, body=body)
             if intent.settled:
-                return self._result_or_raise(intent)
-            return (yield from self._deliver(intent, body))
+                # `resolve` of another process gave it up while it was being signed.
+                return self._settlement.result_or_raise(intent)
+            return (yield from self._post(intent, body))
         finally:
-            self._flights.pop(intent.id, None)
+            self._senders.pop(intent.id, None)
+
+    def _post(self, intent: Intent, body: bytes) -> Flow[Receipt]:
+        """Post the signed bytes until a response settles the intent or the attempts are used up.
+
+        `in_doubt` is True as soon as an attempt without a response may have reached the venue.
+        """
+        in_doubt = intent.state is IntentState.UNKNOWN
+        failure: ToolkitError | None = None
+        for attempt in range(self.retry.attempts):
+            now: int = yield Now()
+            if failure and intent.expiry_after is not None and now > intent.expiry_after:
+                break
+            # Recorded before the first byte leaves, so that no crash can hide a request that may have arrived.
+            state = IntentState.UNKNOWN if in_doubt else IntentState.SENT
+            intent = self._settlement.update(intent, now, state=state, attempts=intent.attempts + 1)
+            if intent.settled:
+                return self._settlement.result_or_raise(intent)
+            # UNKNOWN although SENT was asked for: another process is resolving it and may have sent a copy.
+            in_doubt = in_doubt or intent.state is IntentState.UNKNOWN
+            demanded: float | None = None
+            try:
+                reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
+                demanded = retry_after(reply.headers, now)
+                answer = read_envelope(reply, intent.action)
+            except TransportError as error:
+                failure = error
+                in_doubt = in_doubt or not proves_not_received(error)
+                if isinstance(error, HttpStatus) and proves_not_received(error) and error.status != 429:
+                    break
+            except GeneratorExit:
+                # The flow was dropped, perhaps long ago: the intent may be settled by now, and SENT is open anyway.
+                raise
+            except BaseException:
+                # KeyboardInterrupt or cancellation during the request: it may or may not have arrived.
+                self._settlement.update(
+                    intent, now, state=IntentState.UNKNOWN, message="interrupted while it was being sent"
+                )
+                raise
+            else:
+                if not is_transient(answer):
+                    return (yield from self._settlement.classify_response(intent, answer, in_doubt, self.retry))
+                failure = self._settlement.error(intent, answer)
+                # A rate limit refuses before execution; an HTTP 5xx may come after it.
+                in_doubt = in_doubt or not isinstance(failure, RateLimited)
+            if attempt + 1 < self.retry.attempts:
+                random_float: float = yield RandomFloat()
+                wait = self.retry.wait(attempt, random_float, demanded)
+                if isinstance(failure, RateLimited):
+                    self.limiter.penalise(intent.action, now, wait)
+                yield Sleep(wait)
+        assert failure is not None
+        return (yield from self._settlement.give_up(intent, failure, in_doubt))
 
     def resolve(self, ids: Iterable[str] | None = None, resend: bool | None = None) -> Flow[list[Receipt]]:
         """Settle intents whose outcome is unknown, and return the receipt of each, oldest first.
 
-        The venue is asked for the orders' client ids (else for the nonce); what it does not know is sent again, as the
-        identical bytes. `resend` None does that while it is safe: the request expires by itself, or is under a minute
+        The venue is asked for the orders' client ids, else for the nonce; what it does not know is sent again as the
+        identical bytes. `resend` None does so while it is safe: the request expires by itself, or is under a minute
         old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN.
         """
         wanted = None if ids is None else set(ids)
@@ -239,21 +295,47 @@ class Delivery:
         for intent in self.ledger.all(OPEN):
             if intent.environment != self.environment.name:
                 continue  # a ledger may be shared, but bytes for one environment never go to another
-            flight = self._flights.get(intent.id)
-            if (flight and flight.goes_on()) or (wanted is not None and intent.id not in wanted):
+            sender = self._senders.get(intent.id)
+            if (sender and sender.is_busy_elsewhere()) or (wanted is not None and intent.id not in wanted):
                 continue
-            mine = self._flights[intent.id] = Flight.here()
+            mine = self._senders[intent.id] = Sender.current()
             try:
-                # Settling the ones before it took its time: what stands in the ledger now is what counts.
-                receipts.append(receipt((yield from self._settle_open(self.ledger.get(intent.id), resend))))
+                # Read again: settling the previous ones took time, and another process may have settled this one.
+                receipts.append(receipt((yield from self._resolve_one(self.ledger.get(intent.id), resend))))
             finally:
-                if self._flights.get(intent.id) is mine:
-                    del self._flights[intent.id]
+                # A dropped flow gets here when it is collected, perhaps after another `resolve` took the intent over.
+                if self._senders.get(intent.id) is mine:
+                    del self._senders[intent.id]
         return receipts
 
-    # --- before sending ---
+    def _resolve_one(self, intent: Intent, resend: bool | None) -> Flow[Intent]:
+        now: int = yield Now()
+        settlement = self._settlement
+        if intent.state is IntentState.PREPARED:
+            # `expected`: a process that has just moved it on to SENT must not be overruled.
+            intent = settlement.update(
+                intent,
+                now,
+                expected=IntentState.PREPARED,
+                state=IntentState.REJECTED,
+                message="given up by resolve() before it was sent",
+            )
+        if intent.state is IntentState.SENT:
+            intent = settlement.update(intent, now, state=IntentState.UNKNOWN, message="interrupted before an answer")
+        if intent.settled:
+            return intent
+        try:
+            found = yield from query_outcome(intent)
+            if isinstance(found, Found):
+                settlement.record_found(intent, now, found)
+            elif intent.body and (resend or (resend is None and is_safe_to_resend(intent, now))):
+                yield from self._post(intent, intent.body)
+        except (ExchangeError, TransportError, OutcomeUnknown) as error:
+            if not self.ledger.get(intent.id).settled:
+                settlement.update(intent, now, message=str(error))
+        return self.ledger.get(intent.id)
 
-    def _confirm(self, payload: Mapping[str, Any]) -> None:
+    def _require_confirmation(self, payload: Mapping[str, Any]) -> None:
         if not self.environment.is_mainnet or self.confirm is True:
             return
         if callable(self.confirm):
@@ -273,7 +355,7 @@ class Delivery:
 
         return Wallet().key(role, f"this session is read-only: {action}")
 
-    def _wait_for_turn(self, action: str) -> Flow[None]:
+    def _wait_for_rate_limit(self, action: str) -> Flow[None]:
         now: int = yield Now()
         wait = self.limiter.reserve(action, now)
         if wait > 0:
@@ -286,246 +368,34 @@ class Delivery:
             return None
         return now + (WITHDRAW_EXPIRY_MS if declaration.type == "withdraw" else self.expiry_ms)
 
-    # --- sending ---
-
-    def _deliver(self, intent: Intent, body: bytes) -> Flow[Receipt]:
-        """Send the signed bytes until there is an answer. `doubt`: an earlier attempt may have reached the venue."""
-        doubt = intent.state is IntentState.UNKNOWN
-        failure: ToolkitError | None = None
-        for attempt in range(self.retry.attempts):
-            now: int = yield Now()
-            if failure and intent.expiry_after is not None and now > intent.expiry_after:
-                break
-            state = IntentState.UNKNOWN if doubt else IntentState.SENT
-            intent = self._update(intent, now, state=state, attempts=intent.attempts + 1)
-            if intent.settled:
-                return self._result_or_raise(intent)
-            doubt = doubt or intent.state is IntentState.UNKNOWN
-            asked: float | None = None
-            try:
-                reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
-                asked = retry_after(reply.headers, now)
-                answer = read_envelope(reply, intent.action)
-            except TransportError as error:
-                failure = error
-                doubt = doubt or not certainly_not_taken(error)
-                if isinstance(error, HttpStatus) and certainly_not_taken(error) and error.status != 429:
-                    break
-            except GeneratorExit:  # let go of, perhaps long after: SENT stays open, and somebody may have settled it
-                raise
-            except BaseException:
-                self._update(intent, now, state=IntentState.UNKNOWN, message="interrupted while it was being sent")
-                raise
-            else:
-                if not passing_trouble(answer):
-                    return (yield from self._classify_response(intent, answer, doubt))
-                failure = self._error(intent, answer)
-                doubt = doubt or not isinstance(failure, RateLimited)
-            if attempt + 1 < self.retry.attempts:
-                draw: float = yield RandomFloat()
-                wait = self.retry.wait(attempt, draw, asked)
-                if isinstance(failure, RateLimited):
-                    self.limiter.penalise(intent.action, now, wait)
-                yield Sleep(wait)
-        assert failure is not None
-        return (yield from self._give_up(intent, failure, doubt))
-
-    def _give_up(self, intent: Intent, failure: ToolkitError, doubt: bool) -> Flow[Receipt]:
-        now: int = yield Now()
-        code = getattr(failure, "code", None)
-        if not doubt:
-            words = f"not sent: {failure}" if isinstance(failure, NotSent) else str(failure)
-            changes: dict[str, Any] = {"state": IntentState.REJECTED, "code": code, "message": words}
-            intent = self._update(intent, now, expected=IntentState.SENT, **changes)
-        if doubt or intent.state is IntentState.UNKNOWN:
-            intent = self._update(intent, now, state=IntentState.UNKNOWN, message=str(failure))
-            if not intent.settled:
-                raise unknown(intent, failure)
-        if intent.state is IntentState.ACCEPTED:
-            return self._result_or_raise(intent)
-        if isinstance(failure, ExchangeError):
-            failure.receipt = receipt(intent)
-        raise failure
-
-    def _update(self, intent: Intent, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
-        """Change an intent in a ledger that other processes may use. Where one of them has settled it meanwhile, or is
-        about to (UNKNOWN), that stays, and the intent is returned as it stands; two different ends are an error."""
-        try:
-            return self.ledger.update(intent.id, now, expected=expected, **changes)
-        except ToolkitError:
-            there = self.ledger.get(intent.id)
-            end = IntentState(changes.get("state", there.state))
-            settled = there.settled and (end in OPEN or end is there.state)
-            if settled or expected is not None or (there.state is IntentState.UNKNOWN and end is IntentState.SENT):
-                return there
-            raise
-
-    def _result_or_raise(self, intent: Intent) -> Receipt:
-        """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up)."""
-        settled = receipt(intent)
-        if intent.state is IntentState.REJECTED and intent.code is None:
-            raise NotSent(f"{intent.action}: {intent.message or 'nothing was sent'}")
-        if intent.state is IntentState.ACCEPTED and not intent.code:
-            return settled
-        error = exchange_error(intent.code or 40230, intent.message, data=dict(intent.data or {}), action=intent.action)
-        error.receipt = settled
-        raise error
-
-    # --- judging an answer ---
-
-    def _classify_response(self, intent: Intent, answer: Envelope, doubt: bool) -> Flow[Receipt]:
-        now: int = yield Now()
-        self._measure_skew(answer, now)
-        if answer.code == 0:
-            return receipt(self._close(intent, now, IntentState.ACCEPTED, answer))
-        error = self._error(intent, answer)
-        known: Found | Missing = Missing(certain=False)
-        doubt = (
-            doubt or self.ledger.get(intent.id).state is not IntentState.SENT
-        )  # another process is sending it as well
-        if doubt or isinstance(error, InvalidNonce):
-            # An earlier copy may have counted; after 40207 our bytes did, or another request with this nonce.
-            try:
-                known = yield from ask_until_found(intent, self.retry)
-            except (TransportError, ExchangeError):
-                doubt = True
-            if isinstance(known, Missing) and not known.certain:
-                doubt = True
-        if isinstance(known, Found):
-            return self._found(intent, now, known)
-        if doubt and not never_counted(error, known):
-            words = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
-            intent = self._update(intent, now, state=IntentState.UNKNOWN, code=answer.code, message=words)
-            if intent.settled:
-                return self._result_or_raise(intent)
-            raise unknown(intent, error)
-        partly = any(item.get("txCode") == 0 for item in _items(answer.data))
-        intent = self._close(intent, now, IntentState.ACCEPTED if partly else IntentState.REJECTED, answer)
-        error.receipt = receipt(intent)
-        raise error
-
-    def _found(self, intent: Intent, now: int, found: Found) -> Receipt:
-        state = IntentState.ACCEPTED if found.accepted else IntentState.REJECTED
-        code = 0 if found.code == 0 else 40230
-        changes: dict[str, Any] = {"state": state, "code": code, "message": found.message, "data": dict(found.data)}
-        return self._result_or_raise(self._update(intent, now, **changes))
-
-    def _close(self, intent: Intent, now: int, state: IntentState, answer: Envelope) -> Intent:
-        data = answer.data if isinstance(answer.data, dict) else None
-        return self._update(intent, now, state=state, code=answer.code, message=answer.message, data=data)
-
-    def _error(self, intent: Intent, answer: Envelope) -> ExchangeError:
-        data = answer.data if isinstance(answer.data, dict) else None
-        message = answer.message
-        if answer.code == RequestExpired.code and self.clock_skew_ms is not None:
-            message = f"{message}; {skew_words(self.clock_skew_ms)}"
-        error = exchange_error(answer.code, message, data=data, action=intent.action, http_status=answer.reply.status)
-        if isinstance(error, RequestExpired):
-            error.clock_skew_ms = self.clock_skew_ms
-        return error
-
-    def _measure_skew(self, answer: Envelope, now: int) -> None:
-        theirs = venue_time(answer.reply.headers)
-        if theirs is not None:
-            self.clock_skew_ms = now - theirs
-
-    # --- settling ---
-
-    def _settle_open(self, intent: Intent, resend: bool | None) -> Flow[Intent]:
-        now: int = yield Now()
-        if intent.state is IntentState.PREPARED:
-            words = "given up by resolve() before it was sent"
-            intent = self._update(intent, now, expected=IntentState.PREPARED, state=IntentState.REJECTED, message=words)
-        if intent.state is IntentState.SENT:
-            intent = self._update(intent, now, state=IntentState.UNKNOWN, message="interrupted before an answer")
-        if intent.settled:
-            return intent
-        try:
-            found = yield from ask(intent)
-            if isinstance(found, Found):
-                self._found(intent, now, found)
-            elif intent.body and (resend or (resend is None and safe_to_resend(intent, now))):
-                yield from self._deliver(intent, intent.body)
-        except (ExchangeError, TransportError, OutcomeUnknown) as error:
-            after = self.ledger.get(intent.id)
-            if not after.settled:
-                self._update(intent, now, message=str(error))
-        return self.ledger.get(intent.id)
-
 
 def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, Any], tuple[int, ...]]:
     """Return the payload with a clOrdId in every order it places, and those ids.
 
-    Missing ones are derived from the nonce (nonce · 1000 + position), so that each order can be asked for later. They
+    Missing ones are derived from the nonce (nonce · 1000 + position), so that each order can be queried later. They
     stay below 2^53, which every JSON reader keeps exactly.
     """
-    made = dict(payload)
+    completed = dict(payload)
     if payload.get("type") == "placeBuilderOrder" and isinstance(payload.get("order"), Mapping):
-        made["order"] = order = _with_id(payload["order"], nonce, 0)
-        return made, (order["clOrdId"],)
+        completed["order"] = order = _with_client_id(payload["order"], nonce, 0)
+        return completed, (order["clOrdId"],)
     orders = payload.get("orders")
     if not isinstance(orders, list | tuple) or not all(isinstance(item, Mapping) for item in orders):
-        return made, ()
-    made["orders"] = items = [_with_id(item, nonce, place) for place, item in enumerate(orders)]
-    return made, tuple(item["clOrdId"] for item in items)
+        return completed, ()
+    completed["orders"] = items = [_with_client_id(item, nonce, position) for position, item in enumerate(orders)]
+    return completed, tuple(item["clOrdId"] for item in items)
 
 
-def _with_id(item: Mapping[str, Any], nonce: int, place: int) -> dict[str, Any]:
-    return dict(item) if item.get("clOrdId") else {**item, "clOrdId": nonce * IDS_PER_NONCE + place}
+def _with_client_id(item: Mapping[str, Any], nonce: int, position: int) -> dict[str, Any]:
+    return dict(item) if item.get("clOrdId") else {**item, "clOrdId": nonce * IDS_PER_NONCE + position}
 
 
-def certainly_not_taken(error: TransportError) -> bool:
-    """Tell whether a failure proves that the venue did not take the request: it never left, or a 4xx came back."""
-    if isinstance(error, NotSent):
-        return True
-    return isinstance(error, HttpStatus) and 400 <= error.status < 500 and error.status != 408
-
-
-def passing_trouble(answer: Envelope) -> bool:
-    """Tell whether an answer says "not now": a rate limit, or an HTTP 5xx whose code no document names."""
-    if answer.code == RateLimited.code or answer.reply.status == 429:
-        return True
-    return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
-
-
-def never_counted(error: ExchangeError, missing: Missing) -> bool:
-    """Tell whether a refusal proves, with what the venue shows, that no copy of a request counted or ever will.
-
-    A business refusal took the nonce just now, so no earlier copy had it; malformed bytes are so for every copy. After
-    expiry, and once the agent may no longer act, no copy is taken any more, but an earlier one may have been: that
-    takes a venue that would show it.
-    """
-    return error.code in (40003, 40201, 40230) or (missing.certain and error.code in (40204, 40208))
-
-
-def safe_to_resend(intent: Intent, now: int) -> bool:
-    """Tell whether sending the identical bytes again can't surprise: they expire by themselves, or are fresh."""
+def is_safe_to_resend(intent: Intent, now: int) -> bool:
+    """Return whether repeating the identical bytes can't surprise: they expire by themselves, or are recent."""
     return intent.expiry_after is not None or now - intent.created <= SAFE_RESEND_MS
 
 
-def unknown(intent: Intent, cause: Exception) -> OutcomeUnknown:
-    """Return the error for an intent without a known outcome."""
-    return OutcomeUnknown(
-        f"{intent.action}: whether it counted is unknown ({cause}); session.resolve() asks the venue and settles it",
-        intent=intent.id,
-        receipt=receipt(intent),
-    )
-
-
-def skew_words(skew_ms: int) -> str:
-    """Say how far this machine's clock is off."""
-    seconds = abs(skew_ms) / 1000
-    if seconds < 1.5:
-        return f"this machine's clock agrees with the venue's to {seconds:.1f} s"
-    return f"this machine's clock is {seconds:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} the venue's"
-
-
 def describe(payload: Mapping[str, Any]) -> str:
-    """Return an action in a line for a confirmation: its type and fields."""
+    """Return a one-line description of an action for a confirmation: its type and fields."""
     fields = ", ".join(f"{name} {value}" for name, value in payload.items() if name not in ("type", "dexChain"))
     return f"{payload.get('type')} {fields}".rstrip()
-
-
-def _items(data: Any) -> list[Mapping[str, Any]]:
-    results = data.get("results") if isinstance(data, dict) else None
-    return [item for item in results if isinstance(item, Mapping)] if isinstance(results, list) else []

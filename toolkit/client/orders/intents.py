@@ -1,15 +1,15 @@
-"""The order-intent ledger: what this client set out to do, written down before it is signed.
+"""The ledger of intents: what this client was about to do, recorded before it is signed.
 
     PREPARED ──→ SENT ──→ ACCEPTED
         │          ├────→ REJECTED
         │          └────→ UNKNOWN ──→ ACCEPTED or REJECTED   (session.resolve())
-        └──────────────→ REJECTED                            (it certainly never left this machine)
+        └──────────────→ REJECTED                            (it never left this machine)
 
-PREPARED is written before signing, SENT (with the signed bytes) before the first byte leaves. So whatever stops the
-program, and wherever, an intent that may have reached the venue stands in the ledger as SENT or UNKNOWN. An intent has
-one nonce and one signature for ever; sending it again means sending the identical bytes.
+PREPARED is recorded before signing, SENT (with the signed bytes) before the first byte leaves. So wherever the program
+stops, an intent that may have reached the venue is SENT or UNKNOWN in the ledger. An intent has one nonce and one
+signature; sending it again means sending the identical bytes.
 
-`MemoryLedger` lives as long as the session; `SqliteLedger` also survives a kernel restart.
+`MemoryLedger` lives as long as the session; `SqliteLedger` survives a restart of the kernel.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class IntentState(StrEnum):
-    """Where an intent stands; see the head of this module."""
+    """State of an intent; see the module."""
 
     PREPARED = "PREPARED"
     SENT = "SENT"
@@ -44,7 +44,7 @@ class IntentState(StrEnum):
 
 
 OPEN = frozenset({IntentState.PREPARED, IntentState.SENT, IntentState.UNKNOWN})
-"""States that still wait for an answer."""
+"""States without a final outcome."""
 
 _NEXT = {
     IntentState.PREPARED: {IntentState.PREPARED, IntentState.SENT, IntentState.REJECTED},
@@ -57,11 +57,11 @@ _NEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """One thing to be done at the venue.
+    """One request to the venue, from the decision to its outcome.
 
     `payload` is the action as it is signed, `payload_hash` the SHA-256 of its canonical JSON, `body` the signed bytes
-    (None before signing), `client_ids` the clOrdIds of its orders. `created` and `updated` are Unix ms. `code`,
-    `message` and `data` are the venue's answer, or what else is known about the end.
+    (None before signing), `client_ids` the clOrdIds of its orders. `created`, `updated` and `expiry_after` are Unix ms.
+    `code`, `message` and `data` are the venue's response, or what else is known of the outcome.
     """
 
     id: str
@@ -91,7 +91,7 @@ class Intent:
 
 
 def intent_id(environment: str, signer: str, nonce: int) -> str:
-    """Return the name of an intent: a nonce is used once by a signer, so the three are unique."""
+    """Return the id of an intent. A signer uses a nonce once, so the three are unique."""
     return f"{environment}-{signer[2:10].lower()}-{nonce}"
 
 
@@ -102,29 +102,29 @@ def payload_hash(payload: Mapping[str, Any]) -> str:
 
 
 class Ledger(Protocol):
-    """Where intents are kept. All methods may be called from any thread."""
+    """Storage of intents. All methods may be called from any thread."""
 
     def record(self, intent: Intent) -> None:
-        """Write a new intent down. Raises ToolkitError for an id that exists."""
+        """Add a new intent. Raises ToolkitError for an id that exists."""
 
     def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
-        """Change an intent and return it as it is now. Raises ToolkitError for a step that is not allowed.
+        """Change an intent and return it. Raises ToolkitError for a transition that is not allowed.
 
-        With `expected` it is also not allowed when the intent stands elsewhere by now; asked and done in one step.
+        With `expected` any transition from another state is not allowed; check and change are atomic.
         """
 
     def get(self, id: str) -> Intent:
-        """Return an intent. Raises ToolkitError for an id that is not there."""
+        """Return an intent. Raises ToolkitError for an unknown id."""
 
     def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
         """Return the intents in these states (default: all), oldest first."""
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close files."""
 
 
 def changed(intent: Intent, now: int, changes: Mapping[str, Any], expected: IntentState | None = None) -> Intent:
-    """Return the intent after `changes`, if the step is allowed: forward only, and never a second signature."""
+    """Return the intent after `changes`. Raises ToolkitError for a step back, and for a second signature."""
     state = IntentState(changes.get("state", intent.state))
     if expected is not None and intent.state is not expected:
         raise ToolkitError(f"intent {intent.id} is {intent.state}, no longer {expected}; it was not made {state}")
@@ -139,7 +139,7 @@ def changed(intent: Intent, now: int, changes: Mapping[str, Any], expected: Inte
 
 
 class MemoryLedger:
-    """Intents in memory, for as long as the session lives: all open ones, and the last `keep` settled ones."""
+    """Intents in memory: all open ones, and the last `keep` settled ones."""
 
     def __init__(self, keep: int = 100_000) -> None:
         self._intents: dict[str, Intent] = {}
@@ -152,11 +152,12 @@ class MemoryLedger:
             if intent.id in self._intents:
                 raise ToolkitError(f"intent {intent.id} exists already")
             self._intents[intent.id] = intent
+            # With an eighth of slack, as each removal walks through the whole ledger.
             if len(self._intents) > self._keep + self._keep // 8:
-                self._forget_oldest()
+                self._drop_oldest()
 
-    def _forget_oldest(self) -> None:
-        """Drop the oldest settled intents; those that wait for an answer stay, whatever their number."""
+    def _drop_oldest(self) -> None:
+        """Remove the oldest settled intents; open ones stay, whatever their number."""
         settled = [name for name, intent in self._intents.items() if intent.settled]
         for name in settled[: max(0, len(self._intents) - self._keep)]:
             del self._intents[name]
@@ -206,8 +207,8 @@ _JSON = frozenset({"client_ids", "payload", "data"})
 class SqliteLedger:
     """Intents in a SQLite file that survives crashes and restarts, and may be shared by processes.
 
-    Every step is its own durable transaction (write-ahead log, full synchronisation). The file holds signed requests,
-    never keys; it is made readable by its owner only. A ledger that nobody holds any more closes its file by itself.
+    Every change is a durable transaction of its own (write-ahead log, full synchronisation). The file holds signed
+    requests, never keys; it is created readable by its owner only. It is closed when the ledger is garbage-collected.
     Raises InputError for a file that can't be used.
     """
 
@@ -215,7 +216,7 @@ class SqliteLedger:
         self.path = Path(path)
         self._lock = threading.RLock()
         try:
-            self._base = _opened(path)
+            self._database = _connect(path)
         except (OSError, sqlite3.Error) as error:
             raise InputError(
                 f"{os.fspath(path)} can't be used as a ledger of intents: {error}",
@@ -223,54 +224,56 @@ class SqliteLedger:
                 rule="a SQLite file",
                 value=os.fspath(path),
             ) from error
-        weakref.finalize(self, self._base.close)
+        weakref.finalize(self, self._database.close)
 
     def record(self, intent: Intent) -> None:
         """See Ledger."""
-        marks = ",".join("?" * len(_COLUMNS))
-        with self._lock, self._usable():
+        slots = ",".join("?" * len(_COLUMNS))
+        values = [_to_cell(name, getattr(intent, name)) for name in _COLUMNS]
+        with self._lock, self._translated_errors():
             try:
-                self._base.execute(f"INSERT INTO intents ({','.join(_COLUMNS)}) VALUES ({marks})", _row(intent))
+                self._database.execute(f"INSERT INTO intents ({','.join(_COLUMNS)}) VALUES ({slots})", values)
             except sqlite3.IntegrityError:
                 raise ToolkitError(f"intent {intent.id} exists already") from None
 
     def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
         """See Ledger."""
-        with self._lock, self._usable():
-            self._undo_leftover()
+        with self._lock, self._translated_errors():
+            self._roll_back()
             try:
-                self._base.execute("BEGIN IMMEDIATE")
+                # IMMEDIATE takes the write lock before reading, so that no other process changes the intent in between.
+                self._database.execute("BEGIN IMMEDIATE")
                 after = changed(self.get(id), now, changes, expected)
                 names = [*changes, "updated"]
-                values = [_cell(name, getattr(after, name)) for name in names]
+                values = [_to_cell(name, getattr(after, name)) for name in names]
                 sets = ",".join(f"{name}=?" for name in names)
-                self._base.execute(f"UPDATE intents SET {sets} WHERE id=?", (*values, id))
-                self._base.execute("COMMIT")
+                self._database.execute(f"UPDATE intents SET {sets} WHERE id=?", (*values, id))
+                self._database.execute("COMMIT")
             except BaseException:
-                self._undo_leftover()
+                self._roll_back()
                 raise
             return after
 
     @contextmanager
-    def _usable(self) -> Iterator[None]:
-        """Tell what SQLite can't do (a full disk, a closed or locked file) in the toolkit's words."""
+    def _translated_errors(self) -> Iterator[None]:
+        """Raise ToolkitError for errors of SQLite: a full disk, a closed or locked file."""
         try:
             yield
         except sqlite3.Error as error:
             raise ToolkitError(
-                f"the ledger of intents {self.path.name} can't be used: {error}; what may have been sent stands there "
+                f"the ledger of intents {self.path.name} can't be used: {error}; what may have been sent is there "
                 "as SENT or UNKNOWN, and resolve() of a session with this ledger settles it"
             ) from error
 
-    def _undo_leftover(self) -> None:
-        """End a transaction that an interrupt or error left open; nobody else has one while the lock is held."""
-        if self._base.in_transaction:
-            self._base.execute("ROLLBACK")
+    def _roll_back(self) -> None:
+        """Roll back a transaction that an error, or KeyboardInterrupt, left open. The caller holds the lock."""
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
 
     def get(self, id: str) -> Intent:
         """See Ledger."""
-        with self._lock, self._usable():
-            row = self._base.execute(f"SELECT {','.join(_COLUMNS)} FROM intents WHERE id=?", (id,)).fetchone()
+        with self._lock, self._translated_errors():
+            row = self._database.execute(f"SELECT {','.join(_COLUMNS)} FROM intents WHERE id=?", (id,)).fetchone()
         if row is None:
             raise ToolkitError(f"no intent {id!r} in this ledger")
         return _intent(row)
@@ -278,40 +281,37 @@ class SqliteLedger:
     def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
         """See Ledger."""
         wanted = [str(state) for state in (IntentState if states is None else states)]
-        marks = ",".join("?" * len(wanted))
-        query = f"SELECT {','.join(_COLUMNS)} FROM intents WHERE state IN ({marks}) ORDER BY number"
-        with self._lock, self._usable():
-            return [_intent(row) for row in self._base.execute(query, wanted)]
+        slots = ",".join("?" * len(wanted))
+        query = f"SELECT {','.join(_COLUMNS)} FROM intents WHERE state IN ({slots}) ORDER BY number"
+        with self._lock, self._translated_errors():
+            return [_intent(row) for row in self._database.execute(query, wanted)]
 
     def close(self) -> None:
         """See Ledger."""
         with self._lock:
-            self._base.close()
+            self._database.close()
 
     def __repr__(self) -> str:
         return f"<SqliteLedger {self.path.name}>"
 
 
-def _opened(path: str | os.PathLike[str]) -> sqlite3.Connection:
-    """Return a connection to the file with its tables; nothing stays open when that fails."""
+def _connect(path: str | os.PathLike[str]) -> sqlite3.Connection:
+    """Return a connection to the file, with its tables. Closes it again when that fails."""
     if str(path) != ":memory:":
+        # SQLite would create the file readable by everybody that the umask allows.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    base = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False, timeout=10)
+    database = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False, timeout=10)
     try:
-        base.execute("PRAGMA journal_mode=WAL")
-        base.execute("PRAGMA synchronous=FULL")
-        base.executescript(_SCHEMA)
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=FULL")
+        database.executescript(_SCHEMA)
     except BaseException:
-        base.close()
+        database.close()
         raise
-    return base
+    return database
 
 
-def _row(intent: Intent) -> list[Any]:
-    return [_cell(name, getattr(intent, name)) for name in _COLUMNS]
-
-
-def _cell(name: str, value: Any) -> Any:
+def _to_cell(name: str, value: Any) -> Any:
     if name in _JSON:
         return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return str(value) if name == "state" else value
@@ -327,7 +327,7 @@ def _intent(row: tuple[Any, ...]) -> Intent:
 
 
 def open_ledger(where: Ledger | str | os.PathLike[str] | None) -> Ledger:
-    """Return a ledger: None is memory, a path is a SQLite file, a ledger is itself."""
+    """Return the ledger for the `intents` argument of `connect`: None is memory, a path is a SQLite file."""
     if where is None:
         return MemoryLedger()
     if isinstance(where, str | os.PathLike):
@@ -351,7 +351,7 @@ FRAME = {
     "environment": "string",
     "payload_hash": "string",
 }
-"""Columns and dtypes of `session.intents()`; the index `intent` holds the ids."""
+"""Columns and dtypes of `session.intents()`; the index `intent` (string) has the ids."""
 
 
 def frame(intents: Iterable[Intent]) -> pd.DataFrame:
@@ -364,8 +364,8 @@ def frame(intents: Iterable[Intent]) -> pd.DataFrame:
     for name, dtype in FRAME.items():
         values = [getattr(row, name) for row in rows]
         if dtype.startswith("datetime64"):
-            stamps = pd.array([pd.NaT if value is None else value for value in values], dtype="datetime64[ms]")
-            columns[name] = pd.Series(stamps, index=index).dt.tz_localize("UTC")
+            times = pd.array([pd.NaT if value is None else value for value in values], dtype="datetime64[ms]")
+            columns[name] = pd.Series(times, index=index).dt.tz_localize("UTC")
         elif name == "client_ids":
             columns[name] = pd.Series([list(ids) for ids in values], index=index, dtype="object")
         else:

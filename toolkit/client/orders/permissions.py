@@ -1,20 +1,19 @@
-"""Who may do what for an account, and how to end it; the flows of builders and of the traders who let them.
+"""Permissions of an account: agents, builders and vaults, how to grant and to revoke them; the builder's side.
 
-`session.permissions()` is one table of agents, builders and vaults; `session.revoke(row's name or address)` ends one.
-`session.builder` is a builder's side: register, see traders, place orders for them.
+`session.permissions()` is a table of agents, builders and vaults; `session.revoke(name or address)` ends one.
+`session.builder` is a builder's side: register, list traders, place orders for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadRequest, HttpStatus, InputError
 from ...orders import Order
 from ...products import Amount, decimal_text
-from ...protocol.reads.info import ENDPOINTS
 from ..io.flow import Asynchronous, Flow, Synchronous, flow, subflow
+from ..reads.derived_columns import records
 from ..reads.reading import Reader
 from .delivery import UNSET, Delivery, Unset
 from .receipts import Receipt
@@ -22,7 +21,6 @@ from .receipts import Receipt
 if TYPE_CHECKING:
     import pandas as pd
 
-AGENT_PAGE, BUILDER_PAGE = 500, 100
 COLUMNS = {
     "kind": "string",
     "name": "string",
@@ -34,7 +32,7 @@ COLUMNS = {
     "max_fee_rate": "float64",
     "status": "string",
 }
-"""Columns of the table of permissions and their dtypes."""
+"""Columns of `session.permissions()` and their dtypes."""
 
 _AGENT_MAY = "trade, and act for vaults; never withdraw, approve or claim"
 _BUILDER_MAY = "place orders, for a fee of at most max_fee_rate of each fill"
@@ -43,7 +41,7 @@ _DEPOSIT_MAY = "its leader trades your deposit"
 
 
 class PermissionFlows:
-    """What Session and AsyncSession tell and do about permissions."""
+    """Mixin of Session and AsyncSession: who may act for the account, and how to change it."""
 
     info: Any
     exchange: Any
@@ -52,40 +50,40 @@ class PermissionFlows:
 
     @flow
     def permissions(self, *, ended: bool = False, builders: Iterable[str] = ()) -> Flow[pd.DataFrame]:
-        """Return who may do what for this account: one row an agent, builder authorisation or vault.
+        """Return who may act for this account: one row per agent, builder authorisation and vault.
 
-        `ended` also shows what was revoked or has expired. The published query of authorisations needs the builder's
-        address; where a venue does not answer without one, those in `builders` and those that this session's ledger
-        knows are asked for, and `frame.attrs["complete"]` is False.
+        `ended` includes those that were revoked or have expired. The published query of authorisations needs the
+        builder's address. Where a venue refuses it without one, the builders in `builders` and those in this session's
+        ledger are queried, and `frame.attrs["complete"]` is False.
 
         Columns: kind (agent, builder, vault), name, address (the agent wallet, the builder's agent, the vault), of (the
-        builder, the vault's leader), may (in words), since, until (UTC), max_fee_rate (ratio), status (ACTIVE, REVOKED,
-        EXPIRED, OPEN, CLOSED).
+        builder, the vault's leader), may (a description), all string; since, until (datetime64[ms, UTC]), max_fee_rate
+        (float64, ratio), status (string: ACTIVE, REVOKED, EXPIRED, OPEN, CLOSED).
         """
         account: str = yield from self._account()
         rows = yield from self._agent_rows(account, ended)
-        authorised, complete = yield from self._builder_rows(account, ended, builders)
-        rows += authorised
+        authorisations, complete = yield from self._builder_rows(account, ended, builders)
+        rows += authorisations
         rows += yield from self._vault_rows(account, ended)
-        made = _frame(rows)
-        made.attrs["complete"] = complete
-        return made
+        frame = _frame(rows)
+        frame.attrs["complete"] = complete
+        return frame
 
     @flow
     def revoke(self, who: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """End an agent's approval (by its name or address) or the builder's authorisation (by either address).
 
-        Capitals of a name matter. An address that was approved under several names loses all of them, each by a request
-        of its own, and the last receipt is returned.
+        Names are case-sensitive. An address that was approved under several names loses all of them, with one request
+        each, and the last receipt is returned.
 
-        Signed by: Master. Raises InputError when nobody of that name or address may act for this account.
+        Signed by: Master. Raises InputError when no active agent or builder has that name or address.
         """
         table: pd.DataFrame = yield from subflow(self.permissions)
-        mine = [row for row in _records(table) if row["status"] == "ACTIVE"]
-        found = meant(mine, who)
-        if not found:
-            names = tuple(str(row["name"] or row["address"]) for row in mine)
-            known = ", ".join(f"{row['kind']} {name}" for row, name in zip(mine, names, strict=True)) or "nobody"
+        active = [row for row in records(table) if row["status"] == "ACTIVE"]
+        chosen = rows_to_revoke(active, who)
+        if not chosen:
+            names = tuple(str(row["name"] or row["address"]) for row in active)
+            known = ", ".join(f"{row['kind']} {name}" for row, name in zip(active, names, strict=True)) or "none"
             raise InputError(
                 f"{who!r} is no active agent or builder of this account; there is {known}",
                 field="who",
@@ -94,7 +92,7 @@ class PermissionFlows:
                 nearest=names,
             )
         receipt: Receipt
-        for row in found:
+        for row in chosen:
             if row["kind"] == "builder":
                 receipt = yield from subflow(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
             else:
@@ -113,7 +111,7 @@ class PermissionFlows:
     ) -> Flow[Receipt]:
         """Let a builder's agent wallet place orders for this account, for a fee of at most `max_fee_rate` (a ratio).
 
-        `validity_seconds` 0 is 7 days. An authorisation given before ends. Signed by: Trader master.
+        `validity_seconds` 0 is 7 days. It replaces an earlier authorisation. Signed by: Trader master.
         Source: specification, "Builder Code".
         """
         values = {"max_fee_rate": decimal_text(max_fee_rate, "max_fee_rate"), "validity_seconds": validity_seconds}
@@ -129,34 +127,37 @@ class PermissionFlows:
         return receipt
 
     def _agent_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
-        found = yield from _every(self.info.agents, AGENT_PAGE, account=account)
-        rows = []
-        for row in found:
-            rows.append(
-                {
-                    "kind": "agent",
-                    "name": row["name"],
-                    "address": row["agent"],
-                    "of": "",
-                    "may": _AGENT_MAY,
-                    "since": row["approved_at"],
-                    "until": row["expires_at"],
-                    "max_fee_rate": float("nan"),
-                    "status": _agent_status(row),
-                }
-            )
+        from ..reads.paging import frame_of, read_all
+
+        reader = Reader(self)
+        read = yield from read_all(reader, "agents", {"account": account})
+        table = yield from frame_of(reader, [read], read.newest_first())
+        rows = [
+            {
+                "kind": "agent",
+                "name": row["name"],
+                "address": row["agent"],
+                "of": "",
+                "may": _AGENT_MAY,
+                "since": row["approved_at"],
+                "until": row["expires_at"],
+                "max_fee_rate": float("nan"),
+                "status": _agent_status(row),
+            }
+            for row in records(table)
+        ]
         return [row for row in rows if ended or row["status"] == "ACTIVE"]
 
     def _builder_rows(
         self, account: str, ended: bool, builders: Iterable[str]
     ) -> Flow[tuple[list[dict[str, Any]], bool]]:
-        complete, found = True, []
+        reader, complete = Reader(self), True
         try:
-            found = yield from self._authorisations(account, None, ended)
+            tables = [(yield from _authorisations(reader, ended, wallet=account))]
         except (BadRequest, HttpStatus):
-            complete = False
+            complete, tables = False, []
             for builder in self._known_builders(builders):
-                found += yield from self._authorisations(account, builder, ended)
+                tables.append((yield from _authorisations(reader, ended, wallet=account, builder=builder)))
         rows = [
             {
                 "kind": "builder",
@@ -167,38 +168,20 @@ class PermissionFlows:
                 "since": None,
                 "until": row["expires_at"],
                 "max_fee_rate": row["max_fee_rate"],
-                "status": "REVOKED"
-                if row["approve_state"] != "APPROVED"
-                else "EXPIRED"
-                if row["expired"]
-                else "ACTIVE",
+                "status": _builder_status(row),
             }
-            for row in found
+            for table in tables
+            for row in records(table)
         ]
         return rows, complete
 
-    def _authorisations(self, account: str, builder: str | None, ended: bool) -> Flow[list[Mapping[str, Any]]]:
-        endpoint, reader = ENDPOINTS["builder_agents"], Reader(self)
-        found: list[Mapping[str, Any]] = []
-        for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
-            query = [("wallet", account), ("approveState", state), ("pageSize", str(BUILDER_PAGE))]
-            query += [("includeExpired", "true")] if ended else []
-            query += [("builder", builder)] if builder else []
-            for page in count(1):
-                reply = yield from reader.ask(endpoint, (*query, ("page", str(page))))
-                table = yield from reader.frame(endpoint, [reply.body], False)
-                found += _records(table)
-                if len(table) < BUILDER_PAGE:
-                    break
-        return found
-
     def _known_builders(self, given: Iterable[str]) -> list[str]:
-        named = [
+        recorded = [
             str(intent.payload["builderAddress"])
             for intent in self._delivery.ledger.all()
             if intent.action == "approveAgentToBuilder"
         ]
-        return list(dict.fromkeys(address.lower() for address in (*given, *named)))
+        return list(dict.fromkeys(address.lower() for address in (*given, *recorded)))
 
     def _vault_rows(self, account: str, ended: bool) -> Flow[list[dict[str, Any]]]:
         vaults: pd.DataFrame = yield from subflow(self.info.vaults, account=account)
@@ -224,7 +207,7 @@ class PermissionFlows:
 
 
 class BuilderFlows:
-    """A builder's side of Builder Code. The wallet's master is the builder, its agent places the orders."""
+    """A builder's side of Builder Code: the wallet's master is the builder, its agent places the orders."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -238,22 +221,12 @@ class BuilderFlows:
 
     @flow
     def traders(self, *, ended: bool = False) -> Flow[pd.DataFrame]:
-        """Return the traders who authorised this builder: wallet, agent, max_fee_rate, expires_at, approve_state …
+        """Return the authorisations of this builder, newest first, one row per trader and agent.
 
-        `ended` also shows what was revoked or has expired. Columns as in `help(session.info.builder_agents)`.
+        `ended` includes those that were revoked or have expired. Columns as in `help(session.info.builder_agents)`.
         """
-        import pandas as pd
-
-        builder = yield from self._session._account()
-        pages: list[pd.DataFrame] = []
-        for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
-            options = {"builder": builder, "approve_state": state, "include_expired": ended, "page_size": BUILDER_PAGE}
-            for number in count(1):
-                page = yield from subflow(self._session.info.builder_agents, page=number, **options)
-                pages.append(page)
-                if len(page) < BUILDER_PAGE:
-                    break
-        return pages[0] if len(pages) == 1 else pd.concat(pages, ignore_index=True)
+        builder: str = yield from self._session._account()
+        return (yield from _authorisations(Reader(self._session), ended, builder=builder))
 
     @flow
     def place(
@@ -271,7 +244,7 @@ class BuilderFlows:
         master, by default this session's account. Raises as `session.place` does. Signed by: Builder agent.
         """
         session = self._session
-        yield from session._checked([order])
+        yield from session._check_orders([order])
         if builder is None:
             builder = yield from session._account()
         rate = decimal_text(fee_rate, "fee_rate")
@@ -294,9 +267,9 @@ class AsyncBuilderSide(BuilderFlows, Asynchronous):
     """`session.aio.builder`, awaited."""
 
 
-def meant(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any]]:
-    """Return the rows that `who` names and that can be revoked: the active agent of exactly that name, else the active
-    agents and builders of an address, in any case of letters."""
+def rows_to_revoke(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any]]:
+    """Return the rows that `revoke(who)` ends: the active agent of exactly that name, else the active agents and
+    builders with that address in any spelling."""
     rows = [row for row in table if row["kind"] in ("agent", "builder") and row["status"] == "ACTIVE"]
     named = [row for row in rows if row["kind"] == "agent" and row["name"] == who]
     address = str(who).lower()
@@ -307,20 +280,23 @@ def meant(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any
     ]
 
 
-def _every(method: Any, size: int, **options: Any) -> Flow[list[Mapping[str, Any]]]:
-    """Return all rows of a query that pages."""
-    rows: list[Mapping[str, Any]] = []
-    page = 1
-    while True:
-        table: pd.DataFrame = yield from subflow(method, page=page, page_size=size, **options)
-        rows += _records(table)
-        if len(table) < size:
-            return rows
-        page += 1
+def _authorisations(reader: Reader, ended: bool, **parties: str) -> Flow[pd.DataFrame]:
+    """Return the authorisations of a trader (`wallet`), a `builder` or both, newest first within each state."""
+    from ..reads.paging import frame_of, read_all
+
+    reads = []
+    # The query returns one state at a time.
+    for state in ("APPROVED", "REVOKED") if ended else ("APPROVED",):
+        given = {**parties, "approve_state": state, "include_expired": ended}
+        reads.append((yield from read_all(reader, "builder_agents", given)))
+    rows = [row for read in reads for row in read.newest_first()]
+    return (yield from frame_of(reader, reads, rows))
 
 
-def _records(table: pd.DataFrame) -> list[Mapping[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+def _builder_status(row: Mapping[str, Any]) -> str:
+    if row["approve_state"] != "APPROVED":
+        return "REVOKED"
+    return "EXPIRED" if row["expired"] else "ACTIVE"
 
 
 def _agent_status(row: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Receipts: what became of something that was sent to the venue."""
+"""Receipts: the outcome of a request, as the ledger has it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .intents import Intent, IntentState
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """One order or cancel of a request. `order_id` is None where the venue does not tell it; `code` 0 is accepted."""
+    """One order or cancel of a request. `order_id` is None where the venue does not name it; `code` 0 is accepted."""
 
     cl_ord_id: int | None
     order_id: int | None
@@ -20,17 +20,17 @@ class ItemResult:
 
     @property
     def accepted(self) -> bool:
-        """True when the venue took this item."""
+        """True when the venue accepted this item."""
         return self.code == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The venue's answer to one request.
+    """Outcome of one request.
 
-    `state` is ACCEPTED, REJECTED or UNKNOWN; `code` and `message` are the venue's (code None: no answer came);
-    `tx_hash` names the transaction; `results` has one entry for each order or cancel; `intent` names the entry in
-    `session.intents()`. True in a condition when it was accepted.
+    `state` is ACCEPTED, REJECTED or UNKNOWN; `code` and `message` are the venue's (code None: no response came);
+    `tx_hash` is the transaction; `results` has one entry per order or cancel; `intent` is the id in
+    `session.intents()`. A receipt is true in a condition when the request was accepted.
     """
 
     action: str
@@ -48,7 +48,7 @@ class Receipt:
 
     @property
     def order_id(self) -> int | None:
-        """The venue's id of the (first) order, where it tells it."""
+        """The venue's id of the (first) order, None where it does not name one."""
         return self.results[0].order_id if self.results else None
 
     @property
@@ -62,7 +62,7 @@ class Receipt:
             parts.append(f"code {self.code}")
         if self.message and self.message != "success":
             parts.append(self.message)
-        parts += [_item(result) for result in self.results[:8]]
+        parts += [_describe(result) for result in self.results[:8]]
         if len(self.results) > 8:
             parts.append(f"and {len(self.results) - 8} more")
         if self.tx_hash:
@@ -70,7 +70,7 @@ class Receipt:
         return f"<Receipt {', '.join(parts)}>"
 
 
-def _item(result: ItemResult) -> str:
+def _describe(result: ItemResult) -> str:
     name = f"order {result.order_id}" if result.order_id else f"clOrdId {result.cl_ord_id}"
     return name if result.accepted else f"{name} refused: {result.message}"
 
@@ -87,33 +87,33 @@ def receipt(intent: Intent) -> Receipt:
         intent=intent.id,
         tx_hash=str(data.get("txHash") or ""),
         tx_code=tx_code if isinstance(tx_code, int) else None,
-        results=_results(intent, data),
+        results=_item_results(intent, data),
         data=dict(data),
     )
 
 
-def _results(intent: Intent, data: Mapping[str, Any]) -> tuple[ItemResult, ...]:
-    given = data.get("results")
-    if isinstance(given, list):
-        return tuple(
-            ItemResult(
-                whole(item.get("clOrdId")), whole(item.get("ordId")), whole(item.get("txCode")) or 0, _text(item)
-            )
-            for item in given
-            if isinstance(item, Mapping)
-        )
+def _item_results(intent: Intent, data: Mapping[str, Any]) -> tuple[ItemResult, ...]:
+    results = data.get("results")
+    if isinstance(results, list):
+        return tuple(_item_result(item) for item in results if isinstance(item, Mapping))
+    # Actions other than placements and cancels, and refusals before the items were looked at, have no results.
     code = 0 if intent.state is IntentState.ACCEPTED else (intent.code or -1)
-    order_id = whole(data.get("ordId"))
+    order_id = parse_id(data.get("ordId"))
     ids = intent.client_ids
     return tuple(ItemResult(cl_ord_id, order_id if len(ids) == 1 else None, code, intent.message) for cl_ord_id in ids)
 
 
-def _text(item: Mapping[str, Any]) -> str:
-    return str(item.get("txMsg") or "")
+def _item_result(item: Mapping[str, Any]) -> ItemResult:
+    return ItemResult(
+        cl_ord_id=parse_id(item.get("clOrdId")),
+        order_id=parse_id(item.get("ordId")),
+        code=parse_id(item.get("txCode")) or 0,
+        message=str(item.get("txMsg") or ""),
+    )
 
 
-def whole(value: Any) -> int | None:
-    """Return an id that came as a number or as text; None for none (also 0, which names no order)."""
+def parse_id(value: Any) -> int | None:
+    """Return an id that is a number or its text, None for anything else and for 0, which is no order's id."""
     try:
         return int(value) or None
     except (TypeError, ValueError):

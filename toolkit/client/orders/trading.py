@@ -1,4 +1,4 @@
-"""What a session does, written once: the calls of Session and of its asynchronous twin."""
+"""Trading methods of a session: place, replace and cancel orders, close positions, settings, `resolve`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from ...checks import Failure
 from ...errors import CheckFailed, InputError, WalletError
 from ...orders import Order, close_position, order
 from ...products import Amount, Product, ProductTable, decimal_text
-from ..io.flow import Fetch, Flow, flow, subflow
-from ..io.transport import read
+from ...protocol.enums import ENUMS, AgentStatus, PositionMode
+from ..io.flow import Flow, flow, subflow
 from ..reads.catalogue import Catalogue
+from ..reads.reading import Query, Reader, fetch_rows
+from ..reads.tables import OPEN_STATUSES
 from .delivery import UNSET, Delivery, Prepared, Unset
 from .receipts import ItemResult, Receipt
 
@@ -23,58 +25,53 @@ if TYPE_CHECKING:
 POSITIONS = "/info/position/list"
 ORDERS = "/info/order/states"
 AGENTS = "/info/account/agent"
-OPEN_STATUSES = ("NEW", "PARTIALLY_FILLED", "ORDER_STATUS_UNTRIGGERED")
-_LONGEST_ID = 40
-"""Digits; more than any id has."""
+_MAX_ID_DIGITS = 40
+"""More than any id has; int() of much longer text is slow."""
 
 
 class TradingFlows:
-    """The calls that Session and AsyncSession share."""
+    """Mixin of Session and AsyncSession: trading."""
 
     environment: Environment
     wallet: Wallet | None
     exchange: Any
-    info: Any
     _catalogue: Catalogue
     _delivery: Delivery
     _known_account: str | None
 
     @property
     def account(self) -> str | None:
-        """The master's address whose orders and positions these are; None as long as it is not known."""
+        """Address of the master that owns the orders and positions; None while it is not known."""
         return self._known_account
 
     def _account(self) -> Flow[str]:
-        """Return the account's address; an agent without one asks the venue who approved it."""
+        """Return the account's address. With an agent key alone, query which master approved it."""
         if self._known_account is None and self.wallet is not None and self.wallet.agent:
-            query = (("userAddr", self.wallet.agent), ("role", "AGENT"), ("status", "1"))
+            query = (("userAddr", self.wallet.agent), ("role", "AGENT"), ("status", str(AgentStatus.ACTIVE.value)))
             rows = yield from self._rows(AGENTS, query)
             masters = {str(row["masterAddress"]) for row in rows if row.get("masterAddress")}
+            # An agent of several masters acts for each of them, so only the user can say which one is meant.
             if len(masters) == 1:
                 self._known_account = masters.pop()
         if self._known_account is None:
             raise WalletError(
-                "whose account? give connect(account=…), or set TOOLKIT_ACCOUNT, to the master's address"
+                "the account is not known; pass connect(account=…) or set TOOLKIT_ACCOUNT to the master's address"
                 + (f"; the venue knows no single master of agent {self.wallet.agent}" if self.wallet else "")
             )
         return self._known_account
-
-    # --- products ---
 
     @flow
     def product(self, symbol: str | int) -> Flow[Product]:
         """Return a product by symbol or code, with its exact steps and limits.
 
-        The list is kept for a minute and asked for again before UnknownProduct is raised.
+        The product list is kept for a minute, and fetched again before UnknownProduct is raised.
         """
         return (yield from self._catalogue.find(symbol))
 
     @flow
     def product_table(self) -> Flow[ProductTable]:
-        """Return all products, by symbol, as Product objects (`products()` gives them as a DataFrame)."""
+        """Return all products by symbol as Product objects; `products()` returns them as a DataFrame."""
         return (yield from self._catalogue.table())
-
-    # --- orders ---
 
     @flow
     def buy(
@@ -98,11 +95,11 @@ class TradingFlows:
         """Buy `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
 
         The order is checked first, then signed and sent. `tif` is GTC, IOC, FOK or POST_ONLY; `tp` and `sl` are trigger
-        prices (or orders) of a bracket; `slippage` bounds a market order (a ratio). Amounts are exact: text, whole
-        numbers, Decimal.
+        prices (or orders) of a bracket; `slippage` limits a market order (ratio). Amounts are exact: text, whole
+        numbers or Decimal.
 
         Raises CheckFailed with every broken rule before anything is signed, ActionRejected when the venue refuses,
-        OutcomeUnknown when no answer came (then `resolve` settles it).
+        OutcomeUnknown without a response (`resolve` settles it).
         """
         made = order(
             symbol, "BUY", quantity, price, type=type, tif=tif, reduce_only=reduce_only, cl_ord_id=cl_ord_id,
@@ -149,8 +146,9 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Check, sign and send orders made with `toolkit.orders`: one, several at once, or one bracket.
 
-        Several are one request; the venue takes them one by one, and `receipt.results` tells of each. When any is
-        refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are those of `buy`.
+        Several orders are one request; the venue accepts or refuses each, and `receipt.results` has one entry per
+        order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are
+        those of `buy`.
         """
         chosen = [orders] if isinstance(orders, Order) else list(orders)
         return (yield from self._place(chosen, expiry_after=expiry_after, vault_address=vault_address))
@@ -163,10 +161,10 @@ class TradingFlows:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Prepared]:
-        """Return exactly what would be signed for orders (checked first) or an action in wire names; sign nothing.
+        """Return what would be signed for orders (checked first) or for an action in wire names, without signing it.
 
-        `.explain()` of the result shows proto bytes, typed data and digest; `send_prepared` signs and sends it as it
-        is. Raises CheckFailed, InputError, WalletError.
+        `.explain()` of the result shows proto bytes, typed data and digest; `send_prepared` signs and sends exactly
+        that. Raises CheckFailed, InputError, WalletError.
         """
         from ...protocol.actions import declaration
 
@@ -174,13 +172,10 @@ class TradingFlows:
             payload: dict[str, Any] = dict(what)
         else:
             orders = [what] if isinstance(what, Order) else list(what)
-            yield from self._checked(orders)
+            yield from self._check_orders(orders)
             payload = yield from self._payload(orders)
-        return (
-            yield from self._delivery.prepare(
-                declaration(payload), payload, expiry_after=expiry_after, vault_address=vault_address
-            )
-        )
+        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
+        return (yield from self._delivery.prepare(declaration(payload), payload, **options))
 
     @flow
     def send_prepared(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
@@ -196,29 +191,28 @@ class TradingFlows:
         if first.is_bracket:
             return {"type": "placeBracketOrder", "orders": first.to_items(product)}
         items = []
-        for made in orders:
-            items.append(made.to_item((yield from self._catalogue.find(made.symbol))))
+        for each in orders:
+            items.append(each.to_item((yield from self._catalogue.find(each.symbol))))
         return {"type": "placeOrder", "orders": items}
 
     def _place(self, orders: list[Order], **options: Any) -> Flow[Receipt]:
-        yield from self._checked(orders)
-        brackets = any(made.is_bracket for made in orders)
-        method = self.exchange.place_bracket_order if brackets else self.exchange.place_order
+        yield from self._check_orders(orders)
+        is_bracket = any(each.is_bracket for each in orders)
+        method = self.exchange.place_bracket_order if is_bracket else self.exchange.place_order
         receipt: Receipt = yield from subflow(method, orders, **options)
         return receipt
 
-    def _checked(self, orders: list[Order]) -> Flow[None]:
+    def _check_orders(self, orders: list[Order]) -> Flow[None]:
         if not orders:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
-        brackets = [made for made in orders if made.is_bracket]
-        if brackets and len(orders) > 1:
+        if len(orders) > 1 and any(each.is_bracket for each in orders):
             raise InputError(
                 "a bracket is a request of its own; place it alone", field="orders", rule="bracket", value=len(orders)
             )
         failures: list[Failure] = []
-        for made in orders:
-            product = yield from self._catalogue.find(made.symbol)
-            failures += made.failures(product)
+        for each in orders:
+            product = yield from self._catalogue.find(each.symbol)
+            failures += each.failures(product)
         if failures:
             raise CheckFailed(failures)
 
@@ -231,9 +225,9 @@ class TradingFlows:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Put `new` in the place of an open order, named by its receipt or its order id.
+        """Replace an open order, given by its receipt or order id, with `new`.
 
-        Its place in the queue is kept only if the price stays and the quantity falls. Errors are those of `buy`.
+        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`.
         """
         product = yield from self._catalogue.find(new.symbol)
         new.check(product)
@@ -244,8 +238,8 @@ class TradingFlows:
             payload["ordId"] = existing.order_id
         else:
             payload["clOrdId"] = existing.cl_ord_id
-        method = self.exchange.send
-        receipt: Receipt = yield from subflow(method, payload, expiry_after=expiry_after, vault_address=vault_address)
+        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
+        receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
         return receipt
 
     @flow
@@ -257,10 +251,10 @@ class TradingFlows:
         cl_ord_id: int | None = None,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Cancel orders: the receipt of a placement, an order id (also as text), several of those, or a `cl_ord_id`.
+        """Cancel orders, given by a placement's receipt, an order id (also as text), several of these, or `cl_ord_id`.
 
-        `symbol` spares a query where only ids are given. Raises ActionRejected when one can't be cancelled; its receipt
-        tells of each.
+        With `symbol`, ids need no query for their product. Raises ActionRejected when an order can't be cancelled; the
+        results of its receipt say which.
         """
         cancels = yield from self._cancels(what, symbol, cl_ord_id, vault_address)
         receipt: Receipt = yield from subflow(self.exchange.cancel_order, cancels, vault_address=vault_address)
@@ -269,12 +263,13 @@ class TradingFlows:
     def _cancels(self, what: Any, symbol: Any, cl_ord_id: int | None, vault: str | None) -> Flow[list[dict[str, Any]]]:
         if what is None and cl_ord_id is None:
             raise InputError("cancel what? give a receipt, an order id or cl_ord_id", field="what", rule="required")
+        # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3.
         several = isinstance(what, Iterable) and not isinstance(what, Receipt | ItemResult | str | bytes | Mapping)
         given = [] if what is None else list(what) if several else [what]
         cancels: list[dict[str, Any]] = []
         for item in given:
             if isinstance(item, Receipt):
-                cancels += self._cancels_of(item)
+                cancels += self._cancels_of_receipt(item)
             elif isinstance(item, ItemResult):
                 cancels.append((yield from self._cancel_item(symbol, vault, item.order_id, item.cl_ord_id)))
             else:
@@ -283,15 +278,14 @@ class TradingFlows:
             cancels.append((yield from self._cancel_item(symbol, vault, None, cl_ord_id)))
         return cancels
 
-    def _cancels_of(self, receipt: Receipt) -> list[dict[str, Any]]:
-        """A receipt names its intent, and that holds the orders as they were sent."""
+    def _cancels_of_receipt(self, receipt: Receipt) -> list[dict[str, Any]]:
+        """Return cancels of the orders that a request placed. Its intent has their products, so no query is needed."""
         payload = self._delivery.ledger.get(receipt.intent).payload
         orders = payload.get("orders") or [payload.get("order") or payload]
         cancels = []
         for item, result in zip(orders, receipt.results, strict=False):
             if result.accepted:
-                name = {"ordId": result.order_id} if result.order_id else {"clOrdId": result.cl_ord_id}
-                cancels.append({"symbolCode": item["symbolCode"], **name})
+                cancels.append({"symbolCode": item["symbolCode"], **_id_field(result.order_id, result.cl_ord_id)})
         if not cancels:
             raise InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
         return cancels
@@ -299,17 +293,15 @@ class TradingFlows:
     def _cancel_item(
         self, symbol: Any, vault: str | None, order_id: int | None, cl_ord_id: int | None
     ) -> Flow[dict[str, Any]]:
-        name: dict[str, Any] = {"ordId": order_id} if order_id else {"clOrdId": cl_ord_id}
+        field = _id_field(order_id, cl_ord_id)
         if symbol is not None:
-            return {"symbolCode": (yield from self._catalogue.find(symbol)).code, **name}
+            return {"symbolCode": (yield from self._catalogue.find(symbol)).code, **field}
         owner = vault or (yield from self._account())
-        which = ("orderId", str(order_id)) if order_id else ("clientOrderId", str(cl_ord_id))
-        rows = yield from self._rows(ORDERS, (("userAddr", owner), which))
+        name, value = ("orderId", str(order_id)) if order_id else ("clientOrderId", str(cl_ord_id))
+        rows = yield from self._rows(ORDERS, (("userAddr", owner), (name, value)))
         if not rows:
-            raise InputError(
-                f"the account has no order with {which[0]} {which[1]}", field="what", rule="exists", value=which[1]
-            )
-        return {"symbolCode": int(rows[0]["symbol"]), **name}
+            raise InputError(f"the account has no order with {name} {value}", field="what", rule="exists", value=value)
+        return {"symbolCode": int(rows[0]["symbol"]), **field}
 
     @flow
     def cancel_all(
@@ -319,27 +311,29 @@ class TradingFlows:
         conditional: bool | None = None,
         vault_address: str | None = None,
     ) -> Flow[list[Receipt]]:
-        """Cancel all open orders of a product (None: of every product that has some), and return the receipts.
+        """Cancel all open orders of a product (None: of every product with open orders), and return the receipts.
 
-        `conditional` True cancels waiting triggers only, False other orders only, None both.
+        `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
         """
         if symbol is None:
-            codes = yield from self._codes_with_orders(vault_address)
+            codes = yield from self._codes_with_open_orders(vault_address)
         else:
             codes = [(yield from self._catalogue.find(symbol)).code]
         receipts = []
+        cancel_all = self.exchange.cancel_all
         for code in codes:
-            for kind in (False, True) if conditional is None else (conditional,):
-                method = self.exchange.cancel_all
-                receipts.append((yield from subflow(method, code, kind, vault_address=vault_address)))
+            for triggers in (False, True) if conditional is None else (conditional,):
+                receipts.append((yield from subflow(cancel_all, code, triggers, vault_address=vault_address)))
         return receipts
 
-    def _codes_with_orders(self, vault: str | None) -> Flow[list[int]]:
+    def _codes_with_open_orders(self, vault: str | None) -> Flow[list[int]]:
+        from ..reads.paging import read_all
+
         owner = vault or (yield from self._account())
         codes: set[int] = set()
         for status in OPEN_STATUSES:
-            query = (("userAddr", owner), ("status", status), ("pageSize", "500"))
-            codes |= {int(row["symbol"]) for row in (yield from self._rows(ORDERS, query))}
+            read = yield from read_all(Reader(self), "order_states", {"account": owner, "status": status})
+            codes |= {int(row["symbol"]) for row in read.rows.values()}
         return sorted(codes)
 
     @flow
@@ -354,28 +348,24 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Close the whole position of a product with reduce-only orders, at market or at `price`.
 
-        Raises InputError when there is none. In hedge mode both sides are closed. Errors are those of `buy`.
+        Raises InputError when there is none. In hedge mode both legs are closed. Errors are those of `buy`.
         """
         product = yield from self._catalogue.find(symbol)
         owner = vault_address or (yield from self._account())
         rows = yield from self._rows(POSITIONS, (("userAddr", owner), ("symbol", str(product.code))))
         options: dict[str, Any] = {"slippage": slippage, "tif": tif}
-        orders = [made for row in rows for made in _closing_orders(product, row, price, options)]
+        orders = [each for row in rows for each in _closing_orders(product, row, price, options)]
         if not orders:
             raise InputError(
                 f"there is no position in {product.symbol} to close", field="symbol", rule="position", value=symbol
             )
         return (yield from self._place(orders, vault_address=vault_address))
 
-    # --- settings ---
-
     @flow
     def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
         """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
-        method = self.exchange.set_leverage
-        receipt: Receipt = yield from subflow(
-            method, symbol, decimal_text(leverage, "leverage"), vault_address=vault_address
-        )
+        text = decimal_text(leverage, "leverage")
+        receipt: Receipt = yield from subflow(self.exchange.set_leverage, symbol, text, vault_address=vault_address)
         return receipt
 
     @flow
@@ -387,22 +377,20 @@ class TradingFlows:
 
     @flow
     def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
-        """Add `amount` USDC to the margin of an isolated position; a negative amount takes from it."""
+        """Add `amount` USDC to the margin of an isolated position, or remove it if negative. Returns the Receipt."""
         method = self.exchange.assign_pos_margin
         receipt: Receipt = yield from subflow(method, symbol, amount, vault_address=vault_address)
         return receipt
-
-    # --- intents ---
 
     @flow
     def resolve(
         self, intents: str | Receipt | Iterable[str | Receipt] | None = None, *, resend: bool | None = None
     ) -> Flow[list[Receipt]]:
-        """Settle what is unknown (None: everything), and return a receipt of each, oldest first.
+        """Settle intents with an unknown outcome (None: all of them), and return the receipt of each, oldest first.
 
         The venue is asked for the orders' client ids, else for the nonce. What it does not know is sent again as the
-        identical bytes: by default only where that can't surprise (it expires by itself, or is under a minute old),
-        with `resend=True` always, with False never. What can't be settled stays UNKNOWN; nothing is guessed.
+        identical bytes: by default only while that is safe (it expires by itself, or is under a minute old), with
+        `resend=True` always, with False never. What can't be settled stays UNKNOWN; nothing is guessed.
         """
         ids: list[str] | None = None
         if intents is not None:
@@ -410,25 +398,25 @@ class TradingFlows:
             ids = [item.intent if isinstance(item, Receipt) else item for item in given]
         return (yield from self._delivery.resolve(ids, resend))
 
-    def _rows(self, path: str, query: tuple[tuple[str, str], ...]) -> Flow[list[Mapping[str, Any]]]:
-        envelope = yield from read(Fetch("GET", path, query), self._delivery.retry)
-        data = envelope.data
-        if isinstance(data, dict):
-            data = data.get("items")
-        return [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
+    def _rows(self, path: str, query: Query) -> Flow[list[Mapping[str, Any]]]:
+        return (yield from fetch_rows(path, query, self._delivery.retry))
+
+
+def _id_field(order_id: int | None, cl_ord_id: int | None) -> dict[str, int | None]:
+    return {"ordId": order_id} if order_id else {"clOrdId": cl_ord_id}
 
 
 def _order_id(value: object) -> int:
-    """Return an order id given as a whole number (NumPy's too) or as the text it has on the wire. Raises InputError."""
+    """Return an order id given as a whole number (also NumPy's) or as text, as on the wire. Raises InputError."""
     number = 0
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _LONGEST_ID:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_ID_DIGITS:
         number = int(value)
     elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
         number = operator.index(value)
     if number > 0:
         return number
     raise InputError(
-        f"{value!r} is no order; give a receipt, an order id, or several of them",
+        f"{value!r} is not an order; give a receipt, an order id, or several of them",
         field="what",
         rule="order",
         value=value,
@@ -438,8 +426,9 @@ def _order_id(value: object) -> int:
 def _closing_orders(
     product: Product, row: Mapping[str, Any], price: Amount | None, options: Mapping[str, Any]
 ) -> list[Order]:
-    hedge = str(row.get("positionMode")).upper() in ("HEDGE", "2")
+    mode = ENUMS["position_mode"].text(row.get("positionMode")) or ""
+    hedge = mode.upper() == PositionMode.HEDGE.name
     long_size, short_size = str(row.get("longSize") or "0"), str(row.get("shortSize") or "0").removeprefix("-")
-    sizes = [long_size, f"-{short_size}"]
-    held = [size for size in sizes if size.strip("-0.")]
-    return [close_position(product.symbol, size, price, hedge=hedge, **options) for size in held]
+    # Sizes stay text, and "0.000" is no position: what is left without zeros, point and sign is empty.
+    sizes = [size for size in (long_size, f"-{short_size}") if size.strip("-0.")]
+    return [close_position(product.symbol, size, price, hedge=hedge, **options) for size in sizes]

@@ -1,7 +1,7 @@
-"""Closed candles kept on disk as Parquet, so that reading them again needs no network.
+"""Cache of closed candles on disk, as Parquet.
 
-One file for each venue, product and interval; beside the candles it remembers which stretches of time are complete, so
-that a minute without trades is not asked for again and again.
+There is one file per venue, product and interval. It also records which ranges of time are complete, so that intervals
+without trades are not requested again.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ...protocol.reads.info_records import KLINE
 if TYPE_CHECKING:
     import pandas as pd
 
-Stretch = tuple[int, int]
-"""Start (included) and end (excluded), ms."""
+Range = tuple[int, int]
+"""Start (included) and end (excluded), Unix ms."""
 _COVERED = b"toolkit.covered"
 
 
 class CandleCache:
-    """A directory of closed candles. `scope` keeps venues apart: candles of one are never given for another's."""
+    """A directory of closed candles. `scope` names the venue, so that venues can share the directory."""
 
     def __init__(self, directory: str | os.PathLike[str], scope: str = "") -> None:
         self.directory = Path(directory)
@@ -34,13 +34,14 @@ class CandleCache:
     def path(self, symbol: str, interval: int) -> Path:
         """Return the file of a product and interval (seconds)."""
         readable = re.sub(r"[^A-Za-z0-9_-]+", "_", f"{self.scope}_{symbol}").strip("_")[:60]
-        mark = hashlib.sha256(f"{self.scope}\n{symbol}".encode()).hexdigest()[:8]
-        return self.directory / f"{readable}_{mark}_{interval}.parquet"
+        # The readable name drops characters, so two scopes may share it; the digest tells them apart.
+        digest = hashlib.sha256(f"{self.scope}\n{symbol}".encode()).hexdigest()[:8]
+        return self.directory / f"{readable}_{digest}_{interval}.parquet"
 
-    def load(self, symbol: str, interval: int) -> tuple[pd.DataFrame, list[Stretch]]:
-        """Return the candles that are kept, oldest first, and the stretches they are complete for.
+    def load(self, symbol: str, interval: int) -> tuple[pd.DataFrame, list[Range]]:
+        """Return the cached candles, oldest first, and the ranges in which they are complete.
 
-        A file that can't be read counts as empty.
+        The columns and dtypes are those of `help(session.info.klines)`. A file that can't be read counts as empty.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -50,14 +51,13 @@ class CandleCache:
         try:
             table = pq.read_table(self.path(symbol, interval))
             covered = json.loads((table.schema.metadata or {})[_COVERED])
-            kept = table.to_pandas()
-            kept = kept.astype(frames.empty(KLINE).dtypes.to_dict())
-            return kept[list(KLINE.columns)], [(int(start), int(end)) for start, end in covered]
+            candles = table.to_pandas().astype(frames.empty(KLINE).dtypes.to_dict())
+            return candles[list(KLINE.columns)], [(int(start), int(end)) for start, end in covered]
         except (FileNotFoundError, KeyError, ValueError, TypeError, pa.ArrowException):
             return frames.empty(KLINE), []
 
-    def store(self, symbol: str, interval: int, candles: pd.DataFrame, covered: list[Stretch]) -> None:
-        """Replace what is kept for a product and interval. Readers see the old file or the new one, never half."""
+    def store(self, symbol: str, interval: int, candles: pd.DataFrame, covered: list[Range]) -> None:
+        """Replace the file of a product and interval. The rename is atomic: readers see the old file or the new one."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -76,8 +76,8 @@ class CandleCache:
             raise
 
 
-def missing(covered: list[Stretch], wanted: Stretch) -> list[Stretch]:
-    """Return the parts of `wanted` that no stretch covers, in order."""
+def missing(covered: list[Range], wanted: Range) -> list[Range]:
+    """Return the parts of `wanted` that are not covered, in order."""
     gaps, at = [], wanted[0]
     for start, end in sorted(covered):
         if end <= at:
@@ -92,19 +92,19 @@ def missing(covered: list[Stretch], wanted: Stretch) -> list[Stretch]:
     return gaps
 
 
-def joined(stretches: list[Stretch]) -> list[Stretch]:
-    """Return the same coverage as few stretches, in order."""
-    out: list[Stretch] = []
-    for start, end in sorted(stretch for stretch in stretches if stretch[0] < stretch[1]):
-        if out and start <= out[-1][1]:
-            out[-1] = (out[-1][0], max(end, out[-1][1]))
+def merged(ranges: list[Range]) -> list[Range]:
+    """Return the same coverage as disjoint ranges, in order."""
+    disjoint: list[Range] = []
+    for start, end in sorted(each for each in ranges if each[0] < each[1]):
+        if disjoint and start <= disjoint[-1][1]:
+            disjoint[-1] = (disjoint[-1][0], max(end, disjoint[-1][1]))
         else:
-            out.append((start, end))
-    return out
+            disjoint.append((start, end))
+    return disjoint
 
 
 def cache_of(given: Any, environment: Any) -> CandleCache | None:
-    """Return the cache for what a user gave: a CandleCache, a directory, or None."""
+    """Return the cache for the `cache` argument of a read: a CandleCache, a directory, or None."""
     if given is None or isinstance(given, CandleCache):
         return given
     return CandleCache(given, f"{environment.name} {environment.base_url}")

@@ -1,4 +1,4 @@
-"""Long reads of candles: window after window, from the cache where it has them."""
+"""Complete reads of candles: one window after the other, from the cache where it covers them."""
 
 from __future__ import annotations
 
@@ -11,145 +11,149 @@ from ...protocol.reads.info import ENDPOINTS
 from ...protocol.reads.info_records import KLINE
 from ..io.flow import Flow, Reply
 from . import frames
-from .candle_cache import CandleCache, Stretch, joined, missing
+from .candle_cache import CandleCache, Range, merged, missing
 from .progress import Progress
 
 if TYPE_CHECKING:
     from .reading import Reader
 
 WINDOW = 1_000
-"""Candles asked for at once."""
+"""Candles requested at once."""
 GRACE_MS = 60_000
-"""A candle counts as closed for the cache this long after its end, in case clocks differ."""
-_LIST = ENDPOINTS["klines"]
+"""A candle is cached as closed only this long after its end, because clocks differ."""
+_KLINES = ENDPOINTS["klines"]
 _ROUND = 50
-"""A venue that cuts its answers off does so at a round number of candles."""
+"""A response that was cut off has a multiple of this many candles."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be read: candles of `interval` seconds that start in `first` … `last` (ms); `now` is the time."""
+class CandleRequest:
+    """Candles of a product that start in `first_ms` … `last_ms`, both included. `exact` is amounts as Decimal."""
 
     symbol: str
-    interval: int
-    first: int
-    last: int
-    now: int
+    interval_s: int
+    first_ms: int
+    last_ms: int
+    now_ms: int
     exact: bool
 
     @property
-    def span(self) -> int:
+    def interval_ms(self) -> int:
         """Length of a candle in ms."""
-        return self.interval * 1000
+        return self.interval_s * 1000
 
     @property
-    def stretch(self) -> Stretch:
-        """Starts of the candles: the first one, and the end after the last one."""
-        begin = -(-self.first // self.span) * self.span
-        return begin, max(begin, self.last // self.span * self.span + self.span)
+    def range(self) -> Range:
+        """Start of the first candle, and end of the last one (ms). Candles start at multiples of their length."""
+        begin = -(-self.first_ms // self.interval_ms) * self.interval_ms
+        return begin, max(begin, self.last_ms // self.interval_ms * self.interval_ms + self.interval_ms)
 
 
-def read(reader: Reader, wanted: Wanted, cache: CandleCache | None, progress: Progress) -> Flow[pd.DataFrame]:
-    """Return the candles, oldest first, in the columns of the candle query."""
-    begin, end = wanted.stretch
-    progress.expect((end - begin) // wanted.span)
-    kept = frames.empty(KLINE, exact=wanted.exact)
-    covered: list[Stretch] = []
-    if cache is not None and not wanted.exact:
-        kept, covered = cache.load(wanted.symbol, wanted.interval)
+def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, progress: Progress) -> Flow[pd.DataFrame]:
+    """Return the candles, oldest first, with the columns and dtypes of `help(session.info.klines)`."""
+    begin, end = request.range
+    progress.expect((end - begin) // request.interval_ms)
+    cached = frames.empty(KLINE, exact=request.exact)
+    covered: list[Range] = []
+    # The cache holds floats, so exact reads neither use nor fill it.
+    if cache is not None and not request.exact:
+        cached, covered = cache.load(request.symbol, request.interval_s)
     pages: list[bytes] = []
-    parts = [kept]
+    parts = [cached]
     for start, stop in missing(covered, (begin, end)):
-        yield from _fetch(reader, wanted, start, stop, progress, pages, parts)
-    whole = _unique(parts)
-    if cache is not None and not wanted.exact:
-        settled = (wanted.now - GRACE_MS) // wanted.span * wanted.span
-        fresh = joined([*covered, (begin, min(end, settled))])
-        if fresh != covered:
-            cache.store(wanted.symbol, wanted.interval, whole[whole["time"] < _stamp(settled)], fresh)
-        whole = whole[(whole["time"] >= _stamp(begin)) & (whole["time"] < _stamp(end))].reset_index(drop=True)
-    whole.attrs["raw"] = frames.InfoAnswer(pages)
-    return whole
+        yield from _fetch(reader, request, start, stop, progress, pages, parts)
+    candles = _unique(parts)
+    if cache is not None and not request.exact:
+        closed_ms = (request.now_ms - GRACE_MS) // request.interval_ms * request.interval_ms
+        now_covered = merged([*covered, (begin, min(end, closed_ms))])
+        if now_covered != covered:
+            closed = candles[candles["time"] < _timestamp(closed_ms)]
+            cache.store(request.symbol, request.interval_s, closed, now_covered)
+        in_range = (candles["time"] >= _timestamp(begin)) & (candles["time"] < _timestamp(end))
+        candles = candles[in_range].reset_index(drop=True)
+    candles.attrs["raw"] = frames.InfoAnswer(pages)
+    return candles
 
 
 def _fetch(
     reader: Reader,
-    wanted: Wanted,
+    request: CandleRequest,
     begin: int,
     end: int,
     progress: Progress,
     pages: list[bytes],
     parts: list[pd.DataFrame],
 ) -> Flow[None]:
-    """Put the answers for candles that start in [begin, end) into `pages`, and their frames into `parts`.
+    """Append the responses for candles that start in [begin, end) to `pages`, and their frames to `parts`.
 
-    After each answer the next window begins behind its last candle, so nothing is lost where a venue cuts its
-    answers off at the end; one that was cut off at its beginning is asked for the part before.
+    A venue may return fewer candles than a window has. After a response that may be cut off the next window begins
+    after its last candle, and the part before its first candle is requested by itself.
     """
     at = begin
     while at < end:
-        stop = min(at + WINDOW * wanted.span, end)
-        reply: Reply = yield from reader.ask(_LIST, _query(wanted, at, stop))
-        got = frames.frame(_LIST, reply.body, exact=wanted.exact)
-        got = got[got["time"].notna()]
+        stop = min(at + WINDOW * request.interval_ms, end)
+        reply: Reply = yield from reader.fetch(_KLINES, _query(request, at, stop))
+        received = frames.frame(_KLINES, reply.body, exact=request.exact)
+        received = received[received["time"].notna()]
         pages.append(reply.body)
-        progress.add(len(got))
-        if got.empty:
+        progress.add(len(received))
+        if received.empty:
             at = stop
             continue
-        parts.append(got)
-        oldest, newest = (int(stamp.timestamp() * 1000) for stamp in (got["time"].min(), got["time"].max()))
-        cut = len(got) % _ROUND == 0
-        if cut and at < oldest < stop:
-            yield from _fetch(reader, wanted, at, oldest, progress, pages, parts)
-        at = newest + wanted.span if cut and newest + wanted.span < stop else stop
+        parts.append(received)
+        oldest, newest = (int(time.timestamp() * 1000) for time in (received["time"].min(), received["time"].max()))
+        may_be_cut = len(received) % _ROUND == 0
+        if may_be_cut and at < oldest < stop:
+            yield from _fetch(reader, request, at, oldest, progress, pages, parts)
+        next_ms = newest + request.interval_ms
+        at = next_ms if may_be_cut and next_ms < stop else stop
 
 
-def _query(wanted: Wanted, begin: int, end: int) -> tuple[tuple[str, str], ...]:
+def _query(request: CandleRequest, begin: int, end: int) -> tuple[tuple[str, str], ...]:
     return (
-        ("symbol_name", wanted.symbol),
-        ("interval", str(wanted.interval)),
+        ("symbol_name", request.symbol),
+        ("interval", str(request.interval_s)),
         ("startTime", str(begin)),
-        ("endTime", str(end - 1)),
+        ("endTime", str(end - 1)),  # the query includes both ends
     )
 
 
 def _unique(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return candles by time, each start once (the one read last: it may have been forming before)."""
-    some = [one for one in parts if len(one)] or parts[:1]
-    whole = pd.concat(some, ignore_index=True) if len(some) > 1 else some[0]
-    if whole["time"].is_monotonic_increasing and whole["time"].is_unique:
-        return whole.reset_index(drop=True)
-    return whole.drop_duplicates("time", keep="last").sort_values("time", ignore_index=True)
+    """Return candles by time, each start once: the one read last, as it may have been forming before."""
+    # Empty frames are left out because pd.concat warns about their dtypes.
+    parts = [part for part in parts if len(part)] or parts[:1]
+    candles = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    if candles["time"].is_monotonic_increasing and candles["time"].is_unique:
+        return candles.reset_index(drop=True)
+    return candles.drop_duplicates("time", keep="last").sort_values("time", ignore_index=True)
 
 
-def _stamp(ms: int) -> pd.Timestamp:
-    return pd.Timestamp(ms, unit="ms", tz="UTC")
+def _timestamp(time_ms: int) -> pd.Timestamp:
+    return pd.Timestamp(time_ms, unit="ms", tz="UTC")
 
 
-def finished(candles: pd.DataFrame, wanted: Wanted, *, closed: bool, fill: bool) -> pd.DataFrame:
-    """Return candles by time as users get them: without the forming one if `closed`, without holes if `fill`."""
+def finish(candles: pd.DataFrame, request: CandleRequest, *, closed: bool, fill: bool) -> pd.DataFrame:
+    """Return candles with index `time`, without the forming one if `closed`, without gaps if `fill`."""
     raw: Any = candles.attrs.get("raw")
-    made = candles.set_index("time")
+    indexed = candles.set_index("time")
     if closed:
-        made = made[made.index <= _stamp(wanted.now - wanted.span)]
-    if fill and len(made) > 1:
-        made = _filled(made, wanted)
-    made.attrs["raw"] = raw
-    return made
+        indexed = indexed[indexed.index <= _timestamp(request.now_ms - request.interval_ms)]
+    if fill and len(indexed) > 1:
+        indexed = _filled(indexed, request)
+    indexed.attrs["raw"] = raw
+    return indexed
 
 
-def _filled(candles: pd.DataFrame, wanted: Wanted) -> pd.DataFrame:
-    every = pd.date_range(
-        candles.index[0], candles.index[-1], freq=pd.Timedelta(milliseconds=wanted.span), name="time", unit="ms"
-    )
-    made = candles.reindex(every)
-    close = made["close"].ffill()
+def _filled(candles: pd.DataFrame, request: CandleRequest) -> pd.DataFrame:
+    step = pd.Timedelta(milliseconds=request.interval_ms)
+    times = pd.date_range(candles.index[0], candles.index[-1], freq=step, name="time", unit="ms")
+    filled = candles.reindex(times)
+    close = filled["close"].ffill()
     for name in ("open", "high", "low", "close"):
-        made[name] = made[name].where(made[name].notna(), close)
-    zero = type(candles["volume"].iloc[0])(0)
+        filled[name] = filled[name].where(filled[name].notna(), close)
+    zero = type(candles["volume"].iloc[0])(0)  # float or Decimal, as the frame has it
     for name in ("volume", "turnover", "trades"):
-        made[name] = made[name].where(made[name].notna(), 0 if name == "trades" else zero)
-    made["interval"] = made["interval"].fillna(wanted.interval)
-    made["symbol"] = made["symbol"].fillna(wanted.symbol)
-    return made
+        filled[name] = filled[name].where(filled[name].notna(), 0 if name == "trades" else zero)
+    filled["interval"] = filled["interval"].fillna(request.interval_s)
+    filled["symbol"] = filled["symbol"].fillna(request.symbol)
+    return filled

@@ -1,4 +1,4 @@
-"""The product list as the client knows it: fetched when first needed, kept for a short time, refreshed on doubt."""
+"""The client's product list: fetched when first needed, kept for a short time, refreshed for unknown symbols."""
 
 from __future__ import annotations
 
@@ -9,44 +9,45 @@ from ..io.transport import read
 
 PATH = "/info/public/product-meta"
 KEEP_MS = 60_000
-"""How long a product list is used without asking again."""
+"""How long a product list is used before it is fetched again."""
 REFRESH_MS = 1_000
-"""An unknown symbol asks again at most this often."""
+"""Least time between two refreshes for unknown symbols."""
 
 
 class Catalogue:
-    """Products of one venue. Markets and risk limits can change, so nothing here is kept for long."""
+    """Products of one venue. Listings and risk limits change, so the list is kept for `keep_ms` only."""
 
     def __init__(self, keep_ms: int = KEEP_MS) -> None:
         self._keep_ms = keep_ms
         self._table: ProductTable | None = None
-        self._fetched = 0
+        self._fetched_ms = 0
 
     @property
     def known(self) -> ProductTable | None:
-        """What was fetched last, however old; None before the first time."""
+        """The list that was fetched last, however old; None before the first time."""
         return self._table
 
     def forget(self) -> None:
-        """Ask again the next time, e.g. after the venue refused something for a changed limit."""
+        """Fetch the list again on next use, e.g. after the venue refused an order for a changed limit."""
         self._table = None
 
     def table(self) -> Flow[ProductTable]:
-        """Return the product list, fetched again when it is old."""
+        """Return the product list, fetched again when it is older than `keep_ms`."""
         now: int = yield Now()
-        if self._table is None or not 0 <= now - self._fetched < self._keep_ms:
+        # Below 0: the local venue's clock was set back, so the list's age is unknown.
+        if self._table is None or not 0 <= now - self._fetched_ms < self._keep_ms:
             yield from self._fetch()
         assert self._table is not None
         return self._table
 
     def find(self, symbol: str | int | Product) -> Flow[Product]:
-        """Return a product by symbol or code; asks the venue again before it raises UnknownProduct."""
+        """Return a product by symbol or code. Refreshes the list before it raises UnknownProduct."""
         table = yield from self.table()
         try:
             return table.find(symbol)
         except UnknownProduct:
             now: int = yield Now()
-            if 0 <= now - self._fetched < REFRESH_MS:
+            if 0 <= now - self._fetched_ms < REFRESH_MS:
                 raise
         table = yield from self._fetch()
         return table.find(symbol)
@@ -57,5 +58,5 @@ class Catalogue:
             raise BadAnswer(f"GET {PATH}: the data is not an object with perpProducts", status=envelope.reply.status)
         table = ProductTable.from_meta(envelope.data)
         self._table = table
-        self._fetched = yield Now()
+        self._fetched_ms = yield Now()
         return table

@@ -1,4 +1,4 @@
-"""What users write in queries, as the wire has it: times, intervals, symbols, enum names."""
+"""Conversion of query parameters from what users write to the wire: times, intervals, flags, enum names."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ...protocol.reads.info_params import Param
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _INTERVAL = re.compile(r"([1-9][0-9]*)\s*([smhdw])?", re.IGNORECASE)
-_LEAST_MS = 100_000_000_000
-"""Numbers below this were meant as seconds: as milliseconds they lie before April 1973."""
+_MIN_MS = 100_000_000_000
+"""Smaller numbers are taken for seconds: as milliseconds they are before March 1973, long before any data."""
 
 Time = int | str | date | datetime
 """Milliseconds since 1970, ISO text, a date or a datetime (pandas Timestamps too); without a zone it is UTC."""
 
 
 def milliseconds(value: Time | Any, name: str) -> int:
-    """Return a time as milliseconds since 1970.
+    """Return a time as Unix milliseconds.
 
-    Takes whole milliseconds, ISO text, dates and datetimes (UTC without a zone), and anything with `timestamp()`.
-    Raises MalformedRequest that names the parameter, also for a number that must have been meant as seconds.
+    `value` is whole milliseconds, ISO text, a date or a datetime (UTC without a zone). Raises MalformedRequest that
+    names the parameter, also for a number that looks like seconds.
     """
     if isinstance(value, str):
         if value.strip().isdigit():
@@ -31,16 +31,16 @@ def milliseconds(value: Time | Any, name: str) -> int:
         try:
             value = datetime.fromisoformat(value.strip())
         except ValueError:
-            raise _no_time(value, name) from None
+            raise _not_a_time(value, name) from None
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     if isinstance(value, date):
         return milliseconds(datetime(value.year, value.month, value.day, tzinfo=UTC), name)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise _no_time(value, name)
+        raise _not_a_time(value, name)
     number = int(value.__index__())
-    if 0 < number < _LEAST_MS:
+    if 0 < number < _MIN_MS:
         raise MalformedRequest(
             f"{name} {number} looks like seconds; times are milliseconds, so {number * 1000}",
             field=name,
@@ -51,7 +51,7 @@ def milliseconds(value: Time | Any, name: str) -> int:
     return number
 
 
-def _no_time(value: Any, name: str) -> MalformedRequest:
+def _not_a_time(value: Any, name: str) -> MalformedRequest:
     return MalformedRequest(
         f"{name} {value!r} is not a time; use milliseconds, ISO text such as '2026-01-31T12:00', or a datetime",
         field=name,
@@ -65,10 +65,10 @@ def seconds(interval: int | str | timedelta) -> int:
 
     Raises MalformedRequest for anything else. A bare number is seconds.
     """
-    made = _seconds(interval)
-    if made < 1:
+    interval_s = _seconds(interval)
+    if interval_s < 1:
         raise MalformedRequest(f"interval {interval!r} is too short; use a second or more", field="interval")
-    return made
+    return interval_s
 
 
 def _seconds(interval: int | str | timedelta) -> int:
@@ -88,14 +88,17 @@ def _seconds(interval: int | str | timedelta) -> int:
 
 
 def query_text(param: Param, value: Any) -> str:
-    """Return a user's value as the query's text, checked as the venue will. Raises MalformedRequest (Python's name)."""
+    """Return a value as text of the query, checked by the venue's rule.
+
+    Raises MalformedRequest that names the parameter as Python spells it.
+    """
     text = _text(param, value)
     try:
         param.parse(text)
     except MalformedRequest as error:
-        words = str(error).removeprefix(f"{param.wire} ")
+        reason = str(error).removeprefix(f"{param.wire} ")
         raise MalformedRequest(
-            f"{param.name} {words}", field=param.name, rule=error.rule, value=value, nearest=error.nearest
+            f"{param.name} {reason}", field=param.name, rule=error.rule, value=value, nearest=error.nearest
         ) from None
     return text
 

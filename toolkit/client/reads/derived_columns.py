@@ -1,6 +1,6 @@
-"""Columns that people would compute by hand: position legs, their liquidation prices, fill values, yearly funding.
+"""Derived columns: legs of positions with liquidation prices, values and fees of fills, annual funding rates.
 
-Prices of positions are computed in Decimal from exact frames and become floats at the end.
+Columns of positions are computed in Decimal from exact frames and converted to float at the end.
 """
 
 from __future__ import annotations
@@ -44,26 +44,28 @@ LEG_COLUMNS: dict[str, str] = {
 def legs(
     positions: pd.DataFrame, equity: Decimal, tiers: Mapping[str, Sequence[MarginTier]], *, exact: bool
 ) -> pd.DataFrame:
-    """Return one row for each open half of a position, with what follows from it.
+    """Return one row per open leg (long or short side) of the positions, with the columns of LEG_COLUMNS.
 
-    `positions` is an exact frame of the positions query (zero positions included or not), `equity` the account's equity
-    in USDC, `tiers` the margin table by symbol. Liquidation prices are NA where the tiers are not known or no price
-    liquidates; in hedge mode both halves share one.
+    `positions` is an exact frame of the positions query, `equity` the account's equity in USDC, `tiers` the margin
+    tiers by symbol. Liquidation prices are NA where the tiers are not known or no price liquidates; in hedge mode both
+    legs share one.
     """
-    rows: list[dict[str, Any]] = [{str(name): value for name, value in row.items()} for row in _records(positions)]
-    behind = _behind(rows, equity, tiers)
+    rows = records(positions)
+    available = _available_margin(rows, equity, tiers)
     made: list[dict[str, Any]] = []
+    # The caller's context may have less precision, which would round prices.
     with localcontext(prec=28):
         for row in rows:
-            price = _liquidation_price(row, behind.get(row["symbol"]), tiers.get(row["symbol"]))
+            price = _liquidation_price(row, available.get(row["symbol"]), tiers.get(row["symbol"]))
             for side in ("LONG", "SHORT"):
                 if _amount(row[f"{side.lower()}_size"]):
                     made.append(_leg(row, side, price))
     return _typed(made, LEG_COLUMNS, exact)
 
 
-def _records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
-    return frame.to_dict("records")
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as dicts by column."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _amount(value: Any) -> Decimal:
@@ -75,7 +77,7 @@ def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -
     mark, leverage = _amount(row["mark_price"]), _amount(row["leverage"]) or Decimal(1)
     notional = size * mark
     pnl = notional - value if side == "LONG" else value - notional
-    held = _amount(row["assigned_margin"]) if row["margin_mode"] == "ISOLATED" else value / leverage
+    posted = _amount(row["assigned_margin"]) if row["margin_mode"] == "ISOLATED" else value / leverage
     return {
         **{name: row[name] for name in ("symbol", "margin_mode", "position_mode", "created", "time", "account")},
         "side": side,
@@ -84,8 +86,8 @@ def _leg(row: Mapping[str, Any], side: str, liquidation_price: Decimal | None) -
         "mark_price": row["mark_price"],
         "notional": notional,
         "unrealized_pnl": pnl,
-        "margin": held,
-        "return_on_margin": pnl / held if held else None,
+        "margin": posted,
+        "return_on_margin": pnl / posted if posted else None,
         "liquidation_price": liquidation_price,
         "leverage": row["leverage"],
         "realized_pnl": row["realized_pnl"],
@@ -107,43 +109,47 @@ def _maintenance(row: Mapping[str, Any], tiers: Sequence[MarginTier] | None) -> 
     return sum((margin.maintenance_margin(size * mark, tiers) for size in sizes if size), _ZERO)
 
 
-def _behind(
+def _available_margin(
     rows: Sequence[Mapping[str, Any]], equity: Decimal, tiers: Mapping[str, Sequence[MarginTier]]
 ) -> dict[str, Decimal]:
-    """Return what stands behind each position: its own margin, or cross equity less what the others need."""
-    crossed = [row for row in rows if row["margin_mode"] != "ISOLATED"]
-    apart = sum((_amount(row["assigned_margin"]) + _pnl(row) for row in rows if row not in crossed), _ZERO)
-    needs = {row["symbol"]: _maintenance(row, tiers.get(row["symbol"])) for row in crossed}
-    total = equity - apart - sum(needs.values(), _ZERO)
-    found = {row["symbol"]: total + needs[row["symbol"]] - _pnl(row) for row in crossed}
-    found |= {row["symbol"]: _amount(row["assigned_margin"]) for row in rows if row not in crossed}
-    return found
+    """Return the margin available to each position by symbol, in USDC, before its own profit or loss.
+
+    Isolated: its assigned margin. Cross: the equity without isolated positions and without the maintenance margin of
+    the other cross positions; the position's own profit is taken out because it moves with the price being solved for.
+    """
+    cross = [row for row in rows if row["margin_mode"] != "ISOLATED"]
+    isolated = [row for row in rows if row["margin_mode"] == "ISOLATED"]
+    isolated_equity = sum((_amount(row["assigned_margin"]) + _pnl(row) for row in isolated), _ZERO)
+    maintenance = {row["symbol"]: _maintenance(row, tiers.get(row["symbol"])) for row in cross}
+    free = equity - isolated_equity - sum(maintenance.values(), _ZERO)
+    available = {row["symbol"]: free + maintenance[row["symbol"]] - _pnl(row) for row in cross}
+    return available | {row["symbol"]: _amount(row["assigned_margin"]) for row in isolated}
 
 
 def _liquidation_price(
-    row: Mapping[str, Any], behind: Decimal | None, tiers: Sequence[MarginTier] | None
+    row: Mapping[str, Any], available: Decimal | None, tiers: Sequence[MarginTier] | None
 ) -> Decimal | None:
     long, short = _amount(row["long_size"]), _amount(row["short_size"])
-    if not tiers or behind is None or not (long or short):
+    if not tiers or available is None or not (long or short):
         return None
     entries = [
         _amount(row[f"{side}_entry_value"]) / size if size else _ZERO
         for side, size in (("long", long), ("short", short))
     ]
     if long and short:
-        return margin.liquidation_price_hedged(long, entries[0], short, entries[1], behind, tiers)
+        return margin.liquidation_price_hedged(long, entries[0], short, entries[1], available, tiers)
     side = 1 if long else -1
-    return margin.liquidation_price(side, long or short, entries[0] if long else entries[1], behind, tiers)
+    return margin.liquidation_price(side, long or short, entries[0] if long else entries[1], available, tiers)
 
 
 def _typed(rows: list[dict[str, Any]], columns: Mapping[str, str], exact: bool) -> pd.DataFrame:
     import pandas as pd
 
-    made = pd.DataFrame(rows, columns=list(columns), dtype=object)
+    frame = pd.DataFrame(rows, columns=list(columns), dtype=object)
     for name, dtype in columns.items():
         if dtype == "float64":
-            made[name] = _numbers(made[name], exact)
-    return made.astype({name: dtype for name, dtype in columns.items() if dtype != "float64"})
+            frame[name] = _numbers(frame[name], exact)
+    return frame.astype({name: dtype for name, dtype in columns.items() if dtype != "float64"})
 
 
 def _numbers(values: pd.Series[Any], exact: bool) -> pd.Series[Any]:
@@ -155,38 +161,37 @@ def _numbers(values: pd.Series[Any], exact: bool) -> pd.Series[Any]:
 
 
 def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
-    """Return fills with `value` (price × quantity) and `fee` (all fees of the fill), both USDC, after quantity."""
+    """Return fills with `value` (price × quantity) and `fee` (all fees of the fill), in USDC, after column quantity."""
     fees = fills["open_fee"] + fills["close_fee"] + fills["builder_fee"].where(fills["builder_fee"].notna(), 0)
-    return _after(fills, "quantity", {"value": fills["price"] * fills["quantity"], "fee": fees})
+    return _insert_after(fills, "quantity", {"value": fills["price"] * fills["quantity"], "fee": fees})
 
 
-def with_yearly_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:
-    """Return funding rates with `annualised`: the rate if every interval of a year (365 days) settled it."""
+def with_annual_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:
+    """Return funding rates with `annualised` (ratio): the rate if every interval of a year (365 days) settled it."""
     import pandas as pd
 
-    seconds = rates["funding_interval"]
+    intervals_s = rates["funding_interval"]
     if exact:
-        yearly = pd.Series(
+        annual = pd.Series(
             [
-                rate * YEAR_SECONDS / Decimal(int(every))
-                if isinstance(rate, Decimal) and pd.notna(every) and every
+                rate * YEAR_SECONDS / Decimal(int(interval_s))
+                if isinstance(rate, Decimal) and pd.notna(interval_s) and interval_s
                 else pd.NA
-                for rate, every in zip(rates["funding_rate"], seconds, strict=True)
+                for rate, interval_s in zip(rates["funding_rate"], intervals_s, strict=True)
             ],
             index=rates.index,
             dtype=object,
         )
     else:
-        yearly = rates["funding_rate"] * (YEAR_SECONDS / seconds.astype("float64"))
-    return _after(rates, "funding_rate", {"annualised": yearly})
+        annual = rates["funding_rate"] * (YEAR_SECONDS / intervals_s.astype("float64"))
+    return _insert_after(rates, "funding_rate", {"annualised": annual})
 
 
-def _after(frame: pd.DataFrame, column: str, added: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the frame with columns put in after one of its own; its attrs stay."""
-    attrs = frame.attrs
-    made = frame.copy(deep=False)
-    place = list(made.columns).index(column) + 1
+def _insert_after(frame: pd.DataFrame, column: str, added: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a copy of the frame with columns inserted after one of its own, and the same attrs."""
+    extended = frame.copy(deep=False)
+    position = list(extended.columns).index(column) + 1
     for offset, (name, values) in enumerate(added.items()):
-        made.insert(place + offset, name, values)
-    made.attrs = attrs
-    return made
+        extended.insert(position + offset, name, values)
+    extended.attrs = frame.attrs
+    return extended

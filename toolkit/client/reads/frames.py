@@ -1,19 +1,16 @@
-"""Answers of Info queries as DataFrames: stable columns and dtypes, also when empty, partly filled or unknown in part.
+"""Responses of Info queries as DataFrames with stable columns and dtypes, also when empty or only partly as declared.
 
-`frame` turns the JSON text of an answer (or data already decoded) into a DataFrame as its declaration says. Times are
-UTC, product codes become symbols, enum numbers become names; amounts are floats, or Decimal objects with `exact=True`.
-Fields that the declaration does not know stay at the end under their wire names; missing ones are NA. The answer as it
-came is in `frame.attrs["raw"]`.
+`frame` converts the JSON text of a response (or decoded data) as its declaration says. Times are UTC, product codes
+become symbols, enum numbers become names; amounts are floats, or Decimal objects with `exact=True`. Undeclared fields
+follow at the end under their wire names; missing ones are NA. The response itself is in `frame.attrs["raw"]`.
 """
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,25 +21,23 @@ from ...protocol import jsontext
 from ...protocol.enums import ENUMS
 from ...protocol.reads.info import Endpoint
 from ...protocol.reads.info_records import KLINE, Record, RecordField
+from .kline_pages import MAX_TIME_MS, decode_page
 
 Symbols = Mapping[int, str]
 """Product code → symbol."""
 
 CURRENCIES = {"1": "USDC"}
-_CHUNK = 1 << 17
-_PREFIX = re.compile(rb'\s*\{"code":0,"message":"[^"\\]*","data":\[(?=\{)')
-_FLOATS = ("open", "high", "low", "close", "volume", "turnover")
 
 
 class DataWarning(UserWarning):
-    """A value of an answer does not fit its declaration; it is NA in the frame and stays in `frame.attrs["raw"]`."""
+    """A value of a response does not fit its declaration; it is NA in the frame and stays in `frame.attrs["raw"]`."""
 
 
 class InfoAnswer(dict[str, Any]):
-    """What the venue answered, as it came: kept in `frame.attrs["raw"]`.
+    """The responses that a frame was made from: `frame.attrs["raw"]`.
 
-    `pages` holds the JSON text of each answer the frame was made of, `json()` decodes them. It is an empty dict to
-    pandas, so that copying, concatenating and storing frames costs nothing.
+    `pages` has the JSON text of each response, `json()` decodes them. To pandas it is an empty dict, compared by
+    identity: pandas copies and compares attrs in most operations, which would cost more than the operation itself.
     """
 
     __slots__ = ("pages",)
@@ -79,19 +74,19 @@ class InfoAnswer(dict[str, Any]):
 def frame(
     endpoint: Endpoint, answer: bytes | Sequence[bytes] | Any, *, symbols: Symbols | None = None, exact: bool = False
 ) -> pd.DataFrame:
-    """Return the answer of a query as a DataFrame with the columns and dtypes of `endpoint.record`.
+    """Return the response of a query as a DataFrame with the columns and dtypes of `endpoint.record`.
 
-    `answer` is JSON text of the envelope, several such pages, or decoded data. `symbols` names the products; a code
-    that it does not know stays as text. With `exact` amounts are Decimal objects. Raises BadAnswer for JSON text that
+    `answer` is JSON text of the envelope, several such pages, or decoded data. `symbols` has the symbol of each product
+    code; an unknown code stays as text. With `exact` amounts are Decimal objects. Raises BadAnswer for JSON text that
     is not the envelope; warns with DataWarning where a value does not fit.
     """
     pages = [answer] if isinstance(answer, bytes) else answer if _are_pages(answer) else None
     if pages is None:
-        made = from_rows(endpoint.record, endpoint.rows(answer), symbols=symbols, exact=exact)
-        made.attrs["raw"] = InfoAnswer([msgspec.json.encode(answer)])
-        return made
+        decoded = from_rows(endpoint.record, endpoint.rows(answer), symbols=symbols, exact=exact)
+        decoded.attrs["raw"] = InfoAnswer([msgspec.json.encode(answer)])
+        return decoded
     if endpoint.record is KLINE and not exact:
-        fast = [part for part in map(_klines, pages) if part is not None]
+        fast = [part for part in map(decode_page, pages) if part is not None]
         if len(fast) == len(pages):
             candles = fast[0] if len(fast) == 1 else pd.concat(fast, ignore_index=True)
             candles.attrs["raw"] = InfoAnswer(pages)
@@ -99,9 +94,9 @@ def frame(
     rows: list[Any] = []
     for page in pages:
         rows.extend(endpoint.rows(data_of(page, exact=exact)))
-    made = from_rows(endpoint.record, rows, symbols=symbols, exact=exact)
-    made.attrs["raw"] = InfoAnswer(pages)
-    return made
+    combined = from_rows(endpoint.record, rows, symbols=symbols, exact=exact)
+    combined.attrs["raw"] = InfoAnswer(pages)
+    return combined
 
 
 def _are_pages(answer: Any) -> bool:
@@ -124,38 +119,38 @@ _EXACT = msgspec.json.Decoder(float_hook=Decimal)
 
 
 def empty(record: Record, *, exact: bool = False) -> pd.DataFrame:
-    """Return a frame without rows: every column of the record with its dtype."""
+    """Return an empty frame with the columns and dtypes of a record."""
     return from_rows(record, [], exact=exact)
 
 
 def from_rows(
     record: Record, rows: Sequence[Any], *, symbols: Symbols | None = None, exact: bool = False
 ) -> pd.DataFrame:
-    """Return decoded rows (objects by wire name) as a frame. Rows that are no objects are left out with a warning."""
-    good = [row for row in rows if isinstance(row, Mapping)]
-    if len(good) < len(rows):
-        warnings.warn(f"{record.name}: {len(rows) - len(good)} rows are not objects and are left out", DataWarning)
+    """Return decoded rows (objects by wire name) as a frame. Rows that are not objects are left out with a warning."""
+    objects = [row for row in rows if isinstance(row, Mapping)]
+    if len(objects) < len(rows):
+        warnings.warn(f"{record.name}: {len(rows) - len(objects)} rows are not objects and are left out", DataWarning)
     columns: dict[str, Any] = {}
-    kept: dict[str, list[Any]] = {}
+    extra: dict[str, list[Any]] = {}
     for field in record.fields:
-        values = [row.get(field.wire) for row in good]
+        values = [row.get(field.wire) for row in objects]
         columns[field.column], bad = column(field, values, symbols or {}, exact=exact)
         if bad:
-            kept[field.wire] = values
+            extra[field.wire] = values
             warnings.warn(
                 f"{record.name}.{field.wire}: {bad} values such as {_sample(field, values)!r} are not {field.kind}; "
                 f"NA in {field.column!r}, as answered in the last columns",
                 DataWarning,
             )
-    kept |= _unknown(record, good)
-    made = pd.DataFrame(columns, index=pd.RangeIndex(len(good)))
-    for wire, values in kept.items():
-        name = wire if wire not in made.columns else f"{wire} (wire)"
-        made[name] = pd.Series(values, dtype=object, index=made.index).astype(_fitting(values))
-    return made
+    extra |= _undeclared(record, objects)
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(len(objects)))
+    for wire, values in extra.items():
+        name = wire if wire not in frame.columns else f"{wire} (wire)"
+        frame[name] = pd.Series(values, dtype=object, index=frame.index).astype(_inferred_dtype(values))
+    return frame
 
 
-def _unknown(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def _undeclared(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     known = record.by_wire.keys()
     names: dict[str, None] = {}
     for row in rows:
@@ -164,8 +159,8 @@ def _unknown(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, lis
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _fitting(values: Sequence[Any]) -> Any:
-    """Return the dtype for a column that nobody declared: by what it holds, object where that is mixed."""
+def _inferred_dtype(values: Sequence[Any]) -> Any:
+    """Return the dtype of an undeclared column: by its values, object where they are mixed."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int} and all(value is None or value in _INT64 for value in values):
         return "Int64"
@@ -182,7 +177,7 @@ def _sample(field: RecordField, values: Sequence[Any]) -> Any:
 
 
 def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bool) -> tuple[Any, int]:
-    """Return the column for a field's wire values, and how many of them did not fit (they are NA)."""
+    """Return the column for a field's wire values, and the number of values that did not fit and are NA."""
     if field.enum:
         return _texts(values, ENUMS[field.enum].text)
     if field.kind in ("price", "quantity", "money", "ratio"):
@@ -193,11 +188,11 @@ def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bo
         return _times(values, 1000 if field.kind == "s" else 1)
     if field.kind == "code":
         by_text = {str(code): symbol for code, symbol in symbols.items()}
-        return _texts(values, lambda value: by_text.get(str(value), str(value)) if _given(value) else None)
+        return _texts(values, lambda value: by_text.get(str(value), str(value)) if _is_present(value) else None)
     if field.kind == "currency":
-        return _texts(values, lambda value: CURRENCIES.get(str(value), str(value)) if _given(value) else None)
+        return _texts(values, lambda value: CURRENCIES.get(str(value), str(value)) if _is_present(value) else None)
     if field.kind in ("address", "hash", "key"):
-        return _texts(values, lambda value: str(value) if _given(value) else None)
+        return _texts(values, lambda value: str(value) if _is_present(value) else None)
     if field.kind == "bool":
         return _booleans(values)
     if field.kind == "object":
@@ -205,11 +200,12 @@ def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bo
     return _texts(values, lambda value: None if value is None else str(value))
 
 
-def _given(value: Any) -> bool:
+def _is_present(value: Any) -> bool:
     return value is not None and value != ""
 
 
 def _texts(values: list[Any], read: Callable[[Any], str | None]) -> tuple[Any, int]:
+    # Columns repeat few values, so each one is read once.
     cache: dict[Any, str | None] = {}
     out: list[str | None] = []
     bad = 0
@@ -233,7 +229,7 @@ def _floats(values: list[Any]) -> tuple[Any, int]:
     numbers = np.full(len(values), np.nan)
     bad = 0
     for at, value in enumerate(values):
-        if not _given(value):
+        if not _is_present(value):
             continue
         try:
             numbers[at] = float(value)
@@ -246,7 +242,7 @@ def _decimals(values: list[Any]) -> tuple[Any, int]:
     out = np.full(len(values), pd.NA, dtype=object)
     bad = 0
     for at, value in enumerate(values):
-        if not _given(value):
+        if not _is_present(value):
             continue
         try:
             out[at] = value if isinstance(value, Decimal) else Decimal(str(value))
@@ -258,7 +254,7 @@ def _decimals(values: list[Any]) -> tuple[Any, int]:
 _INT64 = range(-(2**63), 2**63)
 
 
-def _whole(values: list[Any]) -> tuple[Any, Any, int]:
+def _int64s(values: list[Any]) -> tuple[Any, Any, int]:
     """Return int64 numbers, a mask of the missing ones, and how many did not fit."""
     count = len(values)
     try:
@@ -268,7 +264,7 @@ def _whole(values: list[Any]) -> tuple[Any, Any, int]:
         pass
     numbers, mask, bad = np.zeros(count, np.int64), np.ones(count, bool), 0
     for at, value in enumerate(values):
-        if not _given(value):
+        if not _is_present(value):
             continue
         number = _as_integer(value)
         if number is None:
@@ -285,116 +281,30 @@ def _as_integer(value: Any) -> int | None:
         number = int(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    whole = not isinstance(value, float | Decimal) or value == number
-    return number if whole and number in _INT64 else None
+    is_whole = not isinstance(value, float | Decimal) or value == number
+    return number if is_whole and number in _INT64 else None
 
 
 def _integers(values: list[Any]) -> tuple[Any, int]:
-    numbers, mask, bad = _whole(values)
+    numbers, mask, bad = _int64s(values)
     return pd.arrays.IntegerArray(numbers, mask), bad
 
 
 def _times(values: list[Any], scale: int) -> tuple[Any, int]:
-    numbers, mask, bad = _whole(values)
-    out_of_range = np.abs(numbers) > 253_402_300_799_999 // scale
+    """Return UTC times; `scale` is the number of ms in a unit of the values."""
+    numbers, mask, bad = _int64s(values)
+    out_of_range = np.abs(numbers) > MAX_TIME_MS // scale
     bad += int((out_of_range & ~mask).sum())
-    stamps = np.where(out_of_range, 0, numbers) * scale
-    stamps = stamps.astype("M8[ms]")
-    stamps[mask | out_of_range | (numbers == 0)] = np.datetime64("NaT", "ms")
-    return pd.DatetimeIndex(stamps, tz="UTC"), bad
+    times = (np.where(out_of_range, 0, numbers) * scale).astype("M8[ms]")
+    # The venue writes 0 where a time is not set, e.g. for an agent that was not revoked.
+    times[mask | out_of_range | (numbers == 0)] = np.datetime64("NaT", "ms")
+    return pd.DatetimeIndex(times, tz="UTC"), bad
 
 
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 
 
 def _booleans(values: list[Any]) -> tuple[Any, int]:
-    out = [_TRUTH.get(str(value).lower()) if _given(value) else None for value in values]
-    bad = sum(1 for value, read in zip(values, out, strict=True) if read is None and _given(value))
+    out = [_TRUTH.get(str(value).lower()) if _is_present(value) else None for value in values]
+    bad = sum(1 for value, read in zip(values, out, strict=True) if read is None and _is_present(value))
     return pd.array(out, dtype="boolean"), bad
-
-
-# Candles come by the hundred thousand. Pages of uniform rows (one product, one interval, every field present) are
-# decoded in pieces that fit the processor's cache; whatever else comes takes the general way above.
-
-
-@lru_cache(maxsize=64)
-def _kline_decoder(symbol: str, interval: int) -> msgspec.json.Decoder[Any]:
-    row = msgspec.defstruct(
-        "KlineRow",
-        [
-            ("symbolName", Literal[symbol]),
-            ("intrvl", Literal[interval]),
-            *((name, float) for name in _NUMBERS),
-        ],
-        gc=False,
-        forbid_unknown_fields=True,
-    )
-    return msgspec.json.Decoder(list[row], strict=False)  # type: ignore[valid-type]
-
-
-_NUMBERS = ("timestamp", *_FLOATS, "tradeCount")
-
-
-def _klines(body: bytes) -> pd.DataFrame | None:
-    """Return a page of uniform candles as a frame, None where the page is not uniform."""
-    head = _PREFIX.match(body)
-    text = body.rstrip()
-    if head is None or not text.endswith(b"]}"):
-        return None
-    begin, end = head.end(), len(text) - 2
-    try:
-        first = msgspec.json.decode(body[begin : body.index(b"}", begin) + 1])
-        decoder = _kline_decoder(first["symbolName"], first["intrvl"])
-        table = _decode_pieces(decoder, body, begin, end)
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError):
-        return None
-    whole = table[[0, -1]]
-    if not np.isfinite(whole).all() or (whole != np.floor(whole)).any() or np.abs(whole).max() > _LAST_SECOND:
-        return None
-    if table[0].min() <= 0:
-        return None
-    return _kline_frame(table, first["symbolName"], first["intrvl"])
-
-
-_LAST_SECOND = 253_402_300_799
-
-
-def _decode_pieces(decoder: msgspec.json.Decoder[Any], body: bytes, begin: int, end: int) -> Any:
-    """Return the numbers of the candles in body[begin:end], a row for each of _NUMBERS, as float64."""
-    parts = []
-    while begin < end:
-        cut = body.find(b"},{", begin + _CHUNK, end)
-        stop = end if cut < 0 else cut + 1
-        parts.append(_columns(decoder.decode(b"[" + body[begin:stop] + b"]")))
-        begin = stop + 1
-    return np.concatenate(parts, axis=1)
-
-
-def _columns(rows: list[Any]) -> Any:
-    """Return the numbers of typed rows as columns, without making Python objects of them again.
-
-    In MessagePack a float always has eight bytes after its mark, and what else a row holds is the same in all rows; so
-    rows have one length, and a number stands at one place in each.
-    """
-    packed = msgspec.msgpack.encode(rows)
-    width = len(msgspec.msgpack.encode(rows[0]))
-    table = np.frombuffer(packed, np.uint8)[len(packed) - width * len(rows) :].reshape(len(rows), width)
-    found = np.empty((len(_NUMBERS), len(rows)))
-    end = width
-    for at in range(len(_NUMBERS) - 1, -1, -1):
-        found[at] = np.ascontiguousarray(table[:, end - 8 : end]).view(">f8")[:, 0]
-        end -= 8 + 1 + 1 + len(_NUMBERS[at])
-    return found
-
-
-def _kline_frame(table: Any, symbol: str, interval: int) -> pd.DataFrame:
-    count = table.shape[1]
-    none = np.zeros(count, bool)
-    stamps = (table[0].astype(np.int64) * 1000).astype("M8[ms]")
-    columns: dict[str, Any] = {"time": pd.DatetimeIndex(stamps, tz="UTC")}
-    for at, name in enumerate(_FLOATS, start=1):
-        columns[name] = table[at]
-    columns["trades"] = pd.arrays.IntegerArray(table[-1].astype(np.int64), none)
-    columns["interval"] = pd.arrays.IntegerArray(np.full(count, interval, np.int64), none.copy())
-    columns["symbol"] = pd.array([symbol], dtype="string").repeat(count)
-    return pd.DataFrame(columns, index=pd.RangeIndex(count))

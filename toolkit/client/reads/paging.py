@@ -1,46 +1,69 @@
-"""Long reads: page after page of a query, complete and without doubles while new rows arrive, resumable.
+"""Complete reads of paged queries: every row once while new rows arrive, resumable after a failure.
 
-Rows come newest first. A page number is no anchor, because every new row pushes the others down a place; the time of
-the oldest row read so far is one. So each request asks for the first page up to that time (both ends of a window are
-included) and the rows that were seen already are dropped by their id. Where more rows than a page share one
-millisecond, further pages of that same window are read. Queries without a window are read by page number, which doubles
-rows when new ones arrive but never skips any, as rows are only added in front.
+Rows come newest first. A page number is no fixed position, because every new row moves the others down by one; the time
+of the oldest row read so far is one. So each request asks for the first page up to that time (both ends of a window are
+included) and drops rows that were read already, by their identity. Where more rows than a page share one millisecond,
+further pages of that window are read. Queries without a window are read by page number: new rows shift the pages, which
+repeats rows but never skips any.
 
-A venue that answers the same rows to every page ends the read; where there may be more of them, a DataWarning says so.
+A venue that returns the same rows for every page ends the read, with a DataWarning where there may be more of them.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...protocol.reads.info import Endpoint
+from ...protocol.reads.info import ENDPOINTS, Endpoint
 from ..io.flow import Flow, Reply
+from . import frames
 from .frames import DataWarning, data_of
 from .progress import Progress
-from .reading import Query
+from .reading import Query, Reader
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PAGE_SIZE = 500
-"""Rows asked for at once; a venue that gives fewer is followed all the same."""
+"""Rows requested per page; a venue may return fewer."""
 
-_SAME_PAGES = 3
-"""A page that comes this often in a row, asked for by different numbers, is all that the venue tells."""
+_REPEATED_PAGES = 3
+"""A page that is returned this often in a row, for different page numbers, is all that the venue has."""
 _ROUND = 10
-"""A list that was cut off has a round number of rows."""
-_LATEST = 253_402_300_800_000
-"""The year 10000 in ms: no row is from then."""
+"""A page that was cut off has a multiple of this many rows."""
+_MAX_TIME_MS = 253_402_300_800_000
+"""The year 10000; a larger number is not a time."""
 
-Ask = Callable[[Query], Flow[Reply]]
+FetchPage = Callable[[Query], Flow[Reply]]
+
+
+def read_all(reader: Reader, name: str, given: Mapping[str, Any]) -> Flow[PagedRead]:
+    """Read all rows of the query `name` without a progress bar; `given` has values by Python name."""
+    endpoint = ENDPOINTS[name]
+    read = PagedRead(endpoint, (yield from reader.query(endpoint, given)))
+    yield from read.run(lambda query: reader.fetch(endpoint, query), Progress.silent())
+    return read
+
+
+def frame_of(
+    reader: Reader, reads: Sequence[PagedRead], rows: Sequence[Mapping[str, Any]], *, exact: bool = False
+) -> Flow[pd.DataFrame]:
+    """Return rows of reads of one query as a frame in this order, with the responses in `attrs["raw"]`."""
+    record = reads[0].endpoint.record
+    symbols = yield from reader.symbols(record)
+    frame = frames.from_rows(record, rows, symbols=symbols, exact=exact)
+    frame.attrs["raw"] = frames.InfoAnswer(page for read in reads for page in read.pages)
+    return frame
 
 
 @dataclass
-class Read:
-    """A long read on its way. It can be taken up again after a failure with `run`.
+class PagedRead:
+    """A complete read of one query. After a failure `run` continues where it stopped.
 
-    Attributes: `endpoint`, `query` (without page, window end), `start` and `end` of the window (ms, None is open),
-    `rows` by identity in the order of arrival, `pages` (answers as they came), `done`.
+    Attributes: `endpoint`, `query` (without page and window), `start` and `end` of the window (ms, None is open),
+    `rows` by identity in the order of arrival, `pages` (responses as received), `done`.
     """
 
     endpoint: Endpoint
@@ -50,52 +73,52 @@ class Read:
     rows: dict[tuple[str, ...], Mapping[str, Any]] = field(default_factory=dict)
     pages: list[bytes] = field(default_factory=list)
     done: bool = False
-    _anchor: int | None = None
+    _anchor_ms: int | None = None
     _page: int = 1
     _in_window: int = 0
-    _newest: int | None = None
-    _last: list[tuple[str, ...]] = field(default_factory=list)
+    _newest_ms: int | None = None
+    _last_page: list[tuple[str, ...]] = field(default_factory=list)
     _repeats: int = 0
 
-    def run(self, ask: Ask, progress: Progress) -> Flow[None]:
-        """Read until nothing is left. An error leaves what was read in place; run again to go on."""
+    def run(self, fetch: FetchPage, progress: Progress) -> Flow[None]:
+        """Read until no rows are left. An error keeps what was read; run again to continue."""
         if self.rows:
-            yield from self._catch_up(ask)
+            yield from self._read_newer(fetch)
         while not self.done:
-            yield from self._step(ask, progress)
+            yield from self._read_page(fetch, progress)
         if self.endpoint.record.changing and len(self.pages) > 1:
-            yield from self._refresh(ask)
+            yield from self._read_changed(fetch)
 
     def newest_first(self) -> list[Mapping[str, Any]]:
         """Return the rows by time and, within a millisecond, by number, newest first."""
         if not self._windowed:
             return list(self.rows.values())
-        numbered = sorted(self.rows.items(), key=lambda item: (self._time(item[1]), _number(item[0])), reverse=True)
+        numbered = sorted(self.rows.items(), key=lambda item: (self._time_ms(item[1]), _number(item[0])), reverse=True)
         return [row for _, row in numbered]
 
     @property
     def _windowed(self) -> bool:
         return "endTime" in self.endpoint.params and bool(self.endpoint.record.time)
 
-    def _time(self, row: Mapping[str, Any]) -> int:
-        """Return when a row happened in ms; 0 where that can't be read, so that it comes last."""
+    def _time_ms(self, row: Mapping[str, Any]) -> int:
+        """Return the time of a row; 0 where it can't be read, so that the row sorts last."""
         try:
-            time = int(row.get(self.endpoint.record.time) or 0)
+            time_ms = int(row.get(self.endpoint.record.time) or 0)
         except (TypeError, ValueError, OverflowError):
             return 0
-        return time if 0 <= time < _LATEST else 0
+        return time_ms if 0 <= time_ms < _MAX_TIME_MS else 0
 
-    def _times(self, rows: Iterable[Mapping[str, Any]]) -> list[int]:
+    def _times_ms(self, rows: Iterable[Mapping[str, Any]]) -> list[int]:
         """Return the times that can be read."""
-        return [time for time in map(self._time, rows) if time]
+        return [time_ms for time_ms in map(self._time_ms, rows) if time_ms]
 
-    def _step(self, ask: Ask, progress: Progress) -> Flow[None]:
-        """Ask for one page, keep what is new of it and move the anchor."""
-        reply = yield from ask(self._ask_for(self._page, self.end if self._anchor is None else self._anchor))
+    def _read_page(self, fetch: FetchPage, progress: Progress) -> Flow[None]:
+        """Fetch one page, keep its new rows and move the anchor."""
+        reply = yield from fetch(self._query_for(self._page, self.end if self._anchor_ms is None else self._anchor_ms))
         data = data_of(reply.body)
         rows = [row for row in self.endpoint.rows(data) if isinstance(row, Mapping)]
         if not self.pages and rows and self._windowed:
-            self._newest = max(self._times(rows), default=None)
+            self._newest_ms = max(self._times_ms(rows), default=None)
         self.pages.append(reply.body)
         fresh = self._keep(rows)
         self._in_window += len(rows)
@@ -103,25 +126,26 @@ class Read:
         if len(self.pages) == 1:
             progress.expect(total)
         progress.add(len(fresh))
-        self.done = not rows or (total is not None and self._in_window >= total) or self._goes_round(rows, total)
-        oldest = min(self._times(fresh), default=None) if self._windowed else None
-        if oldest is not None and oldest != self._anchor:
-            self._anchor, self._page, self._in_window = oldest, 1, 0
+        self.done = not rows or (total is not None and self._in_window >= total) or self._is_repeating(rows, total)
+        oldest_ms = min(self._times_ms(fresh), default=None) if self._windowed else None
+        if oldest_ms is not None and oldest_ms != self._anchor_ms:
+            self._anchor_ms, self._page, self._in_window = oldest_ms, 1, 0
         else:
+            # The query has no window, or all rows of the page share the anchor's millisecond.
             self._page += 1
 
-    def _goes_round(self, rows: list[Mapping[str, Any]], total: int | None) -> bool:
-        """Tell whether the venue answers one page after the other with the same rows."""
+    def _is_repeating(self, rows: list[Mapping[str, Any]], total: int | None) -> bool:
+        """Return whether the venue ignores the page number; warn where rows may be missing for that."""
         keys = [identity(self.endpoint, row) for row in rows]
-        self._repeats = self._repeats + 1 if keys == self._last else 1
-        self._last = keys
-        if self._repeats < _SAME_PAGES:
+        self._repeats = self._repeats + 1 if keys == self._last_page else 1
+        self._last_page = keys
+        if self._repeats < _REPEATED_PAGES:
             return False
         if len(rows) % _ROUND == 0 if total is None else total > len(self.rows):
-            said = "" if total is None else f" of {total}"
+            of_total = "" if total is None else f" of {total}"
             warnings.warn(
                 f"{self.endpoint.path}: the venue answers every page with the same {len(rows)} rows; "
-                f"{len(self.rows)}{said} rows were read, and there may be more",
+                f"{len(self.rows)}{of_total} rows were read, and there may be more",
                 DataWarning,
                 stacklevel=2,
             )
@@ -136,39 +160,36 @@ class Read:
                 self.rows[key] = row
         return fresh
 
-    def _catch_up(self, ask: Ask) -> Flow[None]:
-        """After an interruption: read what is newer than the newest row."""
+    def _read_newer(self, fetch: FetchPage) -> Flow[None]:
+        """After an interruption: read the rows that arrived since the newest one."""
         if self._windowed and self.end is None:
-            yield from self._read_again(ask, max(self._times(self.rows.values()), default=self.start or 0))
+            yield from self._reread(fetch, max(self._times_ms(self.rows.values()), default=self.start or 0))
 
-    def _refresh(self, ask: Ask) -> Flow[None]:
-        """Read rows that changed during the read: they moved to the front, maybe before they were seen."""
-        since, changed = self._newest, True
-        while since is not None and changed:
-            since, changed = yield from self._read_again(ask, since)
+    def _read_changed(self, fetch: FetchPage) -> Flow[None]:
+        """Read rows that changed during the read: they moved to the front, perhaps before they were read."""
+        since_ms, changed = self._newest_ms, True
+        while since_ms is not None and changed:
+            since_ms, changed = yield from self._reread(fetch, since_ms)
 
-    def _read_again(self, ask: Ask, since: int) -> Flow[tuple[int | None, bool]]:
-        """Read the window from `since` on, put its rows in place of the old; return its newest time, and if any did."""
-        again = Read(self.endpoint, self.query, start=since, end=self.end)
+    def _reread(self, fetch: FetchPage, since_ms: int) -> Flow[tuple[int | None, bool]]:
+        """Replace the rows of the window from `since_ms` on; return its newest time and whether a row differed."""
+        again = PagedRead(self.endpoint, self.query, start=since_ms, end=self.end)
         while not again.done:
-            yield from again._step(ask, Progress.silent())
+            yield from again._read_page(fetch, Progress.silent())
         changed = any(self.rows.get(key) != row for key, row in again.rows.items())
         self.pages += again.pages
         self.rows |= again.rows
-        return again._newest, changed
+        return again._newest_ms, changed
 
-    @property
-    def _size(self) -> int:
-        high = self.endpoint.params[self.endpoint.size_param].high or PAGE_SIZE
-        return min(PAGE_SIZE, high)
-
-    def _ask_for(self, page: int, end: int | None) -> Query:
+    def _query_for(self, page: int, end_ms: int | None) -> Query:
         pairs = list(self.query)
         if self.start is not None:
             pairs.append(("startTime", str(self.start)))
-        if end is not None and self._windowed:
-            pairs.append(("endTime", str(end)))
-        return (*pairs, ("page", str(page)), (self.endpoint.size_param, str(self._size)))
+        if end_ms is not None and self._windowed:
+            pairs.append(("endTime", str(end_ms)))
+        size_param = self.endpoint.size_param
+        size = min(PAGE_SIZE, self.endpoint.params[size_param].high or PAGE_SIZE)
+        return (*pairs, ("page", str(page)), (size_param, str(size)))
 
 
 def _number(key: tuple[str, ...]) -> int:
@@ -176,6 +197,6 @@ def _number(key: tuple[str, ...]) -> int:
 
 
 def identity(endpoint: Endpoint, row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what tells a row from the others: its identity fields, or all of it where one of them is missing."""
+    """Return the values of a row's identity fields, or of all its fields where one of them is missing."""
     key = tuple(str(row.get(name, "")) for name in endpoint.record.identity)
     return key if key and all(key) else tuple(f"{name}={row[name]}" for name in sorted(row))

@@ -1,15 +1,15 @@
-"""A progress bar for long reads that shows up only when a read takes long."""
+"""A progress bar for complete reads that appears only when a read takes long."""
 
 from __future__ import annotations
 
 from typing import Any
 
 DELAY = 5.0
-"""Seconds after which a bar appears."""
+"""Seconds after which the bar appears."""
 
 
 class Progress:
-    """Counts rows. `shown` True shows a bar at once, False never, None after DELAY seconds."""
+    """Counts rows. `shown` True shows the bar at once, False never, None after DELAY seconds."""
 
     def __init__(self, what: str, shown: bool | None = None) -> None:
         self._what = what
@@ -19,18 +19,18 @@ class Progress:
 
     @classmethod
     def silent(cls) -> Progress:
-        """Return one that never shows."""
+        """Return an instance that never shows a bar."""
         return cls("", shown=False)
 
     def expect(self, total: int | None) -> None:
-        """Say how many rows there will be; None leaves it as it is."""
+        """Set the expected number of rows; None keeps it."""
         if total is not None:
             self._total = total
             if self._bar is not None:
                 self._bar.total = total
 
     def add(self, count: int) -> None:
-        """Count rows."""
+        """Count `count` more rows."""
         if self._shown is False:
             return
         if self._bar is None:
@@ -41,7 +41,7 @@ class Progress:
         self._bar.update(count)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

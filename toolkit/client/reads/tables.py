@@ -1,7 +1,7 @@
-"""What a session reads, written once: products, candles and an account's records as DataFrames.
+"""Read methods of a session: products, candles and an account's records as DataFrames.
 
-Long reads page by themselves (see `paging`), oldest row first. One that fails half-way is kept: the same call goes on
-where it stopped.
+Reads of records are complete (see `paging`), oldest row first. One that fails half-way is kept, and the same call
+continues where it stopped.
 """
 
 from __future__ import annotations
@@ -26,31 +26,30 @@ if TYPE_CHECKING:
 
     from ...environments import Environment
     from .candle_cache import CandleCache
-    from .paging import Read
+    from .paging import PagedRead
 
 UNFINISHED = 8
-"""Interrupted reads that are kept to go on with."""
-_OPEN = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
-"""Statuses of open orders in the order of a life, so that one that moves on meanwhile is seen twice, never missed."""
+"""Failed reads that are kept to be continued."""
+OPEN_STATUSES = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
+"""Statuses of open orders in the order of their life: an order that moves on between two reads is read twice rather
+than missed."""
 
 
 class TableFlows:
-    """The reads that Session and AsyncSession share."""
+    """Mixin of Session and AsyncSession: reads that return DataFrames."""
 
     environment: Environment
     info: Any
     _catalogue: Catalogue
 
-    # --- products and prices ---
-
     @flow
     def products(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
         """Return all products, index `symbol`; a row that can't be read is left out with a warning.
 
-        Columns as in `help(session.info.products)`. `product(symbol)` gives one with its exact steps and limits.
+        Columns as in `help(session.info.products)`. `product(symbol)` returns one with its exact steps and limits.
         """
-        made: pd.DataFrame = yield from subflow(self.info.products, exact=exact)
-        return made.set_index("symbol")
+        frame: pd.DataFrame = yield from subflow(self.info.products, exact=exact)
+        return frame.set_index("symbol")
 
     @flow
     def klines(
@@ -69,11 +68,11 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return candles that start in [start, end], oldest first, index `time` (UTC, start of the candle).
 
-        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` is now by default, `start` `limit` candles before
-        it. The last candle may still be forming; `closed` leaves it out. A minute without trades has no candle; `fill`
-        adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed candles as Parquet
-        and answers repeated reads without the network. `progress` shows a bar at once (True), never (False) or when
-        the read takes long. `exact` gives Decimal.
+        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now, `start` to `limit` candles before
+        it. The last candle may still be forming; `closed` leaves it out. An interval without trades has no candle;
+        `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed candles as
+        Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False) or when
+        the read takes long (None). `exact` returns Decimal.
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
@@ -83,32 +82,35 @@ class TableFlows:
         from .candle_cache import cache_of
         from .progress import Progress
 
-        every = seconds(interval)
-        now: int = yield Now()
-        last = now if end is None else milliseconds(end, "end")
-        first = last - (limit - 1) * every * 1000 if start is None else milliseconds(start, "start")
-        if first > last:
+        interval_s = seconds(interval)
+        now_ms: int = yield Now()
+        last_ms = now_ms if end is None else milliseconds(end, "end")
+        first_ms = last_ms - (limit - 1) * interval_s * 1000 if start is None else milliseconds(start, "start")
+        if first_ms > last_ms:
             until = "now" if end is None else f"end {end}"
             raise InputError(f"start {start} is after {until}", field="start", rule="order", value=start)
         product = yield from self._catalogue.find(symbol)
-        wanted = candles.Wanted(product.symbol, every, first, min(last, now), now, exact)
+        request = candles.CandleRequest(
+            product.symbol, interval_s, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact
+        )
         bar = Progress(f"{product.symbol} candles", progress)
         try:
-            made = yield from candles.read(Reader(self), wanted, cache_of(cache, self.environment), bar)
+            frame = yield from candles.read(Reader(self), request, cache_of(cache, self.environment), bar)
         finally:
             bar.close()
-        return candles.finished(made, wanted, closed=closed, fill=fill)
+        return candles.finish(frame, request, closed=closed, fill=fill)
 
     @flow
     def funding_rates(self, symbol: str | int | None = None, *, exact: bool = False) -> Flow[pd.DataFrame]:
         """Return the running funding rate of each product (or of one), index `symbol`.
 
-        Columns as in `help(session.info.funding_rates)`, and `annualised`: the rate if all intervals of a year had it.
+        Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, ratio): the rate if every interval
+        of a year settled it.
         """
-        from .derived_columns import with_yearly_rate
+        from .derived_columns import with_annual_rate
 
-        made = yield from subflow(self.info.funding_rates, symbol=symbol, exact=exact)
-        return with_yearly_rate(made, exact).set_index("symbol")
+        frame = yield from subflow(self.info.funding_rates, symbol=symbol, exact=exact)
+        return with_annual_rate(frame, exact).set_index("symbol")
 
     @flow
     def funding_rate_history(
@@ -122,32 +124,31 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return all settled funding rates of a product in [start, end], oldest first.
 
-        Columns as in `help(session.info.funding_rate_history)`, and `annualised`: the rate if all intervals had it.
+        Columns as in `help(session.info.funding_rate_history)`, and `annualised` as in `funding_rates`.
         """
-        from .derived_columns import with_yearly_rate
+        from .derived_columns import with_annual_rate
 
-        made = yield from self._long("funding_rate_history", start, end, progress, exact, symbol=symbol)
-        return with_yearly_rate(made, exact)
-
-    # --- the account ---
+        frame = yield from self._complete("funding_rate_history", start, end, progress, exact, symbol=symbol)
+        return with_annual_rate(frame, exact)
 
     @flow
     def wallet_balances(self, *, account: str | None = None, exact: bool = False) -> Flow[pd.DataFrame]:
-        """Return balance, equity and what is available, one row a currency (columns: `help(session.info.wallet)`)."""
-        made: pd.DataFrame = yield from subflow(self.info.wallet, account=account, include_zero=True, exact=exact)
-        return made
+        """Return balance, equity and available funds, one row per currency (columns: `help(session.info.wallet)`)."""
+        frame: pd.DataFrame = yield from subflow(self.info.wallet, account=account, include_zero=True, exact=exact)
+        return frame
 
     @flow
     def positions(
         self, symbol: str | int | None = None, *, account: str | None = None, exact: bool = False
     ) -> Flow[pd.DataFrame]:
-        """Return open positions, one row for each long or short, with what follows from them.
+        """Return open positions, one row per long or short side, with derived columns.
 
         Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
         margin (assigned if isolated, else entry value / leverage), return_on_margin (ratio), liquidation_price (NA
         where no price liquidates), leverage, margin_mode, position_mode, realized_pnl, fees, created, time, account.
-        Amounts are USDC, float64 (Decimal with `exact`). Liquidation prices hold as long as the other positions'
-        marks stay; formulas are those of `toolkit.margin`. `session.info.positions()` gives the venue's own record.
+        Amounts are USDC, float64 (Decimal with `exact`); names are string, times datetime64[ms, UTC]. A liquidation
+        price assumes that the marks of the other positions stay; formulas are those of `toolkit.margin`.
+        `session.info.positions()` returns the venue's own record.
         """
         from .derived_columns import legs
 
@@ -155,12 +156,13 @@ class TableFlows:
         wallet = yield from subflow(self.info.wallet, account=account, include_zero=True, exact=True)
         table = yield from self._catalogue.table()
         equity = next((value for value in wallet["equity"] if isinstance(value, Decimal)), Decimal(0))
-        made = legs(raw, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
-        made.attrs = raw.attrs
+        frame = legs(raw, equity, {product.symbol: product.tiers for product in table.values()}, exact=exact)
+        frame.attrs = raw.attrs
+        # All positions are needed above: in cross margin the others decide what is left for this one.
         if symbol is not None:
             wanted = (yield from self._catalogue.find(symbol)).symbol
-            made = made[made["symbol"] == wanted].reset_index(drop=True)
-        return made
+            frame = frame[frame["symbol"] == wanted].reset_index(drop=True)
+        return frame
 
     @flow
     def orders(
@@ -179,26 +181,23 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
-        `open` leaves only those that rest or wait for a trigger; `status`, `side` and `type` take names or numbers.
+        `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
         Columns as in `help(session.info.order_states)`.
         """
-        from . import frames
+        from .paging import frame_of
 
         given = {"symbol": symbol, "side": side, "type": type, "account": account}
         if not open or status is not None:
-            return (yield from self._long("order_states", start, end, progress, exact, status=status, **given))
-        found: dict[str, Mapping[str, Any]] = {}
-        pages: list[bytes] = []
-        for one in _OPEN:
-            read = yield from self._read("order_states", start, end, progress, status=one, **given)
-            found |= {str(row.get("ordId")): row for row in read.rows.values()}
-            pages += read.pages
-        record = ENDPOINTS["order_states"].record
-        rows = sorted(found.values(), key=lambda row: int(row.get(record.time) or 0))
-        symbols = yield from Reader(self).symbols(record)
-        made = frames.from_rows(record, rows, symbols=symbols, exact=exact)
-        made.attrs["raw"] = frames.InfoAnswer(pages)
-        return made
+            return (yield from self._complete("order_states", start, end, progress, exact, status=status, **given))
+        latest: dict[str, Mapping[str, Any]] = {}
+        reads = []
+        for each in OPEN_STATUSES:
+            read = yield from self._read("order_states", start, end, progress, status=each, **given)
+            latest |= {str(row.get("ordId")): row for row in read.rows.values()}
+            reads.append(read)
+        time = ENDPOINTS["order_states"].record.time
+        rows = sorted(latest.values(), key=lambda row: int(row.get(time) or 0))
+        return (yield from frame_of(Reader(self), reads, rows, exact=exact))
 
     @flow
     def order_events(
@@ -215,10 +214,13 @@ class TableFlows:
         progress: bool | None = None,
         exact: bool = False,
     ) -> Flow[pd.DataFrame]:
-        """Return every step of every order in [start, end], oldest first (`help(session.info.order_events)`)."""
+        """Return every event of every order in [start, end], oldest first.
+
+        Columns as in `help(session.info.order_events)`.
+        """
         given = {"symbol": symbol, "side": side, "status": status, "account": account}
         ids = {"order_id": order_id, "client_order_id": client_order_id}
-        return (yield from self._long("order_events", start, end, progress, exact, **given, **ids))
+        return (yield from self._complete("order_events", start, end, progress, exact, **given, **ids))
 
     @flow
     def fills(
@@ -236,13 +238,13 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return all fills in [start, end], oldest first.
 
-        Columns as in `help(session.info.trades)`, and `value` (price × quantity) and `fee` (all fees; negative =
-        received), both USDC.
+        Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
+        all fees of the fill; negative is received).
         """
         from .derived_columns import with_value_and_fee
 
         given = {"symbol": symbol, "order_id": order_id, "side": side, "role": role, "account": account}
-        return with_value_and_fee((yield from self._long("trades", start, end, progress, exact, **given)))
+        return with_value_and_fee((yield from self._complete("trades", start, end, progress, exact, **given)))
 
     @flow
     def ledger(
@@ -256,9 +258,12 @@ class TableFlows:
         progress: bool | None = None,
         exact: bool = False,
     ) -> Flow[pd.DataFrame]:
-        """Return every change of the balance in [start, end], oldest first (`help(session.info.ledger)`)."""
+        """Return every change of the balance in [start, end], oldest first.
+
+        Columns as in `help(session.info.ledger)`.
+        """
         given = {"kind": kind, "tx_hash": tx_hash, "account": account}
-        return (yield from self._long("ledger", start, end, progress, exact, **given))
+        return (yield from self._complete("ledger", start, end, progress, exact, **given))
 
     @flow
     def funding_payments(
@@ -275,52 +280,50 @@ class TableFlows:
 
         Columns as in `help(session.info.funding_payments)`.
         """
-        return (yield from self._long("funding_payments", start, end, progress, exact, symbol=symbol, account=account))
+        return (
+            yield from self._complete("funding_payments", start, end, progress, exact, symbol=symbol, account=account)
+        )
 
-    # --- long reads ---
-
-    def _long(
+    def _complete(
         self, name: str, start: Time | None, end: Time | None, progress: bool | None, exact: bool, **given: Any
     ) -> Flow[pd.DataFrame]:
-        from . import frames
+        """Return all rows of a query in [start, end] as a frame, oldest first."""
+        from .paging import frame_of
 
         read = yield from self._read(name, start, end, progress, **given)
-        record = ENDPOINTS[name].record
-        symbols = yield from Reader(self).symbols(record)
-        made = frames.from_rows(record, read.newest_first()[::-1], symbols=symbols, exact=exact)
-        made.attrs["raw"] = frames.InfoAnswer(read.pages)
-        return made
+        return (yield from frame_of(Reader(self), [read], read.newest_first()[::-1], exact=exact))
 
-    def _read(self, name: str, start: Time | None, end: Time | None, progress: bool | None, **given: Any) -> Flow[Read]:
-        """Read all of a query, or go on with the same read where it was interrupted."""
-        from .paging import Read
+    def _read(
+        self, name: str, start: Time | None, end: Time | None, progress: bool | None, **given: Any
+    ) -> Flow[PagedRead]:
+        """Read all rows of a query in [start, end], or continue the same read where it failed."""
+        from .paging import PagedRead
         from .progress import Progress
 
         reader = Reader(self)
         endpoint = ENDPOINTS[name]
-        fixed = {key: value for key, value in given.items() if value is not None}
-        query = yield from reader.query(endpoint, fixed)
-        first = None if start is None else milliseconds(start, "start")
-        last = None if end is None else milliseconds(end, "end")
-        if first is not None and last is not None and first > last:
+        query = yield from reader.query(endpoint, given)
+        first_ms = None if start is None else milliseconds(start, "start")
+        last_ms = None if end is None else milliseconds(end, "end")
+        if first_ms is not None and last_ms is not None and first_ms > last_ms:
             raise InputError(f"start {start} is after end {end}", field="start", rule="order", value=start)
-        kept = self._unfinished()
-        key = (name, query, first, last)
-        read = kept.pop(key, None) or Read(endpoint, query, first, last)
+        unfinished = self._unfinished()
+        key = (name, query, first_ms, last_ms)
+        read = unfinished.pop(key, None) or PagedRead(endpoint, query, first_ms, last_ms)
         bar = Progress(endpoint.summary, progress)
         try:
-            yield from read.run(lambda pairs: reader.ask(endpoint, pairs), bar)
+            yield from read.run(lambda page: reader.fetch(endpoint, page), bar)
         except ToolkitError as error:
             if read.rows:
-                kept[key] = read
-                while len(kept) > UNFINISHED:
-                    kept.popitem(last=False)
-                error.add_note(f"{len(read.rows)} rows were read; the same call again goes on from there")
+                unfinished[key] = read
+                while len(unfinished) > UNFINISHED:
+                    unfinished.popitem(last=False)
+                error.add_note(f"{len(read.rows)} rows were read; the same call continues from there")
             raise
         finally:
             bar.close()
         return read
 
-    def _unfinished(self) -> OrderedDict[Any, Read]:
-        found: OrderedDict[Any, Read] = self.__dict__.setdefault("_unfinished_reads", OrderedDict())
-        return found
+    def _unfinished(self) -> OrderedDict[Any, PagedRead]:
+        reads: OrderedDict[Any, PagedRead] = self.__dict__.setdefault("_unfinished_reads", OrderedDict())
+        return reads

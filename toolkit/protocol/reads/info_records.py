@@ -527,7 +527,7 @@ BUILDER_AGENT = record(
     approveState approve_state text — APPROVED or REVOKED
     expired expired bool — true past its validity
     """,
-    identity="wallet agent",
+    identity="wallet agent builder expiresAt approveState",
 )
 
 TRANSACTION = record(

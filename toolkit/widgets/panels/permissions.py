@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...client.orders.permissions import meant
+from ...client.orders.permissions import rows_to_revoke
 from ...errors import InputError
 from ..base_panel import static_view
 from ..base_panel.number_format import MISSING, short
@@ -55,7 +55,7 @@ class Permissions(Panel):
         Raises InputError when nobody of that name may act for the account, WalletError without the master key.
         """
         self.table = self._session.permissions()
-        found = meant(self._rows(), who)
+        found = rows_to_revoke(self._rows(), who)
         if not found:
             raise InputError(f"{who!r} may not act for this account", field="who", rule="active", value=who)
         chain = {"dexChain": self._session.environment.chain.dex_chain}

@@ -1,0 +1,196 @@
+"""How the outcome of an intent is settled: responses and failures become ledger entries, receipts and errors.
+
+The ledger may be shared with other processes that resolve the same intent. Its entry is the truth: whoever settles an
+intent first decides what every other process returns or raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import (
+    ActionRejected,
+    BadRequest,
+    ExchangeError,
+    HttpStatus,
+    InvalidNonce,
+    NotSent,
+    OutcomeUnknown,
+    RateLimited,
+    RequestExpired,
+    SignatureRejected,
+    ToolkitError,
+    TransportError,
+    UnsupportedAction,
+    exchange_error,
+)
+from ..io.flow import Flow, Now
+from ..io.transport import Envelope, Retry, describe_clock_skew, venue_time
+from .intents import OPEN, Intent, IntentState, Ledger
+from .outcome import Found, Missing, poll_outcome
+from .receipts import Receipt, receipt
+
+
+@dataclass(slots=True)
+class Settlement:
+    """Settles intents of one ledger. `clock_skew_ms`: this machine's clock minus the venue's, None if not known."""
+
+    ledger: Ledger
+    clock_skew_ms: int | None = None
+
+    def classify_response(self, intent: Intent, answer: Envelope, in_doubt: bool, retry: Retry) -> Flow[Receipt]:
+        """Settle an intent by the venue's response. `in_doubt`: an earlier copy of the request may have arrived.
+
+        A refusal is the outcome only if no copy was executed. Where that is open the venue is asked, and the intent
+        stays UNKNOWN when it can't tell. Raises ExchangeError or OutcomeUnknown.
+        """
+        now: int = yield Now()
+        self._measure_clock_skew(answer, now)
+        if answer.code == 0:
+            return receipt(self._close(intent, now, IntentState.ACCEPTED, answer))
+        error = self.error(intent, answer)
+        known: Found | Missing = Missing(certain=False)
+        # No longer SENT: another process resolves the intent and may have sent a copy as well.
+        in_doubt = in_doubt or self.ledger.get(intent.id).state is not IntentState.SENT
+        # 40207: these bytes were executed before (a proxy repeated them), or another request used the nonce.
+        if in_doubt or isinstance(error, InvalidNonce):
+            try:
+                known = yield from poll_outcome(intent, retry)
+            except (TransportError, ExchangeError):
+                in_doubt = True
+            if isinstance(known, Missing) and not known.certain:
+                in_doubt = True
+        if isinstance(known, Found):
+            return self.record_found(intent, now, known)
+        if in_doubt and not proves_no_execution(error, known):
+            message = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
+            intent = self.update(intent, now, state=IntentState.UNKNOWN, code=answer.code, message=message)
+            if intent.settled:
+                return self.result_or_raise(intent)
+            raise unknown_outcome(intent, error)
+        # A batch is refused as a whole with 40230 even where some of its orders were accepted.
+        accepted_some = any(item.get("txCode") == 0 for item in _items(answer.data))
+        intent = self._close(intent, now, IntentState.ACCEPTED if accepted_some else IntentState.REJECTED, answer)
+        error.receipt = receipt(intent)
+        raise error
+
+    def give_up(self, intent: Intent, failure: ToolkitError, in_doubt: bool) -> Flow[Receipt]:
+        """Record that the last attempt failed, and raise: NotSent or a refusal if that is certain, else OutcomeUnknown.
+
+        Returns or raises the outcome that another process has recorded meanwhile.
+        """
+        now: int = yield Now()
+        if not in_doubt:
+            message = f"not sent: {failure}" if isinstance(failure, NotSent) else str(failure)
+            code = getattr(failure, "code", None)
+            # `expected`: if another process has made it UNKNOWN, a copy may be on its way, so it is not REJECTED.
+            changes: dict[str, Any] = {"state": IntentState.REJECTED, "code": code, "message": message}
+            intent = self.update(intent, now, expected=IntentState.SENT, **changes)
+        if in_doubt or intent.state is IntentState.UNKNOWN:
+            intent = self.update(intent, now, state=IntentState.UNKNOWN, message=str(failure))
+            if not intent.settled:
+                raise unknown_outcome(intent, failure)
+        if intent.state is IntentState.ACCEPTED:
+            return self.result_or_raise(intent)
+        if isinstance(failure, ExchangeError):
+            failure.receipt = receipt(intent)
+        raise failure
+
+    def record_found(self, intent: Intent, now: int, found: Found) -> Receipt:
+        """Settle an intent by what the venue shows of it, and return its receipt or raise its refusal."""
+        state = IntentState.ACCEPTED if found.accepted else IntentState.REJECTED
+        code = 0 if found.code == 0 else ActionRejected.code
+        changes: dict[str, Any] = {"state": state, "code": code, "message": found.message, "data": dict(found.data)}
+        return self.result_or_raise(self.update(intent, now, **changes))
+
+    def result_or_raise(self, intent: Intent) -> Receipt:
+        """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up)."""
+        settled = receipt(intent)
+        if intent.state is IntentState.REJECTED and intent.code is None:
+            raise NotSent(f"{intent.action}: {intent.message or 'nothing was sent'}")
+        if intent.state is IntentState.ACCEPTED and not intent.code:
+            return settled
+        code, data = intent.code or ActionRejected.code, dict(intent.data or {})
+        error = exchange_error(code, intent.message, data=data, action=intent.action)
+        error.receipt = settled
+        raise error
+
+    def update(self, intent: Intent, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
+        """Change an intent in the ledger, or return it as it stands where another process was faster.
+
+        That holds where the other process has settled it, is resolving it (UNKNOWN), or moved it on from `expected`.
+        Raises ToolkitError when two processes settle it differently.
+        """
+        try:
+            return self.ledger.update(intent.id, now, expected=expected, **changes)
+        except ToolkitError:
+            current = self.ledger.get(intent.id)
+            target = IntentState(changes.get("state", current.state))
+            settled = current.settled and (target in OPEN or target is current.state)
+            resolving = current.state is IntentState.UNKNOWN and target is IntentState.SENT
+            if settled or resolving or expected is not None:
+                return current
+            raise
+
+    def error(self, intent: Intent, answer: Envelope) -> ExchangeError:
+        """Return the error for a response with a non-zero code."""
+        data = answer.data if isinstance(answer.data, dict) else None
+        message = answer.message
+        if answer.code == RequestExpired.code and self.clock_skew_ms is not None:
+            message = f"{message}; {describe_clock_skew(self.clock_skew_ms)}"
+        error = exchange_error(answer.code, message, data=data, action=intent.action, http_status=answer.reply.status)
+        if isinstance(error, RequestExpired):
+            error.clock_skew_ms = self.clock_skew_ms
+        return error
+
+    def _close(self, intent: Intent, now: int, state: IntentState, answer: Envelope) -> Intent:
+        data = answer.data if isinstance(answer.data, dict) else None
+        return self.update(intent, now, state=state, code=answer.code, message=answer.message, data=data)
+
+    def _measure_clock_skew(self, answer: Envelope, now: int) -> None:
+        venue_ms = venue_time(answer.reply.headers)
+        if venue_ms is not None:
+            self.clock_skew_ms = now - venue_ms
+
+
+def proves_not_received(error: TransportError) -> bool:
+    """Return whether a failure proves that the venue did not take the request: it never left, or a 4xx came back."""
+    if isinstance(error, NotSent):
+        return True
+    # 408 is sent when the server stopped waiting, which says nothing about what it had read.
+    return isinstance(error, HttpStatus) and 400 <= error.status < 500 and error.status != 408
+
+
+def is_transient(answer: Envelope) -> bool:
+    """Return whether a response asks to try later: a rate limit, or HTTP 5xx with a code that is not the venue's."""
+    if answer.code == RateLimited.code or answer.reply.status == 429:
+        return True
+    return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
+
+
+def proves_no_execution(error: ExchangeError, missing: Missing) -> bool:
+    """Return whether a refusal, with what the venue shows, proves that no copy of a request was or will be executed.
+
+    A business refusal (40230) has just used the nonce, so no earlier copy did; malformed bytes (40003, 40201) are so
+    in every copy. After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but
+    an earlier one may have been: there the venue must show its transactions and miss this one.
+    """
+    if isinstance(error, ActionRejected | BadRequest | UnsupportedAction):
+        return True
+    return missing.certain and isinstance(error, SignatureRejected | RequestExpired)
+
+
+def unknown_outcome(intent: Intent, cause: Exception) -> OutcomeUnknown:
+    """Return the error for an intent without a known outcome."""
+    return OutcomeUnknown(
+        f"{intent.action}: its outcome is unknown ({cause}); session.resolve() asks the venue and settles it",
+        intent=intent.id,
+        receipt=receipt(intent),
+    )
+
+
+def _items(data: Any) -> list[Mapping[str, Any]]:
+    results = data.get("results") if isinstance(data, dict) else None
+    return [item for item in results if isinstance(item, Mapping)] if isinstance(results, list) else []
