@@ -8,18 +8,16 @@ from __future__ import annotations
 from decimal import Decimal
 
 from ... import margin
-from ...products import Product
 from ..base_panel.number_format import money, trimmed
-from .draft import MICRO, ZERO, Choice, Draft, Holdings, Problem, TicketMarket, rounded_up, walk
+from .draft import MICRO, ZERO, Choice, Holdings, Problem, TicketInputs, rounded_up, walk
 
 
-def account_rules(
-    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, quantity: Decimal, worst: Decimal
-) -> list[Problem]:
+def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
     """Return a problem for every account rule that an order breaks; `worst` is the worst price it may trade at."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     if draft.reduce_only:
         valued = (market.last or market.mark or worst) if draft.market else worst
-        return _reduce_only_rules(draft, product, holdings, quantity, valued)
+        return _reduce_only_rules(inputs, quantity, valued)
     if not holdings.hedge:
         # An order that, with those resting on its side, only closes the net position adds no risk.
         resting = holdings.buys if draft.sign > 0 else holdings.sells
@@ -28,21 +26,20 @@ def account_rules(
     if holdings.liquidating:
         return [Problem("side", "liquidation", "the account is being liquidated; only reducing orders are accepted")]
     mark = market.mark or worst
-    problems = _position_limits(draft, product, holdings, quantity * worst, mark)
+    problems = _position_limits(inputs, quantity * worst, mark)
     held = (holdings.long + holdings.short) * mark
     if holdings.isolated and held and holdings.assigned + holdings.pnl(mark) < held / holdings.leverage:
         message = f"the isolated {product.symbol} position is below its initial margin; add margin before increasing it"
         problems.append(Problem("quantity", "isolated margin", message))
-    need = margin_needed(draft, product, market, holdings, quantity, worst)
+    need = margin_needed(inputs, quantity, worst)
     if need > holdings.available:
-        problems.append(_margin_problem(draft, product, market, holdings, quantity, worst, need))
+        problems.append(_margin_problem(inputs, quantity, worst, need))
     return problems
 
 
-def _reduce_only_rules(
-    draft: Draft, product: Product, holdings: Holdings, quantity: Decimal, price: Decimal
-) -> list[Problem]:
-    held = holdings.long if draft.sign < 0 else holdings.short
+def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) -> list[Problem]:
+    draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
+    held = holdings.reducible(draft.sign)
     name = "long" if draft.sign < 0 else "short"
     if held <= 0:
         other = "SELL" if draft.sign > 0 else "BUY"
@@ -53,29 +50,26 @@ def _reduce_only_rules(
         return [Problem("reduce_only", "position", message, tuple(choices))]
     # Only an order that may rest shares the position with the reduce-only orders already in the book.
     free = held
-    if (draft.tif or ("IOC" if draft.market else "GTC")) in ("GTC", "POST_ONLY"):
+    if draft.effective_tif in ("GTC", "POST_ONLY"):
         free -= holdings.reducing_buys if draft.sign > 0 else holdings.reducing_sells
     if free <= 0:
         message = f"open reduce-only orders already cover the {name} position of {trimmed(held)}"
         return [Problem("reduce_only", "covered", message)]
+    choice = Choice(trimmed(free), {"quantity": format(free, "f"), "quantity_as": "base"})
     if quantity > free:
-        text = format(free, "f")
         message = f"reduce-only: {trimmed(quantity)} exceeds the reducible {name} position of {trimmed(free)}"
-        choice = Choice(trimmed(free), {"quantity": text, "quantity_as": "base"})
         return [Problem("quantity", "position", message, (choice,))]
     if quantity < free and price * quantity < product.min_order_value:
         message = (
             f"order value {trimmed(price * quantity)} is below minOrderValue {trimmed(product.min_order_value)},"
             f" and does not close the whole position"
         )
-        choice = Choice(trimmed(free), {"quantity": format(free, "f"), "quantity_as": "base"})
         return [Problem("quantity", "minOrderValue", message, (choice,))]
     return []
 
 
-def _position_limits(
-    draft: Draft, product: Product, holdings: Holdings, value: Decimal, mark: Decimal
-) -> list[Problem]:
+def _position_limits(inputs: TicketInputs, value: Decimal, mark: Decimal) -> list[Problem]:
+    draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
     own, other = (holdings.long, holdings.short) if draft.sign > 0 else (holdings.short, holdings.long)
     notional = own * mark + (holdings.buys_value if draft.sign > 0 else holdings.sells_value) + value
     if not holdings.hedge:
@@ -111,13 +105,12 @@ def exposure(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Dec
     return max(net + buys, sells - net, net, -net)
 
 
-def margin_needed(
-    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, quantity: Decimal, worst: Decimal
-) -> Decimal:
+def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> Decimal:
     """Return the available margin in USDC that an order takes, rounded up.
 
     That is its initial margin and, for the quantity that fills immediately, the fees and the loss against mark price.
     """
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     mark = market.mark or worst
     value = quantity * worst
     # What trades below mark counts at mark, where the position will be valued.
@@ -137,35 +130,26 @@ def margin_needed(
     return initial + loss + rounded_up(paid * max(holdings.maker, holdings.taker, ZERO)) + rounding
 
 
-def _margin_problem(
-    draft: Draft,
-    product: Product,
-    market: TicketMarket,
-    holdings: Holdings,
-    quantity: Decimal,
-    worst: Decimal,
-    need: Decimal,
-) -> Problem:
-    low = max_affordable_steps(draft, product, market, holdings, int(quantity / product.step_size), worst)
+def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, need: Decimal) -> Problem:
+    product, holdings = inputs.product, inputs.holdings
+    steps = max_affordable_steps(inputs, int(quantity / product.step_size), worst)
     choices: tuple[Choice, ...] = ()
     message = (
         f"margin: the order needs {money(need)} USDC, {money(holdings.available)} USDC is available"
         f" at {trimmed(holdings.leverage)}x"
     )
-    text = product.quantity_text(low)
-    if low > 0 and Decimal(text) * worst >= product.min_order_value:
+    text = product.quantity_text(steps)
+    if steps > 0 and Decimal(text) * worst >= product.min_order_value:
         choices = (Choice(f"at most {text}", {"quantity": text, "quantity_as": "base"}),)
         message += f"; at most {text}"
     return Problem("quantity", "available margin", message, choices)
 
 
-def max_affordable_steps(
-    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, limit: int, worst: Decimal
-) -> int:
+def max_affordable_steps(inputs: TicketInputs, limit: int, worst: Decimal) -> int:
     """Return the largest number of steps below `limit` whose margin is available, by bisection."""
     low, high = 0, limit
     while low < high - 1:
         middle = (low + high) // 2
-        fits = margin_needed(draft, product, market, holdings, product.step_size * middle, worst) <= holdings.available
+        fits = margin_needed(inputs, inputs.product.step_size * middle, worst) <= inputs.holdings.available
         low, high = (middle, high) if fits else (low, middle)
     return low

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import Any
 
 from ...orders import Order
+from ...products import Product
 from ..base_panel.number_format import WIDE
 
 Level = tuple[Decimal, Decimal]
@@ -66,6 +67,11 @@ class Draft:
     def market(self) -> bool:
         """True for an order without a price."""
         return self.order_type == "MARKET"
+
+    @property
+    def effective_tif(self) -> str:
+        """The time in force of the order, with the default filled in."""
+        return self.tif or ("IOC" if self.market else "GTC")
 
     @property
     def sign(self) -> int:
@@ -137,9 +143,23 @@ class Holdings:
         """Long less short."""
         return self.long - self.short
 
+    def reducible(self, sign: int) -> Decimal:
+        """Return the size of the leg that a buy (+1) or a sell (−1) reduces."""
+        return self.long if sign < 0 else self.short
+
     def pnl(self, mark: Decimal) -> Decimal:
         """Return the unrealised PnL of both legs at a mark price."""
         return self.size * mark - self.long_value + self.short_value
+
+
+@dataclass(frozen=True, slots=True)
+class TicketInputs:
+    """A draft and everything it is checked against."""
+
+    draft: Draft
+    product: Product
+    market: TicketMarket
+    holdings: Holdings
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,12 @@ from ... import margin
 from ...products import Product
 from ..base_panel.number_format import WIDE, grouped, trimmed
 from .buying_power import margin_needed
-from .draft import ZERO, Draft, Holdings, TicketMarket, walk
+from .draft import ZERO, Draft, Holdings, TicketInputs, walk
 
 
-def preview_order(
-    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, quantity: Decimal, worst: Decimal
-) -> dict[str, Any]:
+def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> dict[str, Any]:
     """Return the expected effect of an order, amounts as Decimal. `OrderTicket.preview` lists the names."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     sign = draft.sign
     levels = market.opposite(sign)
     taken, value = walk(levels, quantity, worst, sign)
@@ -35,9 +34,7 @@ def preview_order(
         "fills_now": taken,
         "fills": filled,
         "fee": fee,
-        "margin": ZERO
-        if draft.reduce_only
-        else max(ZERO, margin_needed(draft, product, market, holdings, filled, worst)),
+        "margin": ZERO if draft.reduce_only else max(ZERO, margin_needed(inputs, filled, worst)),
         "available": holdings.available,
         "leverage": holdings.leverage,
         "realized_pnl": after["realized"],

@@ -22,7 +22,7 @@ from ...errors import (
 from ..base_panel import static_view
 from ..base_panel.number_format import short
 from ..base_panel.panel import Panel, can_sign, module
-from .draft import Choice, Draft, Problem, TicketMarket, Validation
+from .draft import Choice, Draft, Problem, TicketInputs, TicketMarket, Validation
 from .holdings import holdings_of
 from .order_tracker import NOT_SENT, REJECTED, UNKNOWN, OrderTracker
 from .ticket_view import limits_view, market_view, preview_view, problem_view, review_view
@@ -318,7 +318,7 @@ class OrderTicket(Panel):
             holdings = holdings_of(
                 self._product, self._products, wallet[0] if wallet else {}, positions, orders, leverages
             )
-            self._validation = validate(self._draft(), self._product, self._market(), holdings)
+            self._validation = validate(TicketInputs(self._draft(), self._product, self._market(), holdings))
             return self._validation
 
     def _make_view(self) -> dict[str, Any]:

@@ -15,7 +15,17 @@ from ...orders import Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, plain, trimmed
 from .buying_power import account_rules, max_affordable_steps
-from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketMarket, Validation, decimal_of
+from .draft import (
+    MAX_CLIENT_ID,
+    Choice,
+    Draft,
+    Holdings,
+    Problem,
+    TicketInputs,
+    TicketMarket,
+    Validation,
+    decimal_of,
+)
 from .preview import preview_order
 
 FIELDS = {
@@ -33,11 +43,15 @@ FIELDS = {
 """Wire name → field of the ticket."""
 
 
-def validate(draft: Draft, product: Product, market: TicketMarket, holdings: Holdings) -> Validation:
+def validate(inputs: TicketInputs) -> Validation:
     """Return every problem of the draft, its order and its preview."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     problems: list[Problem] = []
     worst = _worst_price(draft, product, market)
-    quantity = _quantity(draft, product, market, holdings, worst, problems)
+    quantity = _quantity(inputs, worst)
+    if isinstance(quantity, Problem):
+        problems.append(quantity)
+        quantity = None
     if not draft.market and not draft.price:
         problems.append(_missing("price", "a price is needed", _best_prices(draft, market)))
     order = _order(draft, product, quantity or "", holdings)
@@ -49,15 +63,15 @@ def validate(draft: Draft, product: Product, market: TicketMarket, holdings: Hol
         return Validation(tuple(problems), order)
     amount = Decimal(quantity)
     if worst is not None and holdings.known:
-        problems += account_rules(draft, product, market, holdings, amount, worst)
-    preview = preview_order(draft, product, market, holdings, amount, worst) if worst is not None else {}
+        problems += account_rules(inputs, amount, worst)
+    preview = preview_order(inputs, amount, worst) if worst is not None else {}
     return Validation(tuple(problems), order, preview)
 
 
 def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order:
     close = draft.reduce_only and holdings.hedge
     side: Any = draft.side + ("_CLOSE_HEDGE" if close else "")
-    tif: Any = draft.tif or ("IOC" if draft.market else "GTC")
+    tif: Any = draft.effective_tif
     reduce_only: Any = "REDUCE_ONLY" if draft.reduce_only and not holdings.hedge else None
     client_id = _client_number(draft.client_id) or None
     return Order(
@@ -149,20 +163,13 @@ def _client_number(text: str) -> int:
     return int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else 0
 
 
-def _quantity(
-    draft: Draft,
-    product: Product,
-    market: TicketMarket,
-    holdings: Holdings,
-    worst: Decimal | None,
-    problems: list[Problem],
-) -> str | None:
-    """Return the quantity in base units as text, or None with a problem; nothing is rounded."""
+def _quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem | None:
+    """Return the quantity in base units as text, its problem, or None while it lacks a price; nothing is rounded."""
+    draft, product = inputs.draft, inputs.product
     text, unit = draft.quantity, draft.quantity_as
     if not text:
         what = {"base": "a quantity", "notional": "an amount in USDC", "share": "a share in percent"}[unit]
-        problems.append(_missing("quantity", f"{what} is needed"))
-        return None
+        return _missing("quantity", f"{what} is needed")
     if unit == "base":
         return text
     number = decimal_of(text)
@@ -170,28 +177,26 @@ def _quantity(
         ungrouped = _ungrouped(text)
         choices = (Choice(ungrouped, {"quantity": ungrouped}),) if ungrouped else ()
         what = "amount" if unit == "notional" else "share"
-        problems.append(Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", choices))
-        return None
+        return Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", choices)
     if unit == "share" and number > 100:
         message = f"share {text} % is above 100 %"
-        problems.append(Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),)))
-        return None
-    price = _reference_price(draft, market)
+        return Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),))
+    price = _reference_price(draft, inputs.market)
     if price is None or worst is None or price <= 0 or worst <= 0:
-        if draft.market or draft.price:
-            problems.append(Problem("quantity", "price", f"{text} can't be converted to a quantity without a price"))
-        return None
+        # An empty price field is reported as such.
+        if not draft.market and not draft.price:
+            return None
+        return Problem("quantity", "price", f"{text} can't be converted to a quantity without a price")
     if unit == "notional":
-        return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price, problems)
-    if not holdings.known:
-        problems.append(Problem("quantity", "account", "a share needs the account's data, which has not arrived yet"))
-        return None
-    most = _max_quantity(draft, product, market, holdings, worst)
+        return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price)
+    if not inputs.holdings.known:
+        return Problem("quantity", "account", "a share needs the account's data, which has not arrived yet")
+    most = _max_quantity(inputs, worst)
     what = "position" if draft.reduce_only else "available margin"
-    return _whole_steps(most * number / 100, f"{text} % of the {what}", product, price, problems)
+    return _whole_steps(most * number / 100, f"{text} % of the {what}", product, price)
 
 
-def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal, problems: list[Problem]) -> str | None:
+def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) -> str | Problem:
     steps = exact / product.step_size
     if steps == int(steps) and steps > 0:
         return product.quantity_text(int(steps))
@@ -200,8 +205,7 @@ def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal, pr
     nearest = " or ".join(product.quantity_text(end) for end in ends)
     shown = trimmed(exact.quantize(Decimal("1e-8"), context=WIDE))
     message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {nearest}"
-    problems.append(Problem("quantity", "stepSize", message, choices))
-    return None
+    return Problem("quantity", "stepSize", message, choices)
 
 
 def _amount_choice(product: Product, steps: int, price: Decimal) -> Choice:
@@ -209,11 +213,12 @@ def _amount_choice(product: Product, steps: int, price: Decimal) -> Choice:
     return Choice(f"{text} = {money(Decimal(text) * price)} USDC", {"quantity": text, "quantity_as": "base"})
 
 
-def _max_quantity(draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, worst: Decimal) -> Decimal:
+def _max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal:
     """Return the largest quantity that the position (reduce-only) or the available margin allows."""
-    if draft.reduce_only:
-        return holdings.long if draft.sign < 0 else holdings.short
-    return product.step_size * max_affordable_steps(draft, product, market, holdings, product.max_steps + 1, worst)
+    product = inputs.product
+    if inputs.draft.reduce_only:
+        return inputs.holdings.reducible(inputs.draft.sign)
+    return product.step_size * max_affordable_steps(inputs, product.max_steps + 1, worst)
 
 
 def _reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
