@@ -40,6 +40,7 @@ class LiveLog(Live):
         return state
 
     def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
+        # Taken from the newest end: indexing a deque of thousands from the other end would walk through all of it.
         items = self._log.items
         return items if count is None else list(islice(reversed(items), count))[::-1]
 

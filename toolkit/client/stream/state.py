@@ -145,6 +145,7 @@ class KeyedState(ChannelState):
         items = self._items(data)
         for item in items:
             self.items[self._key(item)] = item
+        # The oldest key goes first: dicts keep the order of insertion.
         while len(self.items) > KEPT:
             del self.items[next(iter(self.items))]
         return items
@@ -223,6 +224,7 @@ class AppendState(ChannelState):
 
     def _overlap(self, recent: list[Record]) -> int:
         """Return how many of `recent` are already the last known items."""
+        # The longest overlap wins: equal records may follow each other, and a shorter one would add them twice.
         known = list(self.items)[-len(recent) :] if recent else []
         for size in range(len(known), 0, -1):
             if known[-size:] == recent[:size]:

@@ -78,6 +78,7 @@ _ALIASES = {
 
 def subscription_fields(channel: wire.Channel, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the subscription fields found in a data message, in the message itself or in its first item."""
+    # Some messages have the symbol or address in each item only, under a name that differs between channels.
     sources = (data, _first_item(channel, data))
     found: dict[str, Any] = {}
     for field in channel.fields:

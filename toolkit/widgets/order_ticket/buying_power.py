@@ -16,6 +16,7 @@ def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> li
     """Return a problem for every account rule that an order breaks; `worst` is the worst price it may trade at."""
     draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     if draft.reduce_only:
+        # The venue values a market order at the last price for minOrderValue, not at its slippage bound.
         valued = (market.last or market.mark or worst) if draft.market else worst
         return _reduce_only_rules(inputs, quantity, valued)
     if not holdings.hedge:

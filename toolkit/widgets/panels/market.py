@@ -52,6 +52,7 @@ class OrderBook(Panel):
 
     def _make_view(self) -> dict[str, Any]:
         bids, asks = self.live.bids(self._depth), self.live.asks(self._depth)
+        # At least 1, so that the bars of an empty book divide by something.
         deepest = max(sum((q for _, q in side), Decimal(0)) for side in (bids, asks)) or Decimal(1)
         mid, spread = self.live.mid, self.live.spread
         return {

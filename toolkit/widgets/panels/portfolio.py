@@ -75,6 +75,7 @@ class Blotter(Panel):
             raise InputError(
                 f"there is no position in {symbol} to close", field="symbol", rule="position", value=symbol
             )
+        # The position may have changed since the button was drawn; the click was meant for the size it showed.
         shown = _size_text(row)
         if size is not None and size != shown:
             raise InputError(
@@ -133,6 +134,7 @@ class Blotter(Panel):
         size = row["long_size"] - abs(row["short_size"])
         value = row["long_entry_value"] + row["short_entry_value"]
         held = row["long_size"] + abs(row["short_size"])
+        # Tickers come several times a second, positions only when they change.
         ticker = next((one for one in self.tickers.rows() if one["symbol"] == row["symbol"]), None)
         mark = ticker["mark_price"] if ticker else row["mark_price"]
         pnl = (size * mark - row["long_entry_value"] + row["short_entry_value"]) if mark else row["unrealized_pnl"]
