@@ -16,7 +16,7 @@ from toolkit.errors import InputError, LimitReached
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets import theme
+from toolkit.widgets import OrderTicket, theme
 from toolkit.widgets.base_panel.panel import Panel
 from toolkit.widgets.base_panel.refresher import REFRESHER, Refresher
 
@@ -335,9 +335,9 @@ def test_values_are_escaped(session: Session) -> None:
 
 
 def test_no_secret_is_in_any_state(panel: Panel, session: Session) -> None:
-    if panel.kind == "ticket":
-        panel.submit()  # type: ignore[attr-defined]
-        panel.confirm()  # type: ignore[attr-defined]
+    if isinstance(panel, OrderTicket):
+        panel.submit()
+        panel.confirm()
     everything = json.dumps(
         [widget.get_state() for widget in dict(ipywidgets.widgets.widget._instances).values()], default=str
     )

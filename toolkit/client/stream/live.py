@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ...errors import FeedError, StaleData
@@ -224,7 +223,7 @@ class Live:
                 raise self._timeout_error(until, timeout)
             self._check_may_wait()
             with self._client.condition:
-                # Closed since `_is_done`: no notification may follow.
+                # Nothing is notified after a close; an update since `_is_done` is seen after one slice.
                 if not self._ended():
                     self._client.condition.wait(min(left, _WAIT_SLICE_SECONDS))
         return self
@@ -313,7 +312,7 @@ class Live:
         With `begin` it is called at once with all data as a snapshot, if there is any.
         """
         with self._client.condition:
-            # Under one lock: no update is missed between the snapshot and the first call, and none comes twice.
+            # Under one lock: the snapshot holds every update before the first one that the callback gets.
             self._callbacks.append(callback)
             snapshot = self._snapshot_update() if begin and self._topic.received_ms is not None else None
         if snapshot is not None:
@@ -405,7 +404,7 @@ class Live:
             return []
         self._updates += 1
         backlogs = self._open_backlogs()
-        # Most panels read the data when they are drawn, so items are only converted for those who take them.
+        # Converting rows is the expensive part, so it is left out when no callback or iteration takes them.
         wanted = self._callbacks or (backlogs and self._yields_items)
         items = [row(self._record, one) for one in self._items(event)] if wanted else []
         for backlog in backlogs:
@@ -451,9 +450,7 @@ class Live:
     def __enter__(self: Self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

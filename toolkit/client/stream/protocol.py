@@ -57,7 +57,7 @@ class FeedProtocol:
 
     Attributes: `phase`; `topics` by subject; `connect_at_ms` (when to connect, None for not at all); `must_close` (a
     reason to drop the connection now, or ""); `needs_shell` (a received message made something to send, a reason to
-    close or a new deadline); `reason` (why the last connection ended); `connections`, `reconnects` (counts);
+    close or a new deadline); `reason` (why the last connection ended); `reconnects` (a count);
     `attempts` (connections in a row that did not last).
     """
 
@@ -69,7 +69,6 @@ class FeedProtocol:
         self.must_close = ""
         self.needs_shell = False
         self.reason = ""
-        self.connections = 0
         self.reconnects = 0
         self.attempts = 0
         self._random = rng or random.Random()
@@ -123,7 +122,6 @@ class FeedProtocol:
     def opened(self, now_ms: int) -> None:
         """Note that the connection is open, and subscribe to every topic."""
         self.phase, self.connect_at_ms, self.must_close = "open", None, ""
-        self.connections += 1
         self._opened_at_ms, self._ping_at_ms, self._pong_due_ms = now_ms, now_ms + self.settings.heartbeat_ms, None
         self._unused_since_ms = None if self.topics else now_ms
         self._outbox.clear()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ...errors import InputError
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound=Live)
 
-_UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 class SessionLike(Protocol):
@@ -193,9 +192,7 @@ class Stream:
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -271,9 +268,7 @@ class AsyncLive(Generic[L]):
     async def __aenter__(self) -> AsyncLive[L]:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.sync.close()
 
     def __repr__(self) -> str:
@@ -320,8 +315,8 @@ def interval_text(interval: str | int) -> str:
     if isinstance(interval, int) and not isinstance(interval, bool):
         return str(interval)
     number, unit = (interval[:-1], interval[-1:]) if isinstance(interval, str) else ("", "")
-    if unit in _UNITS and number.isdigit():
-        return str(int(number) * _UNITS[unit])
+    if unit in _UNIT_SECONDS and number.isdigit():
+        return str(int(number) * _UNIT_SECONDS[unit])
     if isinstance(interval, str) and interval.isdigit():
         return interval
     raise InputError(

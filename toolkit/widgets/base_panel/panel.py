@@ -46,7 +46,6 @@ class Panel(anywidget.AnyWidget):
     colors = traitlets.Dict().tag(sync=True)
     """Colours of up and down that differ from the default, see `toolkit.widgets.theme`."""
 
-    kind: ClassVar[str] = "panel"
     open_panels: ClassVar[dict[Panel, None]] = {}
     theme_colors: ClassVar[dict[str, str]] = {}
     """Colours set by `theme`; empty for the default, which differs between light and dark pages."""

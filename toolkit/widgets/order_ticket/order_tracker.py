@@ -18,7 +18,6 @@ SENT, ACCEPTED, RESTING, WAITING = "SENT", "ACCEPTED", "RESTING", "WAITING"
 PARTIALLY_FILLED, FILLED, CANCELED = "PARTIALLY_FILLED", "FILLED", "CANCELED"
 REJECTED, UNKNOWN, NOT_SENT = "REJECTED", "UNKNOWN", "NOT_SENT"
 
-FINAL = (FILLED, CANCELED, REJECTED, NOT_SENT)
 _FAILED = (REJECTED, UNKNOWN, NOT_SENT)
 _STATUS = {"NEW": RESTING, "ORDER_STATUS_UNTRIGGERED": WAITING}
 _WORDS = {
@@ -121,7 +120,6 @@ class OrderTracker:
             "orderId": str((self.receipt.order_id if self.receipt is not None else None) or ""),
             "txHash": self.receipt.tx_hash if self.receipt is not None else "",
             "children": [self._child(position) for position in range(1, len(self.prepared.client_ids))],
-            "final": status in FINAL,
         }
 
     def _child(self, position: int) -> str:

@@ -58,7 +58,6 @@ class OrderTicket(Panel):
     """
 
     _esm = module("base_panel/common.js", "order_ticket/ticket.js")
-    kind = "ticket"
 
     symbol = traitlets.Unicode("", read_only=True).tag(sync=True)
     """Product of the ticket."""

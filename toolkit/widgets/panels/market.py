@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, arrow, change, grouped, percent, side_text, trimmed
+from ..base_panel.number_format import MISSING, change, grouped, percent, side_text, trimmed
 from ..base_panel.panel import Panel, module
 
 if TYPE_CHECKING:
@@ -19,29 +19,37 @@ SHOWN_CANDLES = 120
 SHOWN_TRADES = 40
 
 
-class OrderBook(Panel):
+class _MarketPanel(Panel):
+    """A panel of one product that shows one live object."""
+
+    live: Any
+
+    def __init__(self, session: Session, symbol: str | int) -> None:
+        self._product = session.product(symbol)
+        super().__init__(self._product.symbol)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the data as a DataFrame, as that of the live object does."""
+        frame: pd.DataFrame = self.live.frame()
+        return frame
+
+
+class OrderBook(_MarketPanel):
     """The live order book of a product: bids, asks, depth bars, mid and spread.
 
     `depth` levels a side. `frame()` returns it as a DataFrame. A click on a price calls `on_pick` with its text.
     """
 
     _esm = module("base_panel/common.js", "panels/book.js")
-    kind = "book"
 
     def __init__(self, session: Session, symbol: str | int, depth: int = 12, *, on_pick: Any = None) -> None:
-        product = session.product(symbol)
-        self._product = product
+        super().__init__(session, symbol)
         self._depth = depth
         self._on_pick = on_pick
-        super().__init__(product.symbol)
-        self.live = session.stream.order_book(product.symbol, depth)
-        self.prices = session.stream.ticker(product.symbol)
+        self.live = session.stream.order_book(self._product.symbol, depth)
+        self.prices = session.stream.ticker(self._product.symbol)
         self._follow(self.live, self.prices)
         self.refresh()
-
-    def frame(self) -> pd.DataFrame:
-        """Return the book as a DataFrame, as `session.stream.order_book(...).frame()` does."""
-        return self.live.frame()
 
     def _commands(self) -> dict[str, Any]:
         return {"pick": self._clicked_price}
@@ -93,23 +101,17 @@ def _ladder(levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[lis
     return rows
 
 
-class Trades(Panel):
+class Trades(_MarketPanel):
     """The live public trades of a product, newest first. `frame()` returns them as a DataFrame."""
 
     _esm = module("base_panel/common.js", "panels/trades.js")
-    kind = "trades"
 
     def __init__(self, session: Session, symbol: str | int, count: int = SHOWN_TRADES) -> None:
-        self._product = session.product(symbol)
+        super().__init__(session, symbol)
         self._count = count
-        super().__init__(self._product.symbol)
         self.live = session.stream.trades(self._product.symbol)
         self._follow(self.live)
         self.refresh()
-
-    def frame(self) -> pd.DataFrame:
-        """Return the trades as a DataFrame."""
-        return self.live.frame()
 
     def _make_view(self) -> dict[str, Any]:
         rows = [
@@ -134,29 +136,23 @@ class Trades(Panel):
         return static_view.heading(f"{self.view['symbol']} trades") + table
 
 
-class Candles(Panel):
+class Candles(_MarketPanel):
     """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or seconds.
 
     `frame()` returns the candles as a DataFrame.
     """
 
     _esm = module("base_panel/common.js", "panels/candles.js")
-    kind = "candles"
 
     def __init__(
         self, session: Session, symbol: str | int, interval: str | int = "1m", count: int = SHOWN_CANDLES
     ) -> None:
-        self._product = session.product(symbol)
+        super().__init__(session, symbol)
         self._interval = interval
         self._count = count
-        super().__init__(self._product.symbol)
         self.live = session.stream.candles(self._product.symbol, interval)
         self._follow(self.live)
         self.refresh()
-
-    def frame(self) -> pd.DataFrame:
-        """Return the candles as a DataFrame."""
-        return self.live.frame()
 
     def _make_view(self) -> dict[str, Any]:
         rows = self.live.rows(self._count)
@@ -167,7 +163,6 @@ class Candles(Panel):
             "places": self._product.price_precision,
             "last": grouped(last),
             "change": change((last - first) / first) if first and last is not None else "",
-            "direction": arrow(last - first) if first and last is not None else "",
             "rows": [
                 [
                     int(one["time"].timestamp()),

@@ -29,7 +29,6 @@ class Permissions(Panel):
     """
 
     _esm = module("base_panel/common.js", "panels/permissions.js")
-    kind = "permissions"
 
     def __init__(self, session: Session) -> None:
         self._session = session

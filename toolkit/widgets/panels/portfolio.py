@@ -29,7 +29,6 @@ class Blotter(Panel):
     """
 
     _esm = module("base_panel/common.js", "panels/blotter.js")
-    kind = "blotter"
 
     def __init__(self, session: Session, symbol: str | int | None = None) -> None:
         self._session = session
@@ -227,7 +226,6 @@ class Account(Panel):
     """The wallet of the account: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
 
     _esm = module("base_panel/common.js", "panels/account.js")
-    kind = "account"
 
     def __init__(self, session: Session) -> None:
         self._session = session
