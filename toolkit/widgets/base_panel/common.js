@@ -105,6 +105,21 @@ function makeTable(caption, columns) {
   return { table, body };
 }
 
+/** Draw one row for each key; a row is kept while others change, so that its button stays armed. */
+function drawKeyed(parent, list, key, make, fill) {
+  const known = new Map([...parent.children].map((row) => [row.dataset.key, row]));
+  list.forEach((one, index) => {
+    const row = known.get(key(one)) || make(one);
+    row.dataset.key = key(one);
+    known.delete(key(one));
+    row.item = one;
+    // Moved only if necessary: moving a row takes the focus from its button.
+    if (parent.children[index] !== row) parent.insertBefore(row, parent.children[index] || null);
+    fill(row.children, one, row);
+  });
+  for (const row of known.values()) row.remove();
+}
+
 const ARMED_MS = 5000;
 
 /** Return a button that asks for confirmation: the first press arms it for a few seconds, the second one sends. */

@@ -16,22 +16,6 @@ function render({ model, el }) {
     const notice = h("p", { class: "tk-notice", role: "status", "aria-live": "polite" });
     body.append(notice);
 
-    /** Draw one row for each key; a row is kept while others change, so that its button stays armed. */
-    const drawKeyed = (parent, list, key, make, fill) => {
-      const known = new Map([...parent.children].map((row) => [row.dataset.key, row]));
-      list.forEach((one, index) => {
-        let row = known.get(key(one));
-        if (!row) {
-          row = make();
-          row.dataset.key = key(one);
-        }
-        known.delete(key(one));
-        row.item = one;
-        if (parent.children[index] !== row) parent.insertBefore(row, parent.children[index] || null);
-        fill(row.children, one, row);
-      });
-      for (const row of known.values()) row.remove();
-    };
     const cells = (kinds) => kinds.split("").map((kind) => h("td", kind === "n" ? { class: "tk-num" } : {}));
     const withButton = (kinds, label, question, message) => () => {
       const row = h("tr", {}, ...cells(kinds));

@@ -30,7 +30,7 @@ function render({ model, el }) {
       const list = view.rows || [];
       const one = picked === null ? list[list.length - 1] : list[picked];
       const places = view.places || 0;
-      const text = (value) => value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+      const text = (value) => priceText(value, places);
       setText(readout, one ? `${clock(one[0], true)} O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
       canvas.setAttribute("aria-label", `${list.length} candles of ${view.symbol}; last close ${view.last}, ${view.change} in the window. Use the arrow keys to read single candles.`);
       chart(canvas, list, picked, places, getComputedStyle(root));
@@ -54,6 +54,10 @@ function render({ model, el }) {
 
 const AXIS = 64;
 const FOOT = 18;
+
+function priceText(value, places) {
+  return value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+}
 
 function clock(seconds, full) {
   const time = new Date(seconds * 1000).toISOString();
@@ -89,7 +93,7 @@ function chart(canvas, list, picked, places, style) {
     pen.strokeStyle = color("--tk-line");
     line(pen, 0, y(price), plot.width, y(price));
     pen.fillStyle = text;
-    pen.fillText(price.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }), plot.width + 6, y(price) + 4);
+    pen.fillText(priceText(price, places), plot.width + 6, y(price) + 4);
   }
   const every = Math.max(1, Math.ceil(list.length / Math.max(1, Math.floor(plot.width / 76))));
   list.forEach((one, index) => {
@@ -123,7 +127,7 @@ function chart(canvas, list, picked, places, style) {
   pen.fillStyle = ink;
   pen.fillRect(plot.width, y(last[4]) - 8, AXIS, 16);
   pen.fillStyle = color("--tk-back");
-  pen.fillText(last[4].toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }), plot.width + 6, y(last[4]) + 4);
+  pen.fillText(priceText(last[4], places), plot.width + 6, y(last[4]) + 4);
   if (picked !== null && list[picked]) {
     pen.strokeStyle = color("--tk-text");
     pen.globalAlpha = 0.5;
