@@ -78,14 +78,19 @@ _ALIASES = {
 
 def subscription_fields(channel: wire.Channel, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the subscription fields found in a data message, in the message itself or in its first item."""
-    # Some messages have the symbol or address in each item only, under a name that differs between channels.
-    sources = (data, _first_item(channel, data))
     found: dict[str, Any] = {}
     for field in channel.fields:
         names = _ALIASES[field.name]
-        value = next((source[name] for source in sources for name in names if name in source), None)
-        if value is not None or any(name in data for name in names):
-            found[field.name] = _canonical(field.name, value)
+        for name in names:
+            if name in data:
+                found[field.name] = _canonical(field.name, data[name])
+                break
+        else:
+            # Some channels name the product or the account in each item only.
+            item = _first_item(channel, data)
+            value = next((item[name] for name in names if name in item), None)
+            if value is not None:
+                found[field.name] = _canonical(field.name, value)
     return found
 
 
