@@ -18,7 +18,7 @@ from typing import Any, Literal
 from ...errors import FeedError, SubscriptionRefused
 from ...protocol import jsontext
 from ...protocol.reads import feed as wire
-from .state import BookState, Record
+from .state import BookState
 from .topic import FeedEvent, Topic, TopicState, subscription_fields
 
 Phase = Literal["idle", "waiting", "connecting", "open"]
@@ -276,7 +276,8 @@ class FeedProtocol:
             raise FeedError("a crossed book")
         topic.cancel_request()
         topic.state, topic.reason, topic.live_since_ms = "live", "", now_ms
-        self._record_update(topic, "snapshot", data, items, now_ms)
+        topic.sequence, topic.received_ms = sequence, now_ms
+        self._events.append(FeedEvent(topic, "snapshot", "live", items, sequence, _timestamp_ms(data)))
 
     def _apply_increment(self, topic: Topic, data: Mapping[str, Any], sequence: int, now_ms: int) -> None:
         if topic.state != "live":
@@ -291,20 +292,9 @@ class FeedProtocol:
             topic.min_sequence = sequence
             self._resync(topic, now_ms, f"sequence {sequence} came after {topic.sequence}")
             return
-        self._record_update(topic, "incremental", data, topic.data.increment(data), now_ms)
-
-    def _record_update(
-        self,
-        topic: Topic,
-        kind: Literal["snapshot", "incremental"],
-        data: Mapping[str, Any],
-        items: list[Record],
-        now_ms: int,
-    ) -> None:
-        topic.sequence, topic.received_ms = data["sequence"], now_ms
-        timestamp = data.get("timestamp")
-        timestamp_ms = timestamp if isinstance(timestamp, int) else None
-        self._events.append(FeedEvent(topic, kind, "live", items, topic.sequence, timestamp_ms))
+        items = topic.data.increment(data)
+        topic.sequence, topic.received_ms = sequence, now_ms
+        self._events.append(FeedEvent(topic, "incremental", "live", items, sequence, _timestamp_ms(data)))
 
     def _acknowledge(self, subject: str) -> None:
         for position, (_, waiting) in enumerate(self._unanswered):
@@ -398,3 +388,8 @@ class FeedProtocol:
         """Return the pause before the next attempt: doubled each time, bounded, times a random 0.5–1."""
         longest_ms = min(self.settings.backoff_max_ms, self.settings.backoff_ms * 2 ** min(attempts, 20))
         return int(longest_ms * (0.5 + self._random.random() / 2))
+
+
+def _timestamp_ms(data: Mapping[str, Any]) -> int | None:
+    timestamp = data.get("timestamp")
+    return timestamp if isinstance(timestamp, int) else None
