@@ -43,7 +43,7 @@ def notebook(path: Path, *cells: str) -> None:
 
 @contextmanager
 def lab(directory: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
-    """Run JupyterLab on the notebooks of a directory; gives the address of the directory with its token."""
+    """Run JupyterLab on the notebooks of a directory; yields the address of the directory with its token."""
     settings = directory / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     for name, content in {**_SETTINGS, "themes": {"theme": theme}}.items():

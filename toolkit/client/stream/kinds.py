@@ -131,6 +131,7 @@ class LiveBook(Live):
 
     def _levels(self, side: str, count: int | None) -> list[tuple[Decimal, Decimal]]:
         state = self._book
+        # The feed's thread applies increments in several steps; between them the two sides do not fit together.
         with self._client.condition:
             levels = getattr(state.book, side).top(self.depth if count is None else count)
         return [(Decimal(price), Decimal(quantity)) for price, quantity in levels]
