@@ -20,11 +20,11 @@ PAGE = Path(__file__).with_name("host.html")
 
 
 class Host:
-    """Widgets made inside `hosting()` send what they send to a kernel to the page instead."""
+    """Widgets made inside `hosting()` send their kernel messages to the page instead."""
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
-        """Every message to the page, for tests that look for what must not be there."""
+        """Every message to the page, for tests that search them for secrets."""
         self.port = 0
         self._page: ServerConnection | None = None
         self._lock = threading.Lock()
@@ -32,11 +32,11 @@ class Host:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """Address of the page."""
         return f"http://127.0.0.1:{self.port}/"
 
     def show(self, *widgets: ipywidgets.Widget) -> None:
-        """Have the page display these widgets when it connects; the same one may be given twice."""
+        """Set the widgets that the page displays when it connects; one may be given twice."""
         self._roots = [widget.model_id for widget in widgets]
 
     def out(self, comm_id: str, message: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Host:
                     self._page = None
 
     def converse(self, page: ServerConnection) -> None:
-        """Serve one page until it goes."""
+        """Serve one page until it disconnects."""
         widgets = ipywidgets.Widget._instances if hasattr(ipywidgets.Widget, "_instances") else {}
         widgets = dict(widgets) or dict(ipywidgets.widgets.widget._instances)
         with self._lock:
@@ -78,7 +78,7 @@ def _reference(value: Any) -> str:
 
 @contextmanager
 def hosting() -> Iterator[Host]:
-    """Serve a page on loopback for the widgets that are made meanwhile."""
+    """Serve a page on loopback for the widgets made inside the context."""
     host = Host()
 
     class PageComm(BaseComm):  # type: ignore[misc]

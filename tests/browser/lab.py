@@ -43,7 +43,7 @@ def notebook(path: Path, *cells: str) -> None:
 
 @contextmanager
 def lab(directory: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
-    """Run JupyterLab on the notebooks of a directory; gives the address of the directory with its token."""
+    """Run JupyterLab on the notebooks of a directory; yields the address of the directory with its token."""
     settings = directory / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     for name, content in {**_SETTINGS, "themes": {"theme": theme}}.items():
@@ -78,7 +78,7 @@ def lab(directory: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
 
 
 def _port(process: subprocess.Popen[str]) -> int:
-    """Read what the server says until it tells its address; go on reading, so that it never waits for us."""
+    """Read the server's output until it contains the address; keep reading, so that a full pipe never blocks it."""
     found: Queue[int | None] = Queue()
 
     def read() -> None:

@@ -58,7 +58,7 @@ def bid(session: Session) -> Decimal:
     return price
 
 
-def test_an_invalid_price_is_told_mended_submitted_and_filled_into_the_blotter(
+def test_an_invalid_price_is_shown_corrected_submitted_and_filled(
     show: Open, session: Session, venue: LocalVenue, signed_nothing: Callable[[], None], tmp_path: Path
 ) -> None:
     venue.advance("30m")
@@ -72,14 +72,14 @@ def test_an_invalid_price_is_told_mended_submitted_and_filled_into_the_blotter(
 
     ticket.get_by_label("Price (USDC)").fill(f"{ask}5")
     ticket.get_by_label("Quantity, in BTC").fill("0.02")
-    told = ticket.get_by_text("is not a multiple of tickSize 0.1")
-    told.wait_for()
+    message = ticket.get_by_text("is not a multiple of tickSize 0.1")
+    message.wait_for()
     assert ticket.get_by_label("Price (USDC)").get_attribute("aria-invalid") == "true"
     assert review.is_disabled()
     page.screenshot(path=tmp_path / "invalid.png")
 
-    ticket.get_by_role("button", name=f"Take {ask} for price").click()
-    told.wait_for(state="detached")
+    ticket.get_by_role("button", name=f"Use {ask} for price").click()
+    message.wait_for(state="detached")
     assert ticket.get_by_label("Price (USDC)").input_value() == str(ask)
     assert ticket.get_by_text("opens a long of 0.02").is_visible()
 
@@ -158,7 +158,7 @@ def test_what_python_sets_is_shown_and_what_is_being_typed_stays(show: Open, ses
     assert second.input_value() == "61234.5"
 
 
-def test_a_button_of_the_blotter_asks_once_more(show: Open, session: Session) -> None:
+def test_a_button_of_the_blotter_asks_for_confirmation(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.05")
     session.buy("BTCUSDC", "0.01", price="50000")
     page = show(session.blotter())
@@ -168,10 +168,10 @@ def test_a_button_of_the_blotter_asks_once_more(show: Open, session: Session) ->
     armed.wait_for()
     assert len(session.intents()) == before
     armed.click()
-    page.get_by_text("No open order.").wait_for()
+    page.get_by_text("No open orders.").wait_for()
     page.get_by_role("button", name="Close the BTCUSDC position").click()
     page.get_by_role("button", name="Press again to confirm").click()
-    page.get_by_text("No position.").wait_for()
+    page.get_by_text("No positions.").wait_for()
     assert session.positions().empty
 
 
@@ -193,7 +193,7 @@ def test_stale_data_locks_the_page(show: Open, session: Session, monkeypatch: py
     page.get_by_text("has been quiet for longer than usual").wait_for()
     assert go.is_disabled()
     monkeypatch.undo()
-    page.locator(".tk-veil").wait_for(state="hidden")
+    page.locator(".tk-lock").wait_for(state="hidden")
     assert go.is_enabled()
 
 

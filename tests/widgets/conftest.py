@@ -12,7 +12,7 @@ from toolkit.protocol.signing import PrivateKey
 from toolkit.session import Session
 from toolkit.testing import session, venue  # fixtures
 from toolkit.widgets.base_panel.panel import Panel
-from toolkit.widgets.base_panel.refresher import PACE
+from toolkit.widgets.base_panel.refresher import REFRESHER
 
 __all__ = ["session", "venue"]
 
@@ -38,4 +38,4 @@ def nothing_is_left() -> Iterator[None]:
     yield
     for panel in list(Panel.open_panels):
         panel.close()
-    assert not PACE.running
+    assert not REFRESHER.running

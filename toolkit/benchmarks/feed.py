@@ -91,8 +91,8 @@ def _messages(first: Change, changes: list[Change]) -> list[str]:
 
 def _receive(messages: list[str]) -> None:
     protocol = FeedProtocol(rng=random.Random(1))
-    topic = protocol.want(wire.CHANNELS["orderBook"], {"symbol": "BTCUSDC", "depth": DEPTH}, 0)
-    protocol.connecting(0)
+    topic = protocol.subscribe(wire.CHANNELS["orderBook"], {"symbol": "BTCUSDC", "depth": DEPTH}, 0)
+    protocol.connecting()
     protocol.opened(0)
     for text in messages:
         protocol.received(text, 0)

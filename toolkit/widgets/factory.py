@@ -21,64 +21,64 @@ class Widgets:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._made: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._panels: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def _keep(self, made: W) -> W:
-        self._made.add(made)
-        return made
+    def _register(self, panel: W) -> W:
+        self._panels.add(panel)
+        return panel
 
     def close(self) -> None:
-        """Stop all that were made; what is shown stays and says so. Closing the session does this."""
-        for made in list(self._made):
-            made.stop()
+        """Stop all widgets made here; what they show stays, marked as closed. Closing the session does this."""
+        for panel in list(self._panels):
+            panel.stop()
 
     def ticket(self, symbol: str | int, **fields: Any) -> OrderTicket:
-        """Return an order ticket; `fields` fills it, e.g. side="SELL", price="70000" (see `OrderTicket`)."""
+        """Return an order ticket with these `fields` filled in, e.g. side="SELL", price="70000" (see `OrderTicket`)."""
         from .order_ticket.ticket import OrderTicket
 
-        return self._keep(OrderTicket(self._session, symbol, **fields))
+        return self._register(OrderTicket(self._session, symbol, **fields))
 
     def order_book(self, symbol: str | int, depth: int = 12) -> OrderBook:
         """Return the live order book of a product, `depth` levels a side."""
         from .panels.market import OrderBook
 
-        return self._keep(OrderBook(self._session, symbol, depth))
+        return self._register(OrderBook(self._session, symbol, depth))
 
     def trades(self, symbol: str | int) -> Trades:
         """Return the live public trades of a product."""
         from .panels.market import Trades
 
-        return self._keep(Trades(self._session, symbol))
+        return self._register(Trades(self._session, symbol))
 
     def candles(self, symbol: str | int, interval: str | int = "1m") -> Candles:
         """Return a live candle chart of a product; `interval` is "1m", "15m", "4h", "1d" or seconds."""
         from .panels.market import Candles
 
-        return self._keep(Candles(self._session, symbol, interval))
+        return self._register(Candles(self._session, symbol, interval))
 
     def blotter(self, symbol: str | int | None = None) -> Blotter:
         """Return the account's positions, open orders and fills (of one product, or all)."""
         from .panels.portfolio import Blotter
 
-        return self._keep(Blotter(self._session, symbol))
+        return self._register(Blotter(self._session, symbol))
 
     def account(self) -> Account:
         """Return the account's wallet."""
         from .panels.portfolio import Account
 
-        return self._keep(Account(self._session))
+        return self._register(Account(self._session))
 
     def permissions(self) -> Permissions:
-        """Return the table of who may act for the account, with buttons to revoke."""
+        """Return the table of agents, builders and vaults that may act for the account, with buttons to revoke."""
         from .panels.permissions import Permissions
 
-        return self._keep(Permissions(self._session))
+        return self._register(Permissions(self._session))
 
     def dashboard(self, symbol: str | int, interval: str | int = "1m") -> Dashboard:
-        """Return all of them for one product, arranged."""
+        """Return ticket, order book, trades, candles, account and blotter of one product in one layout."""
         from .panels.dashboard import Dashboard
 
-        return self._keep(Dashboard(self._session, symbol, interval))
+        return self._register(Dashboard(self._session, symbol, interval))
 
     def __repr__(self) -> str:
         return "<Widgets: ticket, order_book, trades, candles, blotter, account, permissions, dashboard>"

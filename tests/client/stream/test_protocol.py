@@ -1,4 +1,4 @@
-"""The client's side of the feed without I/O, against a peer written down message by message."""
+"""The client's side of the feed without I/O, against a scripted peer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from toolkit.client.stream.protocol import FeedProtocol, Settings, Topic
+from toolkit.client.stream.protocol import FeedProtocol, Settings
+from toolkit.client.stream.topic import Topic
 from toolkit.errors import MalformedRequest
 from toolkit.protocol.reads import feed as wire
 
@@ -17,39 +18,38 @@ USER = "0x" + "ab" * 20
 
 
 class Peer:
-    """A connection to nobody: shows what the client says, takes what the test answers, and has its own time."""
+    """The other end of a connection: collects what the client sends, sends what the test says, and has its own time."""
 
     def __init__(self, **settings: Any) -> None:
         self.client = FeedProtocol(Settings(**settings), random.Random(1))
         self.now = 1_000
-        self.seen: list[str] = []
 
-    def want(self, kind: str, **fields: Any) -> Topic:
-        return self.client.want(wire.CHANNELS[kind], fields, self.now)
+    def subscribe(self, kind: str, **fields: Any) -> Topic:
+        return self.client.subscribe(wire.CHANNELS[kind], fields, self.now)
 
     def open(self) -> list[str]:
-        self.client.connecting(self.now)
+        self.client.connecting()
         self.client.opened(self.now)
-        return self.said()
+        return self.sent()
 
-    def said(self) -> list[str]:
+    def sent(self) -> list[str]:
         """Return what the client sends now, as "method subject"."""
         texts = []
-        for text in self.client.take(self.now):
+        for text in self.client.data_to_send(self.now):
             message = wire.parse(text)
             texts.append(f"{message.method} {message.subject}".strip())
         return texts
 
-    def tell(self, kind: str, form: str, sequence: int, **data: Any) -> None:
+    def send(self, kind: str, form: str, sequence: int, **data: Any) -> None:
         self.client.received(wire.data_message(kind, form, sequence, data), self.now)
 
     def book(self, form: str, sequence: int, bids: list[Any], asks: list[Any], **more: Any) -> None:
-        self.tell("orderBook", form, sequence, **BOOK, book={"bids": bids, "asks": asks}, **more)
+        self.send("orderBook", form, sequence, **BOOK, book={"bids": bids, "asks": asks}, **more)
 
     def wait(self, milliseconds: int) -> list[str]:
         self.now += milliseconds
         self.client.tick(self.now)
-        return self.said()
+        return self.sent()
 
     def events(self) -> list[str]:
         return [f"{event.kind} {event.state}" for event in self.client.events()]
@@ -57,7 +57,7 @@ class Peer:
 
 def live_book(**settings: Any) -> tuple[Peer, Topic]:
     peer = Peer(**settings)
-    topic = peer.want("orderBook", **BOOK)
+    topic = peer.subscribe("orderBook", **BOOK)
     assert peer.open() == ["subscribe orderBook.BTCUSDC.5"]
     peer.client.received(wire.acknowledgement("subscribe", "orderBook.BTCUSDC.5"), peer.now)
     assert topic.state == "subscribing"
@@ -70,23 +70,23 @@ def bids(topic: Topic) -> list[tuple[str, str]]:
     return topic.data.book.bids.top()  # type: ignore[attr-defined,no-any-return]
 
 
-def test_the_first_subscription_asks_for_a_connection_and_the_last_one_lets_it_go() -> None:
+def test_the_first_subscription_connects_and_the_last_one_closes() -> None:
     peer = Peer(linger_ms=100)
     assert peer.client.deadline() is None
-    first = peer.want("orderBook", **BOOK)
-    second = peer.want("orderBook", **BOOK)
+    first = peer.subscribe("orderBook", **BOOK)
+    second = peer.subscribe("orderBook", **BOOK)
     assert first is second
-    assert peer.client.connect_at == peer.now
+    assert peer.client.connect_at_ms == peer.now
     assert peer.open() == ["subscribe orderBook.BTCUSDC.5"]
-    peer.client.release(first, peer.now)
-    assert peer.said() == []
-    peer.client.release(first, peer.now)
-    assert peer.said() == ["unsubscribe orderBook.BTCUSDC.5"]
+    peer.client.unsubscribe(first, peer.now)
+    assert peer.sent() == []
+    peer.client.unsubscribe(first, peer.now)
+    assert peer.sent() == ["unsubscribe orderBook.BTCUSDC.5"]
     assert first.state == "closed"
     peer.wait(100)
     assert peer.client.must_close == "no subscriptions"
     peer.client.lost(peer.now, "closed")
-    assert (peer.client.phase, peer.client.connect_at) == ("idle", None)
+    assert (peer.client.phase, peer.client.connect_at_ms) == ("idle", None)
 
 
 def test_snapshot_and_increments_are_applied_in_order() -> None:
@@ -107,13 +107,13 @@ def test_duplicates_change_nothing() -> None:
     assert (topic.state, topic.duplicates) == ("live", 2)
 
 
-def test_a_gap_is_counted_called_stale_and_mended_by_a_fresh_snapshot() -> None:
+def test_a_gap_is_counted_reported_and_repaired_by_a_fresh_snapshot() -> None:
     peer, topic = live_book()
     peer.book("incremental", 9, [["9", "2"]], [])
     assert (topic.state, topic.gaps, topic.reason) == ("resyncing", 1, "sequence 9 came after 7")
-    assert peer.said() == ["unsubscribe orderBook.BTCUSDC.5", "subscribe orderBook.BTCUSDC.5"]
+    assert peer.sent() == ["unsubscribe orderBook.BTCUSDC.5", "subscribe orderBook.BTCUSDC.5"]
     peer.book("snapshot", 7, [["1", "1"]], [["11", "1"]])
-    assert topic.state == "resyncing", "a snapshot from before the gap does not mend it"
+    assert topic.state == "resyncing", "a snapshot from before the gap does not close it"
     peer.book("incremental", 10, [["9", "3"]], [])
     peer.book("snapshot", 10, [["9", "3"]], [["11", "1"]])
     assert (topic.state, bids(topic)) == ("live", [("9", "3")])
@@ -121,13 +121,13 @@ def test_a_gap_is_counted_called_stale_and_mended_by_a_fresh_snapshot() -> None:
     assert bids(topic) == [("9", "4")]
 
 
-def test_gaps_that_come_again_and_again_are_mended_with_growing_pauses() -> None:
+def test_repeated_gaps_are_repaired_after_growing_pauses() -> None:
     peer, topic = live_book(backoff_ms=1000)
     peer.book("incremental", 9, [], [])
-    assert len(peer.said()) == 2
+    assert len(peer.sent()) == 2
     peer.book("snapshot", 9, [], [])
     peer.book("incremental", 19, [], [])
-    assert (topic.state, peer.said()) == ("resyncing", [])
+    assert (topic.state, peer.sent()) == ("resyncing", [])
     due = peer.client.deadline()
     assert due is not None
     assert peer.now + 500 <= due <= peer.now + 1000
@@ -140,13 +140,13 @@ def test_a_venue_that_only_promises_growing_sequences_has_no_gaps() -> None:
     assert (topic.state, topic.gaps, topic.sequence) == ("live", 0, 90)
 
 
-def test_a_snapshot_nobody_asked_for_begins_anew() -> None:
+def test_an_unrequested_snapshot_replaces_the_state() -> None:
     peer, topic = live_book()
     peer.book("snapshot", 8, [["5", "1"]], [])
     assert (bids(topic), topic.sequence) == ([("5", "1")], 8)
 
 
-def test_silence_is_stale_and_asks_for_a_fresh_snapshot() -> None:
+def test_silence_is_stale_and_requests_a_fresh_snapshot() -> None:
     peer, topic = live_book(silence_ms={"orderBook": 500})
     assert peer.wait(499) == []
     assert len(peer.wait(1)) == 2
@@ -155,14 +155,14 @@ def test_silence_is_stale_and_asks_for_a_fresh_snapshot() -> None:
     assert topic.state == "live"
 
 
-def test_an_account_may_be_quiet_and_is_asked_anew_without_being_called_stale() -> None:
+def test_a_quiet_account_is_requested_again_without_being_stale() -> None:
     peer = Peer(silence_ms={"userFilled": 500}, answer_ms=1000, rate=None)
-    topic = peer.want("userFilled", userAddress=USER)
+    topic = peer.subscribe("userFilled", userAddress=USER)
     peer.open()
-    peer.tell("userFilled", "snapshot", 3, userAddr=USER, userFills=[{"execId": "1", "transactionTime": 5}])
+    peer.send("userFilled", "snapshot", 3, userAddr=USER, userFills=[{"execId": "1", "transactionTime": 5}])
     assert len(peer.wait(500)) == 2
     assert topic.state == "live"
-    peer.tell("userFilled", "snapshot", 3, userAddr=USER, userFills=[{"execId": "1", "transactionTime": 5}])
+    peer.send("userFilled", "snapshot", 3, userAddr=USER, userFills=[{"execId": "1", "transactionTime": 5}])
     assert topic.duplicates == 0
     assert topic.data.records() == [{"execId": "1", "transactionTime": 5}]
     peer.wait(500)
@@ -170,9 +170,9 @@ def test_an_account_may_be_quiet_and_is_asked_anew_without_being_called_stale() 
     assert topic.state == "resyncing", "no answer: now it is stale"
 
 
-def test_an_answer_that_does_not_come_leads_to_a_new_connection() -> None:
+def test_missing_snapshots_lead_to_a_new_connection() -> None:
     peer = Peer(answer_ms=100, rate=None, backoff_ms=10)
-    peer.want("ticker", symbol="BTCUSDC")
+    peer.subscribe("ticker", symbol="BTCUSDC")
     peer.open()
     for _ in range(20):
         due = peer.client.deadline()
@@ -183,13 +183,13 @@ def test_an_answer_that_does_not_come_leads_to_a_new_connection() -> None:
     assert "no snapshot of ticker.BTCUSDC" in peer.client.must_close
 
 
-def test_a_lost_connection_is_said_and_everything_is_subscribed_again() -> None:
+def test_after_a_lost_connection_everything_is_subscribed_again() -> None:
     peer, book = live_book()
-    fills = peer.want("userFilled", userAddress=USER)
-    peer.said()
+    fills = peer.subscribe("userFilled", userAddress=USER)
+    peer.sent()
     peer.client.lost(peer.now, "connection reset")
     assert (book.state, fills.state, book.reason) == ("reconnecting", "reconnecting", "connection reset")
-    due = peer.client.connect_at
+    due = peer.client.connect_at_ms
     assert due is not None
     assert peer.now + 125 <= due <= peer.now + 250
     assert peer.open() == ["subscribe orderBook.BTCUSDC.5", f"subscribe userFilled.{USER}"]
@@ -197,23 +197,23 @@ def test_a_lost_connection_is_said_and_everything_is_subscribed_again() -> None:
     assert (book.state, book.sequence) == ("live", 2), "a new connection may count from anywhere"
 
 
-def test_back_off_doubles_up_to_its_bound_and_begins_again_after_a_connection_that_held() -> None:
+def test_back_off_doubles_up_to_its_bound_and_is_reset_by_a_connection_that_lasted() -> None:
     peer = Peer(backoff_ms=100, backoff_max_ms=1000, settle_ms=50)
-    peer.want("ticker", symbol="BTCUSDC")
+    peer.subscribe("ticker", symbol="BTCUSDC")
     pauses = []
     for _ in range(6):
-        peer.client.connecting(peer.now)
+        peer.client.connecting()
         peer.client.lost(peer.now, "refused")
-        assert peer.client.connect_at is not None
-        pauses.append(peer.client.connect_at - peer.now)
+        assert peer.client.connect_at_ms is not None
+        pauses.append(peer.client.connect_at_ms - peer.now)
     for pause, longest in zip(pauses, [100, 200, 400, 800, 1000, 1000], strict=True):
         assert longest / 2 <= pause <= longest
-    peer.client.connecting(peer.now)
+    peer.client.connecting()
     peer.client.opened(peer.now)
     peer.now += 50
     peer.client.lost(peer.now, "reset")
-    assert peer.client.connect_at is not None
-    assert peer.client.connect_at - peer.now <= 100
+    assert peer.client.connect_at_ms is not None
+    assert peer.client.connect_at_ms - peer.now <= 100
 
 
 def test_a_ping_that_is_not_answered_ends_the_connection() -> None:
@@ -227,7 +227,7 @@ def test_a_ping_that_is_not_answered_ends_the_connection() -> None:
     assert peer.client.must_close == "nothing came for 200 ms after a ping"
 
 
-def test_pings_that_go_on_do_not_hide_that_none_is_answered() -> None:
+def test_later_pings_do_not_postpone_the_deadline_of_the_first() -> None:
     peer, _ = live_book(heartbeat_ms=100, answer_ms=250)
     for _ in range(3):
         assert peer.wait(100) == ["ping"]
@@ -238,7 +238,7 @@ def test_pings_that_go_on_do_not_hide_that_none_is_answered() -> None:
 def test_no_more_messages_than_the_rate_allows() -> None:
     peer = Peer(rate=10)
     for place in range(25):
-        peer.want("orderBook", symbol="BTCUSDC", depth=place + 1)
+        peer.subscribe("orderBook", symbol="BTCUSDC", depth=place + 1)
     assert len(peer.open()) == 10
     assert peer.wait(999) == []
     assert peer.client.deadline() == peer.now + 1
@@ -246,10 +246,10 @@ def test_no_more_messages_than_the_rate_allows() -> None:
     assert len(peer.wait(1000)) == 5
 
 
-def test_a_refused_subscription_says_why_and_is_not_tried_again() -> None:
+def test_a_refused_subscription_has_a_reason_and_is_not_retried() -> None:
     peer = Peer()
-    topic = peer.want("ticker", symbol="NOPE")
-    other = peer.want("ticker", symbol="BTCUSDC")
+    topic = peer.subscribe("ticker", symbol="NOPE")
+    other = peer.subscribe("ticker", symbol="BTCUSDC")
     peer.open()
     peer.client.received(wire.refusal("subscribe", 40003, "no such symbol"), peer.now)
     assert topic.state == "refused"
@@ -261,9 +261,9 @@ def test_a_refused_subscription_says_why_and_is_not_tried_again() -> None:
     assert peer.open() == ["subscribe ticker.BTCUSDC"]
 
 
-def test_a_refusal_that_says_later_is_tried_later() -> None:
+def test_a_refusal_with_retry_after_is_retried_then() -> None:
     peer = Peer()
-    topic = peer.want("ticker", symbol="BTCUSDC")
+    topic = peer.subscribe("ticker", symbol="BTCUSDC")
     peer.open()
     peer.client.received(wire.refusal("subscribe", 40220, "slowly", "ticker.BTCUSDC", 300), peer.now)
     assert topic.state == "resyncing"
@@ -272,10 +272,10 @@ def test_a_refusal_that_says_later_is_tried_later() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\x00", "1", b"\xff\xfe", "[" * 100_000])
-def test_what_is_no_message_ends_the_connection(text: str | bytes) -> None:
+def test_a_malformed_message_ends_the_connection(text: str | bytes) -> None:
     peer, _ = live_book()
     peer.client.received(text, peer.now)
-    assert "no message" in peer.client.must_close
+    assert peer.client.must_close == "the venue sent a malformed message"
 
 
 @pytest.mark.parametrize(
@@ -310,11 +310,11 @@ def test_a_damaged_message_leads_to_a_fresh_snapshot(data: dict[str, Any]) -> No
         ("userFilled", {"userAddress": "0x" + "1" * 40}, {"userFills": [True]}),
     ],
 )
-def test_items_that_are_no_records_lead_to_a_fresh_snapshot(
+def test_items_that_are_not_records_lead_to_a_fresh_snapshot(
     kind: str, fields: dict[str, Any], data: dict[str, Any]
 ) -> None:
     peer = Peer()
-    topic = peer.want(kind, **fields)
+    topic = peer.subscribe(kind, **fields)
     peer.open()
     peer.client.received(
         json.dumps({"channel": kind, "data": {"type": "snapshot", "sequence": 8, **fields, **data}}), peer.now
@@ -331,26 +331,26 @@ def test_items_that_are_no_records_lead_to_a_fresh_snapshot(
         {"method": "subscribe", "success": False, "subject": "orderBook.BTCUSDC.20", "retryAfterMs": "x"},
     ],
 )
-def test_messages_of_no_known_shape_end_the_connection_and_raise_nothing(message: dict[str, Any]) -> None:
+def test_messages_of_unknown_shape_end_the_connection_without_an_exception(message: dict[str, Any]) -> None:
     peer, topic = live_book()
     if "subject" in message:
         message = {**message, "subject": topic.subject}
     peer.client.received(json.dumps(message), peer.now)
-    assert "no message" in peer.client.must_close
+    assert peer.client.must_close == "the venue sent a malformed message"
 
 
-def test_messages_find_their_subscription() -> None:
+def test_messages_are_matched_to_their_subscription() -> None:
     peer = Peer()
-    five = peer.want("orderBook", symbol="BTCUSDC", depth=5)
-    twenty = peer.want("orderBook", symbol="BTCUSDC", depth=20)
-    minute = peer.want("candle", symbol="BTCUSDC", interval="60")
-    hour = peer.want("candle", symbol="BTCUSDC", interval="3600")
-    account = peer.want("aopState", userAddress=USER.upper().replace("X", "x"))
+    five = peer.subscribe("orderBook", symbol="BTCUSDC", depth=5)
+    twenty = peer.subscribe("orderBook", symbol="BTCUSDC", depth=20)
+    minute = peer.subscribe("candle", symbol="BTCUSDC", interval="60")
+    hour = peer.subscribe("candle", symbol="BTCUSDC", interval="3600")
+    account = peer.subscribe("aopState", userAddress=USER.upper().replace("X", "x"))
     peer.open()
-    peer.tell("orderBook", "snapshot", 1, symbol="BTCUSDC", depth=20, book={"bids": [["1", "1"]], "asks": []})
-    peer.tell("orderBook", "snapshot", 1, symbol="BTCUSDC", depth=50, book={"bids": [["2", "1"]], "asks": []})
-    peer.tell("candle", "snapshot", 1, symbolName="BTCUSDC", intrvl=3600, timestamp=0, open="1")
-    peer.tell("aopState", "snapshot", 1, aop={"accounts": [{"userAddr": USER, "currency": 1, "balance": "5"}]})
+    peer.send("orderBook", "snapshot", 1, symbol="BTCUSDC", depth=20, book={"bids": [["1", "1"]], "asks": []})
+    peer.send("orderBook", "snapshot", 1, symbol="BTCUSDC", depth=50, book={"bids": [["2", "1"]], "asks": []})
+    peer.send("candle", "snapshot", 1, symbolName="BTCUSDC", intrvl=3600, timestamp=0, open="1")
+    peer.send("aopState", "snapshot", 1, aop={"accounts": [{"userAddr": USER, "currency": 1, "balance": "5"}]})
     assert [topic.state for topic in (five, twenty, minute, hour, account)] == [
         *("subscribing", "live", "subscribing", "live", "live")
     ]
@@ -359,7 +359,7 @@ def test_messages_find_their_subscription() -> None:
 def test_wrong_fields_are_refused_before_anything_is_sent() -> None:
     peer = Peer()
     with pytest.raises(MalformedRequest) as caught:
-        peer.want("orderBook", symbol="BTCUSDC", depth=0)
+        peer.subscribe("orderBook", symbol="BTCUSDC", depth=0)
     assert caught.value.field == "subscription.depth"
     assert peer.client.phase == "idle"
 
@@ -368,50 +368,50 @@ def trade(at: int) -> dict[str, Any]:
     return {"symbol": "BTCUSDC", "filledPx": str(at), "transactionTime": at}
 
 
-def told(topic: Topic) -> list[int]:
+def times(topic: Topic) -> list[int]:
     return [item["transactionTime"] for item in topic.data.records()]
 
 
 def test_trades_are_joined_after_a_break_and_a_hole_is_counted() -> None:
     peer = Peer()
-    topic = peer.want("trades", symbol="BTCUSDC")
+    topic = peer.subscribe("trades", symbol="BTCUSDC")
     peer.open()
-    peer.tell("trades", "snapshot", 1, symbol="BTCUSDC", trades=[trade(1), trade(2)])
-    peer.tell("trades", "incremental", 2, symbol="BTCUSDC", trades=[trade(3)])
+    peer.send("trades", "snapshot", 1, symbol="BTCUSDC", trades=[trade(1), trade(2)])
+    peer.send("trades", "incremental", 2, symbol="BTCUSDC", trades=[trade(3)])
     peer.client.lost(peer.now, "reset")
     peer.open()
     peer.client.events()
-    peer.tell("trades", "snapshot", 9, symbol="BTCUSDC", trades=[trade(2), trade(3), trade(4)])
-    assert told(topic) == [1, 2, 3, 4]
+    peer.send("trades", "snapshot", 9, symbol="BTCUSDC", trades=[trade(2), trade(3), trade(4)])
+    assert times(topic) == [1, 2, 3, 4]
     assert [event.items for event in peer.client.events()] == [[trade(4)]]
     peer.client.lost(peer.now, "reset")
     peer.open()
-    peer.tell("trades", "snapshot", 90, symbol="BTCUSDC", trades=[trade(8), trade(9)])
-    assert told(topic) == [1, 2, 3, 4, 8, 9]
+    peer.send("trades", "snapshot", 90, symbol="BTCUSDC", trades=[trade(8), trade(9)])
+    assert times(topic) == [1, 2, 3, 4, 8, 9]
     assert topic.data.holes == 1  # type: ignore[attr-defined]
 
 
-def test_a_snapshot_of_another_past_takes_back_what_did_not_happen() -> None:
+def test_a_snapshot_of_a_reverted_venue_removes_what_it_contradicts() -> None:
     peer = Peer()
-    topic = peer.want("trades", symbol="BTCUSDC")
+    topic = peer.subscribe("trades", symbol="BTCUSDC")
     peer.open()
-    peer.tell("trades", "snapshot", 1, symbol="BTCUSDC", trades=[trade(1), trade(2), trade(3), trade(4)])
-    peer.tell("trades", "snapshot", 2, symbol="BTCUSDC", trades=[trade(2), trade(3)])
-    assert told(topic) == [1, 2, 3]
-    peer.tell("trades", "snapshot", 3, symbol="BTCUSDC", trades=[])
-    assert told(topic) == []
+    peer.send("trades", "snapshot", 1, symbol="BTCUSDC", trades=[trade(1), trade(2), trade(3), trade(4)])
+    peer.send("trades", "snapshot", 2, symbol="BTCUSDC", trades=[trade(2), trade(3)])
+    assert times(topic) == [1, 2, 3]
+    peer.send("trades", "snapshot", 3, symbol="BTCUSDC", trades=[])
+    assert times(topic) == []
 
 
-def test_an_account_is_kept_by_parts_and_what_is_closed_goes() -> None:
+def test_an_account_is_kept_by_parts_and_closed_items_are_removed() -> None:
     peer = Peer()
-    topic = peer.want("aopState", userAddress=USER)
+    topic = peer.subscribe("aopState", userAddress=USER)
     peer.open()
     order = {"ordId": "5", "ordStatus": "NEW"}
     position = {"userAddr": USER, "symbolCode": 1, "longSize": "1", "shortSize": "0"}
-    peer.tell("aopState", "snapshot", 1, userAddr=USER, aop={"orders": [order], "positions": [position]})
+    peer.send("aopState", "snapshot", 1, userAddr=USER, aop={"orders": [order], "positions": [position]})
     parts = topic.data.parts  # type: ignore[attr-defined]
     assert (len(parts["orders"]), len(parts["positions"])) == (1, 1)
-    peer.tell(
+    peer.send(
         "aopState",
         "incremental",
         2,

@@ -40,7 +40,7 @@ QUICK = Settings(
     settle_ms=0,
     silence_ms={"orderBook": 600, "trades": 600},
 )
-"""Patience of the tests' streams; the limits below follow from it."""
+"""Time-outs of the tests' streams; the limits below follow from them."""
 LIMIT = 10.0
 """Seconds within which a client is right again, on a busy machine."""
 
@@ -85,16 +85,16 @@ def truth(venue: LocalVenue, depth: int = 20) -> list[list[tuple[str, str]]]:
         ]
 
 
-def told(book: LiveBook) -> list[list[tuple[str, str]]]:
+def levels(book: LiveBook) -> list[list[tuple[str, str]]]:
     return [[(str(price), str(quantity)) for price, quantity in side] for side in (book.bids(), book.asks())]
 
 
 def is_right(book: LiveBook, venue: LocalVenue) -> bool:
-    return book.state == "live" and told(book) == truth(venue)
+    return book.state == "live" and levels(book) == truth(venue)
 
 
 def await_true(condition: Callable[[], object], limit: float = LIMIT) -> None:
-    """Look again and again until it is true; fail after the limit."""
+    """Poll the condition until it is true; fail after `limit` seconds."""
     end = time.monotonic() + limit
     pause = threading.Event()
     while not condition():
@@ -114,7 +114,7 @@ def test_live_objects_over_a_websocket_are_those_of_the_venue(venue: LocalVenue,
             alice.place("BUY", f"6200{tick}", "0.001")
         book.wait(lambda live: live.best_bid == 62009)
         orders.wait(lambda live: len(live) == 10)
-        assert told(book) == truth(venue)
+        assert levels(book) == truth(venue)
         stream.assert_healthy()
     assert not threads()
 
@@ -151,7 +151,7 @@ def trouble_freeze(proxy: Proxy, alice: Trader) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "tells"),
+    ("trouble", "expected_state"),
     [
         (trouble_drop, "resyncing"),
         (trouble_gap, "resyncing"),
@@ -161,8 +161,8 @@ def trouble_freeze(proxy: Proxy, alice: Trader) -> None:
         (trouble_freeze, "reconnecting"),
     ],
 )
-def test_after_trouble_the_client_says_so_and_is_right_again(
-    venue: LocalVenue, proxy: Proxy, alice: Trader, trouble: Callable[[Proxy, Trader], None], tells: str
+def test_after_trouble_the_client_reports_it_and_is_right_again(
+    venue: LocalVenue, proxy: Proxy, alice: Trader, trouble: Callable[[Proxy, Trader], None], expected_state: str
 ) -> None:
     alice.place("SELL", "63000", "0.001")
     with stream_to(proxy.url) as stream:
@@ -171,18 +171,18 @@ def test_after_trouble_the_client_says_so_and_is_right_again(
         states: list[str] = []
         book.on_state(lambda live: states.append(live.state))
         trouble(proxy, alice)
-        if tells:
-            await_true(lambda: tells in states)
+        if expected_state:
+            await_true(lambda: expected_state in states)
         else:
             await_true(lambda: book.duplicates)
         proxy.delay = 0.0
         proxy.thaw()
         await_true(lambda: is_right(book, venue))
         book.assert_healthy()
-        assert bool(states) == bool(tells), "what was never wrong was never called stale"
+        assert bool(states) == bool(expected_state), "a duplicate never makes it stale"
 
 
-def test_while_it_is_not_right_it_says_why(proxy: Proxy, alice: Trader) -> None:
+def test_while_it_is_not_right_it_has_a_reason(proxy: Proxy, alice: Trader) -> None:
     with stream_to(proxy.url) as stream:
         book = stream.order_book("BTCUSDC").wait(lambda live: live.state == "live")
         proxy.refusing = True
@@ -270,7 +270,7 @@ def test_fifty_subscriptions_at_the_venues_own_limits(venue: LocalVenue, served:
             alice.place("BUY", f"620{tick:02}", "0.001")
         await_true(lambda: all(book.best_bid == 62059 for book in books))
         for book in books:
-            assert told(book) == truth(venue, book.depth)
+            assert levels(book) == truth(venue, book.depth)
             assert (book.gaps, book.resyncs) == (0, 0)
         assert not connection.closed
         stream.assert_healthy()
@@ -293,7 +293,7 @@ def narrow(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve
         yield made
 
 
-def test_a_reader_that_does_not_read_is_cut_off_and_holds_up_nobody(
+def test_a_reader_that_does_not_read_is_cut_off_and_delays_no_other(
     venue: LocalVenue, narrow: Served, alice: Trader
 ) -> None:
     venue.feed.queue = 50
@@ -344,26 +344,26 @@ def test_a_venue_in_this_process_with_a_running_clock_needs_no_socket() -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()])
-def test_whatever_a_callback_raises_on_the_feeds_thread_is_kept_and_the_feed_goes_on(error: BaseException) -> None:
+def test_any_exception_of_a_callback_on_the_feeds_thread_is_kept_and_the_feed_continues(error: BaseException) -> None:
     with LocalVenue(accounts=1) as venue:
         session = SimpleNamespace(venue=venue, environment=None, account=None)
         with Stream(session, settings=QUICK) as stream:
             book = stream.order_book("BTCUSDC").wait()
-            told: list[int] = []
+            sequences: list[int] = []
 
             def failing(update: Any) -> None:
-                told.append(update.sequence)
-                if len(told) == 1:
+                sequences.append(update.sequence)
+                if len(sequences) == 1:
                     raise error
 
             book.on_update(failing)
-            await_true(lambda: (venue.advance("1s"), len(told) >= 3)[1])
+            await_true(lambda: (venue.advance("1s"), len(sequences) >= 3)[1])
             assert book.errors == [error]
             assert book.state == "live"
         assert not threads()
 
 
-def test_an_error_nobody_foresaw_costs_a_connection_and_not_the_feed(
+def test_an_unforeseen_error_costs_a_connection_and_not_the_feed(
     served: Served, venue: LocalVenue, alice: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with stream_to(served.environment.feed_url) as stream:
@@ -382,7 +382,7 @@ def test_an_error_nobody_foresaw_costs_a_connection_and_not_the_feed(
         await_true(lambda: is_right(book, venue))
 
 
-def test_a_program_that_forgets_to_close_still_ends(served: Served) -> None:
+def test_a_program_that_never_closes_the_stream_still_ends(served: Served) -> None:
     code = (
         "from types import SimpleNamespace as N; from toolkit.client.stream.stream import Stream;"
         f"s = Stream(N(venue=None, environment=N(feed_url={served.environment.feed_url!r}), account=None));"
@@ -392,7 +392,7 @@ def test_a_program_that_forgets_to_close_still_ends(served: Served) -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("open\n", "", 0)
 
 
-def test_the_thread_ends_when_nothing_is_left_to_hear(served: Served) -> None:
+def test_the_thread_ends_with_the_last_subscription(served: Served) -> None:
     settings = Settings(linger_ms=50)
     with stream_to(served.environment.feed_url, settings) as stream:
         stream.tickers().wait().close()

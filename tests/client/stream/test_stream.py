@@ -66,15 +66,15 @@ def test_one_connection_and_one_subscription_are_shared(venue: LocalVenue, strea
     assert len(connection.subjects) == 1
 
 
-def test_what_a_command_makes_happen_has_arrived_when_it_returns(
+def test_the_updates_of_a_command_have_arrived_when_it_returns(
     stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue
 ) -> None:
     book, trades, orders = stream.order_book("BTCUSDC"), stream.trades("BTCUSDC"), stream.orders()
-    heard: list[str] = []
+    received: list[str] = []
     for live in (book, trades, orders):
-        live.on_update(lambda update: heard.append(type(update.live).__name__))
+        live.on_update(lambda update: received.append(type(update.live).__name__))
     number = alice.place("SELL", "62500", "0.002")
-    assert heard == ["LiveBook", "LiveAccount"]
+    assert received == ["LiveBook", "LiveAccount"]
     assert book.asks() == [(Decimal("62500.0"), Decimal("0.002"))]
     assert orders[number].remaining == Decimal("0.002")
     bob.place("BUY", "62500", "0.002")
@@ -141,7 +141,7 @@ def test_waiting_sees_what_another_thread_does(stream: Stream, alice: Trader) ->
     assert book.best_bid == 62500
 
 
-def test_iteration_gives_every_trade_once_and_in_order(stream: Stream, alice: Trader, bob: Trader) -> None:
+def test_iteration_yields_every_trade_once_and_in_order(stream: Stream, alice: Trader, bob: Trader) -> None:
     trades = stream.trades("BTCUSDC")
     going = iter(trades)
     for price in ("62500", "62501", "62502"):
@@ -153,7 +153,7 @@ def test_iteration_gives_every_trade_once_and_in_order(stream: Stream, alice: Tr
         trades.wait()
 
 
-def test_iteration_over_a_value_gives_the_newest(stream: Stream, alice: Trader) -> None:
+def test_iteration_over_a_value_yields_the_newest(stream: Stream, alice: Trader) -> None:
     book = stream.order_book("BTCUSDC")
     going = iter(book)
     alice.place("BUY", "62500", "0.001")
@@ -164,39 +164,39 @@ def test_iteration_over_a_value_gives_the_newest(stream: Stream, alice: Trader) 
 def test_callbacks_may_act_on_the_venue_and_everything_stays_in_order(
     stream: Stream, alice: Trader, bob: Trader
 ) -> None:
-    book, heard = stream.order_book("BTCUSDC"), []
+    book, received = stream.order_book("BTCUSDC"), []
 
     @book.on_update
     def answer(update: Any) -> None:
-        heard.append((update.live.sequence, update.live.best_bid))
-        if len(heard) < 4:
-            alice.place("BUY", str(62500 + len(heard)), "0.001")
+        received.append((update.live.sequence, update.live.best_bid))
+        if len(received) < 4:
+            alice.place("BUY", str(62500 + len(received)), "0.001")
 
     bob.place("BUY", "62500", "0.001")
-    assert [bid for _, bid in heard] == [62500, 62501, 62502, 62503]
-    assert [sequence for sequence, _ in heard] == [2, 3, 4, 5]
+    assert [bid for _, bid in received] == [62500, 62501, 62502, 62503]
+    assert [sequence for sequence, _ in received] == [2, 3, 4, 5]
     book.off(answer)
     bob.place("BUY", "62510", "0.001")
-    assert len(heard) == 4
+    assert len(received) == 4
 
 
-def test_a_callback_that_waits_for_the_feed_is_told_that_it_can_not(stream: Stream, alice: Trader) -> None:
+def test_a_callback_can_not_wait_for_the_feed(stream: Stream, alice: Trader) -> None:
     book = stream.order_book("BTCUSDC")
     book.on_update(lambda update: update.live.wait(timeout=10))
     alice.place("BUY", "62500", "0.001")
     assert "a callback can't wait for the feed" in str(book.errors[0])
 
 
-def test_a_callback_can_begin_with_what_is_known(stream: Stream, alice: Trader, bob: Trader) -> None:
-    trades, heard = stream.trades("BTCUSDC"), []
-    trades.on_update(lambda update: heard.append((update.kind, len(update.items))), begin=True)
+def test_a_callback_can_begin_with_a_snapshot(stream: Stream, alice: Trader, bob: Trader) -> None:
+    trades, received = stream.trades("BTCUSDC"), []
+    trades.on_update(lambda update: received.append((update.kind, len(update.items))), begin=True)
     alice.place("SELL", "62500", "0.001")
     bob.place("BUY", "62500", "0.001")
-    trades.on_update(lambda update: heard.append((update.kind, update.items[0].price)), begin=True)
-    assert heard == [("snapshot", 0), ("incremental", 1), ("snapshot", 62500)]
+    trades.on_update(lambda update: received.append((update.kind, update.items[0].price)), begin=True)
+    assert received == [("snapshot", 0), ("incremental", 1), ("snapshot", 62500)]
 
 
-def test_iterations_that_are_given_up_are_forgotten(stream: Stream, alice: Trader) -> None:
+def test_abandoned_iterations_are_released(stream: Stream, alice: Trader) -> None:
     book = stream.order_book("BTCUSDC")
     going = iter(book)
     assert len(book._open_backlogs()) == 1
@@ -205,13 +205,13 @@ def test_iterations_that_are_given_up_are_forgotten(stream: Stream, alice: Trade
     assert not book._open_backlogs()
 
 
-def test_what_callbacks_raise_is_kept_shown_and_raised_by_the_health_check(stream: Stream, alice: Trader) -> None:
+def test_exceptions_of_callbacks_are_kept_shown_and_raised_by_the_health_check(stream: Stream, alice: Trader) -> None:
     book = stream.order_book("BTCUSDC")
-    heard = []
+    received = []
     book.on_update(lambda update: 1 / 0)
-    book.on_update(heard.append)
+    book.on_update(received.append)
     alice.place("BUY", "62500", "0.001")
-    assert len(heard) == 1, "the others are still called"
+    assert len(received) == 1, "the others are still called"
     assert [type(error) for error in book.errors] == [ZeroDivisionError]
     assert "errors 1, last ZeroDivisionError" in repr(book)
     with pytest.raises(FeedError, match="1 callbacks failed, the first with ZeroDivisionError") as caught:
@@ -219,7 +219,7 @@ def test_what_callbacks_raise_is_kept_shown_and_raised_by_the_health_check(strea
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_a_gap_is_mended_before_the_command_returns_and_is_counted(
+def test_a_gap_is_repaired_before_the_command_returns_and_is_counted(
     stream: Stream, alice: Trader, venue: LocalVenue
 ) -> None:
     book = stream.order_book("BTCUSDC")
@@ -244,7 +244,7 @@ def test_a_duplicate_is_ignored(stream: Stream, alice: Trader, venue: LocalVenue
     assert (trades.duplicates, trades.gaps, trades.state) == (1, 0, "live")
 
 
-def test_a_cut_is_said_and_mended_after_the_back_off_in_venue_time(
+def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
     stream: Stream, alice: Trader, venue: LocalVenue
 ) -> None:
     book = stream.order_book("BTCUSDC")
@@ -263,7 +263,7 @@ def test_a_cut_is_said_and_mended_after_the_back_off_in_venue_time(
     assert stream.reconnects == 1
 
 
-def test_a_freeze_is_noticed_by_its_silence(stream: Stream, alice: Trader, venue: LocalVenue) -> None:
+def test_a_freeze_is_detected_by_its_silence(stream: Stream, alice: Trader, venue: LocalVenue) -> None:
     ticker = stream.ticker("BTCUSDC")
     venue.feed.faults.add("freeze")
     venue.advance("10s")
@@ -290,7 +290,7 @@ def test_age_is_counted_on_the_venues_clock(stream: Stream, venue: LocalVenue) -
         fills.assert_healthy(max_age_ms=1000)
 
 
-def test_a_revert_takes_back_what_did_not_happen(stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue) -> None:
+def test_a_revert_removes_what_it_undoes(stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue) -> None:
     book, trades, wallet = stream.order_book("BTCUSDC"), stream.trades("BTCUSDC"), stream.account()
     alice.place("SELL", "62500", "0.001")
     bob.place("BUY", "62500", "0.001")
@@ -307,7 +307,7 @@ def test_a_revert_takes_back_what_did_not_happen(stream: Stream, alice: Trader, 
     stream.assert_healthy()
 
 
-def test_a_refused_subscription_says_so_wherever_it_is_used(stream: Stream) -> None:
+def test_a_refused_subscription_raises_wherever_it_is_used(stream: Stream) -> None:
     book = stream.order_book("NOPEUSDC")
     assert book.state == "refused"
     for use in (book.frame, book.wait, book.assert_healthy, lambda: list(book)):
@@ -316,7 +316,7 @@ def test_a_refused_subscription_says_so_wherever_it_is_used(stream: Stream) -> N
         assert caught.value.code == 40003
 
 
-def test_wrong_arguments_are_refused_at_once(stream: Stream, venue: LocalVenue) -> None:
+def test_wrong_arguments_are_refused_immediately(stream: Stream, venue: LocalVenue) -> None:
     with pytest.raises(MalformedRequest, match="depth 0 is not valid"):
         stream.order_book("BTCUSDC", depth=0)
     with pytest.raises(MalformedRequest, match="interval '61' is not valid"):
@@ -356,14 +356,14 @@ def test_closing_a_stream_closes_everything_and_it_can_be_used_again(venue: Loca
     assert stream.order_book("BTCUSDC").state == "live"
 
 
-def test_settings_are_chosen_before_it_opens(stream: Stream) -> None:
+def test_settings_can_be_set_only_before_it_opens(stream: Stream) -> None:
     stream.settings = Settings(heartbeat_ms=1000)
     stream.tickers()
     with pytest.raises(InputError, match="the stream is open"):
         stream.settings = Settings()
 
 
-def test_an_interrupted_cell_leaves_nothing_half_done(
+def test_an_interrupted_cell_leaves_no_message_half_applied(
     stream: Stream, alice: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = stream.order_book("BTCUSDC")

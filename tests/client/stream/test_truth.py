@@ -1,4 +1,4 @@
-"""What the feed tells is what is: after every command, live objects equal the engine's book and the Info API."""
+"""After every command, live objects equal the engine's book and the Info API."""
 
 from __future__ import annotations
 
@@ -105,15 +105,15 @@ class Watch:
         assert shared(raw(self.positions), self.info("position/list", userAddr=user))
         states = self.info("order/states", userAddr=user, pageSize=500)["items"]
         waiting = {one["ordId"]: one for one in states if one["status"] in ("NEW", "PARTIALLY_FILLED")}
-        told = {one["ordId"]: one for one in raw(self.open)}
-        assert told.keys() == waiting.keys()
+        live_rows = {one["ordId"]: one for one in raw(self.open)}
+        assert live_rows.keys() == waiting.keys()
         paid = self.info("funding/history", userAddr=user, pageSize=500)["items"][::-1]
         assert [(one["fundingFee"], one["posSize"]) for one in raw(self.funding)] == [
             (one["fundingFee"], one["posSize"]) for one in paid
         ]
         closed = core.state.history.closed_positions
         assert [one["term"] for one in raw(self.closed)] == [one.term for one in closed.of(user)]
-        for order, one in told.items():
+        for order, one in live_rows.items():
             info = waiting[order]
             assert (one["ordPx"], one["leavesQty"], one["filledQty"], one["ordStatus"], one["cumFilledValue"]) == (
                 *(info["price"], info["leaveQty"], info["filledQty"], info["status"]),
@@ -147,10 +147,10 @@ def raw(live: Live) -> list[dict[str, Any]]:
     return list(live._raw())
 
 
-def shared(told: list[dict[str, Any]], answered: list[dict[str, Any]]) -> bool:
-    """Tell whether the rows are equal in all fields that both have."""
-    assert len(told) == len(answered)
-    for one, other in zip(told, answered, strict=True):
+def shared(live_rows: list[dict[str, Any]], answered: list[dict[str, Any]]) -> bool:
+    """Return whether the rows are equal in all fields that both have."""
+    assert len(live_rows) == len(answered)
+    for one, other in zip(live_rows, answered, strict=True):
         both = one.keys() & other.keys()
         assert len(both) > 5
         assert {name: one[name] for name in both} == {name: other[name] for name in both}

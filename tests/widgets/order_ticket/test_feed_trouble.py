@@ -1,4 +1,4 @@
-"""Widgets on a bad day: a feed that freezes, breaks and comes back, and a clock that runs."""
+"""Widgets during feed failures (freeze, break, recovery), and with a running clock."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_frozen_feed_locks_the_ticket_and_the_thaw_frees_it(
     assert ticket.confirm()
 
 
-def test_a_broken_feed_is_told_in_every_panel_and_mends(session: Session, venue: LocalVenue) -> None:
+def test_a_broken_feed_is_shown_in_every_panel_until_it_is_repaired(session: Session, venue: LocalVenue) -> None:
     dashboard = session.dashboard("BTCUSDC")
     venue.feed.faults.cut()
     dashboard.refresh()

@@ -45,9 +45,6 @@ def edit(ticket: OrderTicket, **state: Any) -> None:
     ticket._handle_msg({"content": {"data": {"method": "update", "state": state, "buffer_paths": []}}, "buffers": []})
 
 
-# What is typed is checked
-
-
 def test_an_empty_ticket_says_what_is_needed(session: Session) -> None:
     ticket = session.ticket("BTCUSDC")
     assert [one.message for one in ticket.problems] == ["a quantity is needed", "a price is needed"]
@@ -99,7 +96,9 @@ def test_a_price_between_ticks_is_shown_with_its_neighbours_and_never_rounded(se
         ({"quantity": "x", "quantity_as": "notional"}, "quantity", "decimal text"),
     ],
 )
-def test_every_rule_is_told_at_its_field(session: Session, fields: dict[str, Any], field: str, rule: str) -> None:
+def test_every_broken_rule_is_shown_at_its_field(
+    session: Session, fields: dict[str, Any], field: str, rule: str
+) -> None:
     ticket = session.ticket("BTCUSDC", **{"price": "60000", "quantity": "0.01", **fields})
     assert problem(ticket, field).rule == rule
     assert problem(ticket, field).message
@@ -126,7 +125,7 @@ def test_every_rule_is_told_at_its_field(session: Session, fields: dict[str, Any
         {"reduce_only": True},
     ],
 )
-def test_every_choice_mends_its_problem(session: Session, fields: dict[str, Any]) -> None:
+def test_every_choice_solves_its_problem(session: Session, fields: dict[str, Any]) -> None:
     given = {"price": "60000", "quantity": "0.01", **fields}
     for place in range(len(session.ticket("BTCUSDC", **given).problems[0].choices)):
         ticket = session.ticket("BTCUSDC", **given)
@@ -196,35 +195,32 @@ def test_what_the_front_end_may_not_send_is_shown(session: Session) -> None:
     assert ticket.side == "BUY"
 
 
-# What it would do
-
-
-def test_the_preview_is_what_then_happens(session: Session) -> None:
+def test_the_preview_matches_the_outcome(session: Session) -> None:
     ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="2.5")
-    told = ticket.preview()
+    preview = ticket.preview()
     before = session.wallet_balances(exact=True)["available"][0]
     ticket.submit()
     ticket.confirm()
     position = session.positions(exact=True).iloc[0]
-    assert told["effect"] == "opens a long of 2.5"
-    assert position["size"] == told["size_after"]
-    assert position["entry_price"] == told["entry_after"]
-    assert session.fills(exact=True)["fee"].sum() == pytest.approx(told["fee"])
-    assert position["liquidation_price"] == pytest.approx(told["liquidation_price"], rel=Decimal("0.0005"))
+    assert preview["effect"] == "opens a long of 2.5"
+    assert position["size"] == preview["size_after"]
+    assert position["entry_price"] == preview["entry_after"]
+    assert session.fills(exact=True)["fee"].sum() == pytest.approx(preview["fee"])
+    assert position["liquidation_price"] == pytest.approx(preview["liquidation_price"], rel=Decimal("0.0005"))
     used = before - session.wallet_balances(exact=True)["available"][0]
-    assert used <= told["margin"] < used * Decimal("1.25")
+    assert used <= preview["margin"] < used * Decimal("1.25")
 
 
-def test_the_preview_of_a_reduction_tells_what_it_realises(session: Session, venue: LocalVenue) -> None:
+def test_the_preview_of_a_reduction_has_its_realised_pnl(session: Session, venue: LocalVenue) -> None:
     session.buy("BTCUSDC", "0.05")
     venue.advance("30m")
     ticket = session.ticket("BTCUSDC", side="SELL", order_type="MARKET", quantity="0.02", reduce_only=True)
-    told = ticket.preview()
-    assert told["effect"] == "reduces the long: 0.05 → 0.03"
+    preview = ticket.preview()
+    assert preview["effect"] == "reduces the long: 0.05 → 0.03"
     ticket.submit()
     ticket.confirm()
     assert session.fills(exact=True)["realized_pnl"].iloc[-1] == pytest.approx(
-        told["realized_pnl"], abs=Decimal("0.001")
+        preview["realized_pnl"], abs=Decimal("0.001")
     )
 
 
@@ -238,7 +234,7 @@ def test_the_preview_of_a_reduction_tells_what_it_realises(session: Session, ven
         ("-0.02", "SELL", "0.01", "adds to the short: 0.02 → 0.03"),
     ],
 )
-def test_the_effect_on_the_position_is_told_in_words(
+def test_the_effect_on_the_position_in_words(
     session: Session, held: str, side: str, quantity: str, effect: str
 ) -> None:
     place = session.sell if held.startswith("-") else session.buy
@@ -256,9 +252,6 @@ def test_in_hedge_mode_reduce_only_closes_the_other_half(session: Session, venue
     ticket.submit()
     assert ticket.confirm()
     assert session.positions(exact=True)["size"].tolist() == [Decimal("0.03")]
-
-
-# Nothing is signed that was not checked and confirmed
 
 
 def test_nothing_is_signed_while_typing_and_reviewing(session: Session, signed: list[bytes]) -> None:
@@ -294,7 +287,7 @@ def test_what_is_shown_is_what_is_signed(session: Session, signed: list[bytes]) 
     assert str(request.nonce) == shown["nonce"]
 
 
-def test_a_change_takes_the_review_back(session: Session, signed: list[bytes]) -> None:
+def test_an_edit_cancels_the_review(session: Session, signed: list[bytes]) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
     edit(ticket, quantity="0.1")
@@ -328,14 +321,14 @@ def test_an_order_that_no_longer_passes_is_not_signed(session: Session, venue: L
     assert signed == []
 
 
-def test_a_review_that_is_too_old_is_not_signed(session: Session, venue: LocalVenue, signed: list[bytes]) -> None:
+def test_an_expired_review_is_not_signed(session: Session, venue: LocalVenue, signed: list[bytes]) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
     venue.advance("59s")
     ticket.refresh()
     with pytest.raises(LimitReached, match="nothing is under review"):
         ticket.confirm()
-    assert "too old" in ticket.problem
+    assert "expired" in ticket.problem
     assert signed == []
 
 
@@ -361,9 +354,6 @@ def test_a_read_only_session_has_a_ticket_that_can_only_look(venue: LocalVenue, 
         with pytest.raises(WalletError, match="read-only"):
             ticket.submit()
         ticket.close()
-
-
-# Mainnet
 
 
 @pytest.fixture
@@ -396,9 +386,6 @@ def test_mainnet_is_marked_and_asks_for_the_symbol(real: Session, signed: list[b
     assert "40204" not in ticket.problem
 
 
-# Following
-
-
 def test_a_resting_order_is_followed_until_it_is_cancelled(session: Session) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     assert ticket.status == ""
@@ -412,7 +399,7 @@ def test_a_resting_order_is_followed_until_it_is_cancelled(session: Session) -> 
     assert "cancelled" in ticket.view["following"]["words"]
 
 
-def test_a_fill_is_told_with_its_mean_price(session: Session) -> None:
+def test_a_fill_is_shown_with_its_average_price(session: Session) -> None:
     ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="2")
     ticket.submit()
     ticket.confirm()
@@ -425,7 +412,7 @@ def test_a_fill_is_told_with_its_mean_price(session: Session) -> None:
     assert following.words().startswith("filled: 2 at ")
 
 
-def test_a_part_that_fills_later_is_told(session: Session, venue: LocalVenue) -> None:
+def test_a_partial_fill_is_shown(session: Session, venue: LocalVenue) -> None:
     _, ask = best(session)
     ticket = session.ticket("BTCUSDC", price=str(ask), quantity="3")
     ticket.submit()
@@ -444,7 +431,9 @@ def test_a_refusal_is_shown_as_the_venue_says_it(session: Session, venue: LocalV
     assert ticket.phase == "edit"
 
 
-def test_an_unknown_outcome_locks_until_the_venue_was_asked(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_outcome_locks_the_ticket_until_it_is_resolved(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
     send = session._driver._send
@@ -468,9 +457,7 @@ def test_an_unknown_outcome_locks_until_the_venue_was_asked(session: Session, mo
     ticket.submit()
 
 
-def test_asking_settles_the_tickets_own_order_and_tells_nothing_of_others(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_asking_resolves_only_the_tickets_own_order(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     send = session._driver._send
 
     def lost(request: Any) -> Any:
@@ -497,7 +484,7 @@ def test_asking_settles_the_tickets_own_order_and_tells_nothing_of_others(
     assert session.orders(open=True).empty
 
 
-def test_what_a_cell_has_settled_the_ticket_learns_by_asking(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_order_resolved_elsewhere_is_updated_by_asking(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
     ticket.submit()
     send = session._driver._send
@@ -517,7 +504,7 @@ def test_what_a_cell_has_settled_the_ticket_learns_by_asking(session: Session, m
     ticket.submit()
 
 
-def test_an_interrupt_before_anything_was_written_down_does_not_lock_the_ticket(
+def test_an_interrupt_before_the_intent_was_recorded_does_not_lock_the_ticket(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")

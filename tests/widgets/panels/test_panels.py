@@ -1,4 +1,4 @@
-"""What all panels promise: they follow, say when they can't be relied on, stop when closed, and hold no secret."""
+"""All panels: they follow the feed, lock on stale data, stop when closed, and hold no secret."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from toolkit.errors import InputError, LimitReached
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets import theme
+from toolkit.widgets import OrderTicket, theme
 from toolkit.widgets.base_panel.panel import Panel
-from toolkit.widgets.base_panel.refresher import PACE, Pace
+from toolkit.widgets.base_panel.refresher import REFRESHER, Refresher
 
 MAKERS: dict[str, Callable[[Session], Any]] = {
     "ticket": lambda s: s.ticket("BTCUSDC", price="60000", quantity="0.01"),
@@ -46,9 +46,6 @@ def press(panel: Panel, do: str, **content: Any) -> None:
     panel._handle_msg({"content": {"data": data}, "buffers": []})
 
 
-# Following
-
-
 def test_a_panel_has_data_at_once_and_is_not_locked(panel: Panel) -> None:
     assert panel.view
     assert panel.lock == ""
@@ -74,16 +71,16 @@ def test_a_hundred_updates_make_few_refreshes() -> None:
             if len(done) >= 3:
                 enough.set()
 
-    pace, panel = Pace(interval=0.05, heartbeat=60), Counting()
-    pace.join(panel)
-    touches = 0
+    refresher, panel = Refresher(interval=0.05, heartbeat=60), Counting()
+    refresher.add(panel)
+    requests = 0
     while not enough.is_set():
-        pace.touch(panel)
-        touches += 1
-    pace.leave(panel)
-    assert touches > 100
+        refresher.request(panel)
+        requests += 1
+    refresher.remove(panel)
+    assert requests > 100
     assert len(done) <= 4
-    assert not pace.running
+    assert not refresher.running
 
 
 def test_silence_is_noticed_without_an_update() -> None:
@@ -97,19 +94,16 @@ def test_silence_is_noticed_without_an_update() -> None:
             if self.calls >= 3:
                 seen.set()
 
-    pace, panel = Pace(interval=0.01, heartbeat=0.02), Waiting()
-    pace.join(panel)
+    refresher, panel = Refresher(interval=0.01, heartbeat=0.02), Waiting()
+    refresher.add(panel)
     assert seen.wait(5)
-    pace.leave(panel)
+    refresher.remove(panel)
 
 
-def test_a_touch_of_nobody_is_nothing() -> None:
-    pace = Pace()
-    pace.touch(object())  # type: ignore[arg-type]
-    assert not pace.running
-
-
-# Not to be relied on
+def test_a_request_for_an_unknown_panel_does_nothing() -> None:
+    refresher = Refresher()
+    refresher.request(object())  # type: ignore[arg-type]
+    assert not refresher.running
 
 
 def test_stale_data_locks_the_panel_and_says_why(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,9 +123,9 @@ def test_a_closed_stream_locks_the_panel(session: Session) -> None:
     assert widget.lock == "trades is closed"
 
 
-def test_what_goes_wrong_is_shown_and_goes_when_it_is_over(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_is_shown_until_the_next_success(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = session.widgets.account()
-    monkeypatch.setattr(type(widget), "_describe", lambda self: 1 / 0)
+    monkeypatch.setattr(type(widget), "_make_view", lambda self: 1 / 0)
     widget.refresh()
     assert widget.problem == "division by zero"
     monkeypatch.undo()
@@ -160,17 +154,14 @@ def test_an_error_in_a_command_is_shown(session: Session) -> None:
     assert "unexpected keyword" in widget.problem
 
 
-def test_messages_that_are_none_are_left_alone(session: Session) -> None:
+def test_malformed_messages_are_ignored(session: Session) -> None:
     widget = session.blotter()
     press(widget, "drop table")
     widget._on_message(widget, ["not", "a", "dict"], [])
     assert widget.problem == ""
 
 
-# The blotter's buttons
-
-
-def test_the_blotter_cancels_after_it_was_confirmed(session: Session, signed: list[bytes]) -> None:
+def test_the_blotter_cancels_after_confirmation(session: Session, signed: list[bytes]) -> None:
     session.buy("BTCUSDC", "0.01", price="50000")
     widget = session.blotter()
     order = widget.view["orders"][0]["id"]
@@ -181,7 +172,7 @@ def test_the_blotter_cancels_after_it_was_confirmed(session: Session, signed: li
     assert len(signed) == 1
     assert widget.view["orders"] == []
     assert session.orders(open=True).empty
-    assert widget.told == f"cancelled order {order}"
+    assert widget.notice == f"cancelled order {order}"
 
 
 def test_the_blotter_closes_the_position_that_was_shown(session: Session, signed: list[bytes]) -> None:
@@ -234,9 +225,6 @@ def test_both_halves_of_a_hedge_are_shown_and_closed(session: Session, venue: Lo
     assert session.positions().empty
 
 
-# Permissions
-
-
 def test_permissions_are_shown_and_revoked_after_a_second_press(session: Session) -> None:
     widget = session.widgets.permissions()
     row = widget.view["rows"][0]
@@ -246,7 +234,7 @@ def test_permissions_are_shown_and_revoked_after_a_second_press(session: Session
     press(widget, "revoke", who=row["full"], confirmed=True)
     assert session.permissions().empty
     assert widget.view["rows"] == []
-    assert widget.told.startswith("revoked agent")
+    assert widget.notice.startswith("revoked agent")
     with pytest.raises(InputError, match="may not act"):
         widget.revoke("nobody")
 
@@ -274,9 +262,6 @@ def test_a_builder_is_shown_with_its_cap_and_revoked(session: Session, venue: Lo
     assert [one["kind"] for one in widget.view["rows"]] == ["agent"]
 
 
-# The dashboard
-
-
 def test_the_dashboard_holds_all_parts_and_a_price_of_the_book_goes_into_the_ticket(session: Session) -> None:
     dashboard = session.dashboard("BTCUSDC")
     price = dashboard.order_book.view["bids"][0][4]
@@ -290,16 +275,13 @@ def test_the_dashboard_holds_all_parts_and_a_price_of_the_book_goes_into_the_tic
     assert not Panel.open_panels
 
 
-# Ending
-
-
 def test_closing_ends_everything(panel: Panel) -> None:
     lives = list(panel._lives)
     panel.close()
     panel.close()
     assert [live.state for live in lives] == ["closed"] * len(lives)
     assert panel not in Panel.open_panels
-    assert not PACE.running
+    assert not REFRESHER.running
     panel.refresh()
     assert repr(panel)
 
@@ -311,7 +293,7 @@ def test_a_closed_session_stops_its_panels_and_leaves_them_on_the_page(session: 
     assert dashboard.ticket.lock == "closed"
     assert widget.view["bids"]
     assert widget.comm is not None
-    assert not PACE.running
+    assert not REFRESHER.running
 
 
 def test_a_widget_may_be_displayed_twice(panel: Panel) -> None:
@@ -336,9 +318,6 @@ def test_panels_on_a_running_clock_follow_by_themselves() -> None:
         widget.close()
 
 
-# Where nothing runs, and what must not be there
-
-
 def test_the_snapshot_is_plain_escaped_and_stable(panel: Panel) -> None:
     data, _ = panel._repr_mimebundle_()
     assert "<script" not in data["text/html"]
@@ -356,9 +335,9 @@ def test_values_are_escaped(session: Session) -> None:
 
 
 def test_no_secret_is_in_any_state(panel: Panel, session: Session) -> None:
-    if panel.kind == "ticket":
-        panel.submit()  # type: ignore[attr-defined]
-        panel.confirm()  # type: ignore[attr-defined]
+    if isinstance(panel, OrderTicket):
+        panel.submit()
+        panel.confirm()
     everything = json.dumps(
         [widget.get_state() for widget in dict(ipywidgets.widgets.widget._instances).values()], default=str
     )
@@ -368,9 +347,6 @@ def test_no_secret_is_in_any_state(panel: Panel, session: Session) -> None:
         secret for secret in secrets if secret.hex() in everything.lower() or str(int.from_bytes(secret)) in everything
     ]
     assert "test test test" not in everything
-
-
-# Colours
 
 
 def test_colours_are_set_for_all_and_taken_back(session: Session) -> None:
@@ -401,7 +377,7 @@ def test_the_front_end_needs_nothing_from_outside() -> None:
     assert "url(" not in module("base_panel/panel.css")
 
 
-def test_a_shelf_says_what_is_on_it(session: Session) -> None:
+def test_the_factory_lists_its_widgets(session: Session) -> None:
     assert repr(session.widgets).startswith("<Widgets: ticket")
     assert "OrderTicket" in dir(toolkit.widgets)
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):

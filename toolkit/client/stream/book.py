@@ -16,17 +16,17 @@ Level = tuple[str, str]
 
 _DIGITS = 18
 _SCALE = 10**_DIGITS
-_MEMORY = 65_536
+_CACHE_SIZE = 65_536
 
 
-class _Keys(dict[str, int]):
-    """Price text → whole number of 1e-18; remembers what it has seen, as prices come back all the time."""
+class _PriceKeys(dict[str, int]):
+    """Price text → whole number of 1e-18, cached because the same prices recur."""
 
     def __missing__(self, text: str) -> int:
         whole, _, fraction = text.partition(".")
         if not (whole + fraction).isdecimal() or len(fraction) > _DIGITS:
             raise FeedError(f"{text!r} in an order book is not a plain decimal number")
-        if len(self) >= _MEMORY:
+        if len(self) >= _CACHE_SIZE:
             self.clear()
         key: int = int(whole or "0") * _SCALE + int(fraction.ljust(_DIGITS, "0"))
         self[text] = key
@@ -36,25 +36,26 @@ class _Keys(dict[str, int]):
 class BookSide:
     """One side of a book. `keys` are sorted so that the best price comes first on either side."""
 
-    __slots__ = ("_levels", "_price", "_sign", "keys")
+    __slots__ = ("_levels", "_price_keys", "_sign", "keys")
 
-    def __init__(self, sign: int, price: _Keys) -> None:
+    def __init__(self, sign: int, price_keys: _PriceKeys) -> None:
         self._sign = sign
-        self._price = price
+        self._price_keys = price_keys
         self.keys: list[int] = []
         self._levels: dict[int, Level] = {}
 
     def replace(self, levels: Iterable[Sequence[str]]) -> None:
-        """Take these levels instead of all others."""
-        sign, price = self._sign, self._price
-        self._levels = {sign * price[px]: (px, qty) for px, qty in levels if not _is_zero(qty) and _is_plain(qty)}
+        """Replace all levels."""
+        sign, price_keys = self._sign, self._price_keys
+        self._levels = {sign * price_keys[px]: (px, qty) for px, qty in levels if not _is_zero(qty) and _is_plain(qty)}
         self.keys = sorted(self._levels)
 
     def apply(self, changes: Iterable[Sequence[str]]) -> None:
         """Set the quantity of each changed level; "0" removes it."""
-        sign, price, levels, keys = self._sign, self._price, self._levels, self.keys
+        sign, price_keys, levels, keys = self._sign, self._price_keys, self._levels, self.keys
         for px, qty in changes:
-            key = sign * price[px]
+            key = sign * price_keys[px]
+            # The two common spellings are tested first; the full checks are several times slower.
             if qty == "0" or _is_zero(qty):
                 if levels.pop(key, None) is not None:
                     del keys[bisect_left(keys, key)]
@@ -77,7 +78,7 @@ class BookSide:
 
 
 class LocalBook:
-    """Both sides of a book, kept by a snapshot and increments.
+    """Both sides of a book, built from a snapshot and increments.
 
     >>> book = LocalBook()
     >>> book.snapshot([("99.5", "2"), ("99", "1")], [("100", "3")])
@@ -89,9 +90,9 @@ class LocalBook:
     __slots__ = ("asks", "bids")
 
     def __init__(self) -> None:
-        price = _Keys()
-        self.bids = BookSide(-1, price)
-        self.asks = BookSide(1, price)
+        price_keys = _PriceKeys()
+        self.bids = BookSide(-1, price_keys)
+        self.asks = BookSide(1, price_keys)
 
     def snapshot(self, bids: Iterable[Sequence[str]], asks: Iterable[Sequence[str]]) -> None:
         """Replace both sides."""
@@ -107,11 +108,11 @@ class LocalBook:
         self.asks.apply(asks)
         if self.crossed:
             bid, ask = self.bids.best(), self.asks.best()
-            raise FeedError(f"the order book is crossed: bid {bid} against ask {ask}; an increment must be missing")
+            raise FeedError(f"the order book is crossed: bid {bid} against ask {ask}; an increment is missing")
 
     @property
     def crossed(self) -> bool:
-        """True when the best bid is not below the best ask, which a true book never is."""
+        """True when the best bid is not below the best ask, which no consistent book is."""
         bids, asks = self.bids.keys, self.asks.keys
         return bool(bids and asks and -bids[0] >= asks[0])
 

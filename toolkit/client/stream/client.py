@@ -1,7 +1,7 @@
-"""What stands between the feed's protocol and its live objects: one lock, one order of updates, and a shell.
+"""The link between the feed's protocol and its live objects: one lock, one order of updates, one shell.
 
-Updates are applied and callbacks called by one thread at a time, in the order of the messages. Whoever waits is woken
-through one condition.
+Updates are applied and callbacks called by one thread at a time, in the order of the messages. Threads that wait are
+woken through one condition.
 """
 
 from __future__ import annotations
@@ -11,45 +11,46 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from ...protocol.reads import feed as wire
-from .protocol import FeedEvent, FeedProtocol, Topic
+from .protocol import FeedProtocol
+from .topic import FeedEvent, Topic
 
-Job = Callable[[], None]
+Callback = Callable[[], None]
 
 
 class Shell(Protocol):
-    """What moves the bytes."""
+    """Moves the bytes between the protocol and the venue."""
 
     manual: bool
-    """True when nothing arrives by itself: time stands until the venue is told to advance."""
+    """True when the venue's clock is manual: nothing arrives until the venue is advanced."""
 
-    def now(self) -> int:
-        """Return the milliseconds of the clock that the protocol lives by."""
+    def now_ms(self) -> int:
+        """Return the time of the protocol's clock."""
 
     def wake(self) -> None:
-        """The protocol wants something: a connection, or to send."""
+        """Let the protocol connect or send."""
 
-    def here(self) -> bool:
-        """Tell whether the calling thread is the one that takes in what arrives, right now."""
+    def is_reader_thread(self) -> bool:
+        """Return whether the calling thread is the one that reads messages and calls callbacks."""
 
     def pump(self) -> None:
-        """Take in what has arrived, if that does not happen by itself."""
+        """Read what has arrived, if that does not happen on another thread."""
 
     def stop(self) -> None:
-        """End everything, within a bounded time; stopping again does nothing."""
+        """Close the connection within a bounded time; stopping again does nothing."""
 
 
 class Listener(Protocol):
-    """A live object, as far as it is told things."""
+    """A live object, as the client sees it."""
 
-    def note(self, event: FeedEvent, now: int) -> list[Job]:
-        """Take in an event, under the lock; return what is to be called afterwards, without it."""
+    def on_event(self, event: FeedEvent) -> list[Callback]:
+        """Take an event, under the lock; return what to call after the lock is released."""
 
 
 class FeedClient:
-    """The subscriptions of one connection and who listens to them.
+    """The subscriptions of one connection and their listeners.
 
     Attributes: `protocol`; `condition` (its lock guards protocol and live objects; notified after every event);
-    `shell` (set by whoever makes the client).
+    `shell` (set by the creator of the client).
     """
 
     shell: Shell
@@ -57,20 +58,18 @@ class FeedClient:
     def __init__(self, protocol: FeedProtocol) -> None:
         self.protocol = protocol
         self.condition = threading.Condition(threading.RLock())
-        self.closed = False
         self._listeners: dict[Topic, list[Listener]] = {}
 
     def subscribe(self, listener: Listener, channel: wire.Channel, fields: Mapping[str, Any]) -> Topic:
-        """Begin to tell a listener about a subscription, and return its topic. MalformedRequest for wrong fields."""
+        """Subscribe a listener and return the topic. Raises MalformedRequest for wrong fields."""
         with self.condition:
-            topic = self.protocol.want(channel, fields, self.shell.now())
+            topic = self.protocol.subscribe(channel, fields, self.shell.now_ms())
             self._listeners.setdefault(topic, []).append(listener)
-            self.closed = False
         self.shell.wake()
         return topic
 
-    def release(self, listener: Listener, topic: Topic) -> None:
-        """End it; the last listener ends the subscription."""
+    def unsubscribe(self, listener: Listener, topic: Topic) -> None:
+        """Remove a listener; the last one ends the subscription."""
         with self.condition:
             listeners = self._listeners.get(topic, [])
             if listener not in listeners:
@@ -78,33 +77,35 @@ class FeedClient:
             listeners.remove(listener)
             if not listeners:
                 del self._listeners[topic]
-            self.protocol.release(topic, self.shell.now())
+            self.protocol.unsubscribe(topic, self.shell.now_ms())
             self.condition.notify_all()
         self.shell.wake()
 
     def dispatch(self) -> bool:
-        """Tell the listeners what happened, then call their callbacks; return whether anything did."""
+        """Pass new events to the listeners, then call their callbacks; return whether there were any events."""
         with self.condition:
             events = self.protocol.events()
             if not events:
                 return False
-            now, jobs = self.shell.now(), list[Job]()
-            for event in events:
-                for listener in self._listeners.get(event.topic, ()):
-                    jobs += listener.note(event, now)
+            callbacks = [
+                callback
+                for event in events
+                for listener in self._listeners.get(event.topic, ())
+                for callback in listener.on_event(event)
+            ]
             self.condition.notify_all()
-        for job in jobs:
-            job()
+        # Without the lock: a callback may take as long as it likes, and may wait for a thread that needs the lock.
+        for callback in callbacks:
+            callback()
         return True
 
     def listeners(self) -> list[Listener]:
-        """Return everybody who listens."""
+        """Return all listeners."""
         with self.condition:
             return [listener for listeners in self._listeners.values() for listener in listeners]
 
     def close(self) -> None:
-        """Stop the shell."""
-        self.closed = True
+        """Stop the shell and wake every waiting thread."""
         self.shell.stop()
         with self.condition:
             self.condition.notify_all()

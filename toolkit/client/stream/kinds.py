@@ -1,4 +1,4 @@
-"""Live objects of each kind: logs of what happens, values, tables, candles, books, parts of an account."""
+"""The kinds of live objects: logs, values, tables, candles, order books, parts of an account."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import AOP_RECORDS
 from .client import FeedClient
 from .live import Live
-from .protocol import FeedEvent
 from .rows import FeedRow, moment
 from .state import AccountState, AppendState, BookState, KeyedState
+from .topic import FeedEvent
 
 
 class LiveLog(Live):
-    """Things that happen, in order: trades, fills, blocks. Iteration gives each as a Row."""
+    """Records in the order they happen: trades, fills, blocks. Iteration yields each as a FeedRow."""
 
     _yields_items = True
 
     @property
     def last(self) -> FeedRow | None:
-        """The newest, None when there is none."""
+        """The newest record, None when there is none."""
         rows = self.rows(1)
         return rows[-1] if rows else None
 
     @property
     def holes(self) -> int:
-        """Breaks after which something may be missing: the venue told less of the past than the break was long."""
+        """Breaks after which records may be missing: they were longer than the history the venue sends again."""
         return self._log.holes
 
     @property
@@ -40,6 +40,7 @@ class LiveLog(Live):
         return state
 
     def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
+        # Taken from the newest end: indexing a deque of thousands from the other end would walk through all of it.
         items = self._log.items
         return items if count is None else list(islice(reversed(items), count))[::-1]
 
@@ -48,17 +49,17 @@ class LiveLog(Live):
 
 
 class LiveValue(Live):
-    """One value that changes: `value` is a Row."""
+    """One value that changes: `value` is a FeedRow."""
 
     @property
     def value(self) -> FeedRow:
-        """The value now; empty before the first data."""
+        """The current value; empty before the first data."""
         rows = self.rows()
         return rows[-1] if rows else FeedRow()
 
     def __getitem__(self, name: str) -> Any:
         """Return one member of the value by its column name."""
-        self._first(None)
+        self._wait_for_data(None)
         return self.value[name]
 
     def _summary(self) -> str:
@@ -73,7 +74,7 @@ class LiveTable(Live):
 
     def __getitem__(self, key: Any) -> FeedRow:
         """Return the record of a key. Raises KeyError when there is none."""
-        self._first(None)
+        self._wait_for_data(None)
         for one in self.rows():
             if one[self._key] == key:
                 return one
@@ -90,7 +91,7 @@ class LiveCandles(LiveTable):
 
     @property
     def last(self) -> FeedRow | None:
-        """The candle that is forming, None before the first trade."""
+        """The candle that is still forming, None before the first trade."""
         rows = self.rows(1)
         return rows[-1] if rows else None
 
@@ -130,6 +131,7 @@ class LiveBook(Live):
 
     def _levels(self, side: str, count: int | None) -> list[tuple[Decimal, Decimal]]:
         state = self._book
+        # The feed's thread applies increments in several steps; between them the two sides do not fit together.
         with self._client.condition:
             levels = getattr(state.book, side).top(self.depth if count is None else count)
         return [(Decimal(price), Decimal(quantity)) for price, quantity in levels]
@@ -163,8 +165,8 @@ class LiveBook(Live):
     @property
     def time(self) -> datetime | None:
         """The venue's time of the last update, UTC."""
-        stamp = self._book.data.get("timestamp")
-        return moment(stamp, 1) if isinstance(stamp, int) else None
+        timestamp = self._book.data.get("timestamp")
+        return moment(timestamp, 1) if isinstance(timestamp, int) else None
 
     def _items(self, event: FeedEvent) -> Sequence[dict[str, Any]]:
         return [
@@ -189,24 +191,28 @@ class LiveAccount(LiveTable):
     def _raw(self, count: int | None = None) -> Sequence[dict[str, Any]]:
         state = self._topic.data
         assert isinstance(state, AccountState)
-        records = list(state.parts[self._part].values())
-        return [flat for one in records for flat in _flat(one)] if self._part == "settings" else records
+        return self._flattened(list(state.parts[self._part].values()))
 
-    def _concerns(self, event: FeedEvent) -> bool:
+    def _is_relevant(self, event: FeedEvent) -> bool:
         return event.kind == "snapshot" or any(self._part in item for item in event.items)
 
     def _items(self, event: FeedEvent) -> Sequence[dict[str, Any]]:
         records = [one for item in event.items for one in item.get(self._part, ())]
-        return [flat for one in records for flat in _flat(one)] if self._part == "settings" else records
+        return self._flattened(records)
+
+    def _flattened(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [flat for one in records for flat in _leverages(one)] if self._part == "settings" else records
 
     @property
     def value(self) -> FeedRow:
-        """The only record of a wallet; empty before the first data."""
+        """The first record, which is the only one of a wallet; empty before the first data."""
         rows = self.rows()
         return rows[0] if rows else FeedRow()
 
 
-def _flat(setting: dict[str, Any]) -> list[dict[str, Any]]:
-    held = setting.get("leverage")
-    parts = held if isinstance(held, list) else []
-    return [{"symbol": setting.get("symbol"), **one} for one in parts if isinstance(one, dict)]
+def _leverages(setting: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return one record for each leverage of a setting, which holds those of a symbol as a list."""
+    leverages = setting.get("leverage")
+    if not isinstance(leverages, list):
+        return []
+    return [{"symbol": setting.get("symbol"), **one} for one in leverages if isinstance(one, dict)]

@@ -28,7 +28,7 @@ def row(record: Record, raw: dict[str, Any]) -> FeedRow:
 
 
 def _value(field: RecordField, value: Any) -> Any:
-    """Return a value as its field means it; None for one that can't be read so."""
+    """Return a value as the type of its field, None for a value that can't be read."""
     if value is None:
         return None
     try:
@@ -53,10 +53,11 @@ def _read(field: RecordField, value: Any) -> Any:
     return value
 
 
-def moment(value: Any, scale: int) -> datetime | None:
+def moment(value: Any, unit_ms: int) -> datetime | None:
+    """Return a Unix time of `unit_ms` milliseconds a unit as UTC, None for one that is out of range."""
     try:
-        return datetime.fromtimestamp(int(value) * scale // 1000, UTC).replace(
-            microsecond=int(value) * scale % 1000 * 1000
-        )
+        # Seconds and milliseconds apart: as one float, a millisecond would not always come out exact.
+        seconds, milliseconds = divmod(int(value) * unit_ms, 1000)
+        return datetime.fromtimestamp(seconds, UTC).replace(microsecond=milliseconds * 1000)
     except (TypeError, ValueError, OverflowError, OSError):
         return None

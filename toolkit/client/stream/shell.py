@@ -1,8 +1,8 @@
-"""Shells of the feed: they move texts between the protocol and a WebSocket, or a venue in this process.
+"""Shells of the feed: they move texts between the protocol and a connection.
 
-ThreadShell lives on a background thread with an event loop of its own, so that cells stay free and nobody's loop is
-patched; the thread begins with the first subscription and ends when there is nothing left to hear. DirectShell has no
-thread: it reads from a venue with a manual clock after each of its commands, in order.
+ThreadShell runs on a background thread with its own event loop, so that notebook cells stay responsive and the
+notebook's loop is not patched; the thread starts with the first subscription and ends with the last. DirectShell has no
+thread: it reads from a venue with a manual clock after each of its commands.
 """
 
 from __future__ import annotations
@@ -10,159 +10,31 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import itertools
 import threading
-import time
 import weakref
-from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-from ..io.transport import is_loopback
 from .client import FeedClient
-
-if TYPE_CHECKING:
-    from websockets.asyncio.client import ClientConnection
+from .connections import Connection, ConnectionEnded, monotonic_ms, peer_name
 
 STOP_SECONDS = 5.0
 """How long stopping waits for the thread."""
-MAX_MESSAGE = 1 << 22
-"""Longest message of a venue that is read."""
 
-_peers = itertools.count(1)
-
-
-class Gone(Exception):
-    """The connection ended; its text says why."""
-
-
-class Wire(Protocol):
-    """One open connection."""
-
-    async def send(self, text: str) -> None:
-        """Send a text; Gone when that is no longer possible."""
-
-    async def receive(self) -> str | bytes:
-        """Return the next text; Gone when there will be none."""
-
-    async def close(self) -> None:
-        """End it, within a bounded time."""
-
-
-Connector = Callable[[], Awaitable[Wire]]
-
-
-class SocketWire:
-    """A WebSocket of the websockets library, which keeps alive nothing by itself: the protocol does."""
-
-    def __init__(self, connection: ClientConnection) -> None:
-        self._connection = connection
-
-    @classmethod
-    async def connect(cls, url: str, timeout: float) -> SocketWire:
-        """Open a WebSocket, within `timeout` seconds. Raises OSError or a websockets error."""
-        from websockets.asyncio.client import connect
-
-        connection = await connect(
-            url,
-            open_timeout=timeout,
-            close_timeout=0.5,
-            ping_interval=None,
-            max_size=MAX_MESSAGE,
-            proxy=None if is_loopback(url) else True,
-        )
-        return cls(connection)
-
-    async def send(self, text: str) -> None:
-        """Send a text."""
-        from websockets.exceptions import ConnectionClosed
-
-        try:
-            await self._connection.send(text)
-        except ConnectionClosed as closed:
-            raise Gone(_why(closed)) from None
-
-    async def receive(self) -> str | bytes:
-        """Return the next message."""
-        from websockets.exceptions import ConnectionClosed
-
-        try:
-            return await self._connection.recv()
-        except ConnectionClosed as closed:
-            raise Gone(_why(closed)) from None
-
-    async def close(self) -> None:
-        """Say goodbye, or hang up on a peer that does not answer."""
-        with contextlib.suppress(Exception):
-            await self._connection.close()
-        self._connection.transport.abort()
-
-
-def _why(closed: Any) -> str:
-    if closed.rcvd is not None:
-        reason = closed.rcvd.reason or "no reason given"
-        return f"the venue closed the connection: {reason} (code {closed.rcvd.code})"
-    return "the connection broke"
-
-
-class HubWire:
-    """A connection to the feed of a venue in this process, for a reader on another thread."""
-
-    def __init__(self, hub: Any) -> None:
-        loop, self._ready = asyncio.get_running_loop(), asyncio.Event()
-        self._texts: deque[str] = deque()
-        self._connection = hub.open(f"in-process {next(_peers)}", clock=_monotonic_ms)
-
-        def wake() -> None:
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._ready.set)
-
-        self._connection.on_wake = wake
-        self._ready.set()
-
-    @classmethod
-    async def connect(cls, hub: Any) -> HubWire:
-        """Open a connection; its events belong to the running loop."""
-        return cls(hub)
-
-    async def send(self, text: str) -> None:
-        """Hand a text to the feed."""
-        self._connection.send(text)
-
-    async def receive(self) -> str:
-        """Return the next text."""
-        while not self._texts:
-            await self._ready.wait()
-            self._ready.clear()
-            self._texts.extend(self._connection.drain())
-            if not self._texts and self._connection.closed:
-                self._ready.set()
-                raise Gone(f"the venue closed the connection: {self._connection.reason}")
-        if self._connection.closed:
-            self._ready.set()
-        return self._texts.popleft()
-
-    async def close(self) -> None:
-        """End it."""
-        self._connection.on_wake = None
-        self._connection.close()
-
-
-def _monotonic_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
-
+Connector = Callable[[], Awaitable[Connection]]
 
 _running: weakref.WeakSet[ThreadShell] = weakref.WeakSet()
 
 
 @atexit.register
 def _stop_all() -> None:
+    """Stop threads that were left running: a daemon thread killed in the middle of its loop prints errors at exit."""
     for shell in list(_running):
         shell.stop()
 
 
 class ThreadShell:
-    """Runs a protocol over connections made by `connector`, on a background thread."""
+    """Runs a protocol over the connections that `connector` opens, on a background thread."""
 
     manual = False
 
@@ -174,19 +46,19 @@ class ThreadShell:
         self._woken: asyncio.Event | None = None
         self._stopping = False
 
-    def now(self) -> int:
-        """Return a monotonic time."""
-        return _monotonic_ms()
+    def now_ms(self) -> int:
+        """Return the monotonic time."""
+        return monotonic_ms()
 
-    def here(self) -> bool:
-        """Tell whether this is the feed's thread."""
+    def is_reader_thread(self) -> bool:
+        """Return whether this is the feed's thread."""
         return threading.current_thread() is self._thread
 
     def pump(self) -> None:
-        """Nothing to do: the thread takes in what arrives."""
+        """Do nothing: the thread reads what arrives."""
 
     def wake(self) -> None:
-        """Let the thread look at the protocol, beginning it when there is none."""
+        """Wake the thread, or start one if the protocol has work and there is none."""
         with self._client.condition:
             if self._thread is None:
                 if self._client.protocol.phase == "idle":
@@ -196,21 +68,21 @@ class ThreadShell:
                 _running.add(self)
                 self._thread.start()
             elif self._loop is not None and self._woken is not None:
+                # The loop may be closed between the check and the call, when the thread is ending.
                 with contextlib.suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(self._woken.set)
 
     def stop(self) -> None:
-        """End the connection and the thread."""
+        """Close the connection and end the thread."""
         with self._client.condition:
             self._stopping = True
             thread = self._thread
         if thread is not None:
             self.wake()
+        # A callback may stop the shell on its own thread, which can't wait for itself.
         if thread is not None and thread is not threading.current_thread():
             thread.join(STOP_SECONDS)
         _running.discard(self)
-
-    # On the thread
 
     def _run(self) -> None:
         with contextlib.suppress(KeyboardInterrupt):
@@ -225,9 +97,10 @@ class ThreadShell:
             while not self._finished():
                 try:
                     await self._connect_when_due()
-                except Exception as error:  # whatever it was: connected again, after the usual pause
+                except Exception as error:  # even an unforeseen error must not end the feed: reconnect after a pause
                     self._lost(f"the feed's thread failed: {error!r}")
         finally:
+            # A new thread may have been started since `_finished` returned True; its loop must not be cleared.
             with self._client.condition:
                 if self._loop is loop:
                     self._loop = self._woken = None
@@ -235,66 +108,66 @@ class ThreadShell:
                     self._thread = None
 
     def _finished(self) -> bool:
-        """Tell whether there is nothing to do; then, in the same breath, say that the thread is over."""
+        """Return whether there is nothing left to do, and if so give up the role of the shell's thread.
+
+        Both happen under one lock: otherwise `wake` could find a thread that has already decided to end, and a new
+        subscription would never be served.
+        """
         with self._client.condition:
-            over = self._stopping or self._client.protocol.phase == "idle"
-            if over:
+            finished = self._stopping or self._client.protocol.phase == "idle"
+            if finished:
                 self._thread = None
-            return over
+            return finished
 
     async def _connect_when_due(self) -> None:
         client, protocol = self._client, self._client.protocol
         with client.condition:
-            due = protocol.connect_at
-            waiting = protocol.phase == "waiting" and due is not None and due > self.now()
+            due_ms = protocol.connect_at_ms
+            waiting = protocol.phase == "waiting" and due_ms is not None and due_ms > self.now_ms()
             if protocol.phase == "waiting" and not waiting:
-                protocol.connecting(self.now())
+                protocol.connecting()
         client.dispatch()
         if waiting:
-            await self._pause(due)
+            await self._pause(due_ms)
             return
         try:
-            limit = protocol.settings.connect_ms / 1000
-            wire = await asyncio.wait_for(self._connect(), limit)
+            connection = await asyncio.wait_for(self._connector(), protocol.settings.connect_ms / 1000)
         except Exception as error:
             self._lost(f"could not connect: {error or type(error).__name__}")
             return
         try:
-            self._lost(await self._converse(wire))
+            self._lost(await self._communicate(connection))
         finally:
-            await wire.close()
-
-    async def _connect(self) -> Wire:
-        return await self._connector()
+            await connection.close()
 
     def _lost(self, reason: str) -> None:
         with self._client.condition:
-            self._client.protocol.lost(self.now(), reason)
+            self._client.protocol.lost(self.now_ms(), reason)
         self._client.dispatch()
 
-    async def _converse(self, wire: Wire) -> str:
-        """Carry texts until the connection ends or must end; return why."""
+    async def _communicate(self, connection: Connection) -> str:
+        """Send and receive until the connection ends or must end; return why."""
         client, protocol = self._client, self._client.protocol
         with client.condition:
-            protocol.opened(self.now())
-        reader = asyncio.create_task(self._listen(wire))
+            protocol.opened(self.now_ms())
+        reader = asyncio.create_task(self._read(connection))
         try:
             while True:
                 client.dispatch()
                 with client.condition:
-                    protocol.tick(self.now())
-                    texts, due = protocol.take(self.now()), protocol.deadline()
-                    over = protocol.must_close or ("closed" if self._stopping else "")
+                    protocol.tick(self.now_ms())
+                    texts, due_ms = protocol.data_to_send(self.now_ms()), protocol.deadline()
+                    reason = protocol.must_close or ("closed" if self._stopping else "")
                 client.dispatch()
-                if over:
-                    return over
+                if reason:
+                    return reason
                 for text in texts:
-                    await asyncio.wait_for(wire.send(text), protocol.settings.answer_ms / 1000)
+                    await asyncio.wait_for(connection.send(text), protocol.settings.answer_ms / 1000)
                 if reader.done():
                     return reader.result()
-                await self._pause(due)
-        except Gone as gone:
-            return str(gone)
+                await self._pause(due_ms)
+        except ConnectionEnded as ended:
+            return str(ended)
         except TimeoutError:
             return "the connection takes no more messages"
         finally:
@@ -302,127 +175,135 @@ class ThreadShell:
             with contextlib.suppress(asyncio.CancelledError):
                 await reader
 
-    async def _listen(self, wire: Wire) -> str:
-        """Hand what arrives to the protocol; return why nothing more does."""
+    async def _read(self, connection: Connection) -> str:
+        """Pass what arrives to the protocol until the connection ends; return why it ended."""
         client, protocol = self._client, self._client.protocol
+        assert self._woken is not None
         try:
             while True:
-                text = await wire.receive()
+                text = await connection.receive()
                 with client.condition:
-                    protocol.received(text, self.now())
-                    wanted, protocol.attention = protocol.attention, False
+                    protocol.received(text, self.now_ms())
+                    needs_shell, protocol.needs_shell = protocol.needs_shell, False
                 client.dispatch()
-                if wanted and self._woken is not None:
+                if needs_shell:
                     self._woken.set()
-        except Gone as gone:
-            return str(gone)
+        except ConnectionEnded as ended:
+            return str(ended)
         finally:
-            if self._woken is not None:
-                self._woken.set()
+            # The sender waits in `_pause`, and has to see that the reader is done.
+            self._woken.set()
 
-    async def _pause(self, due: int | None) -> None:
-        """Wait until something is wanted, or due."""
+    async def _pause(self, due_ms: int | None) -> None:
+        """Wait until the shell is woken or `due_ms` has come."""
         assert self._woken is not None
-        seconds = None if due is None else max(0.0, (due - self.now()) / 1000)
+        seconds = None if due_ms is None else max(0.0, (due_ms - self.now_ms()) / 1000)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._woken.wait(), seconds)
         self._woken.clear()
 
 
 class DirectShell:
-    """Reads the feed of a venue with a manual clock, after each of its commands and whenever somebody looks.
+    """Reads the feed of a venue with a manual clock, after each of its commands and whenever a live object is read.
 
-    Everything happens in the thread that commands or looks, in the order of the messages; times are the venue's.
+    Everything happens on the thread that commands or reads, in the order of the messages. Times are the venue's.
     """
 
     manual = True
 
-    def __init__(self, client: FeedClient, hub: Any, now: Callable[[], int]) -> None:
+    def __init__(self, client: FeedClient, hub: Any, venue_now_ms: Callable[[], int]) -> None:
         self._client = client
         self._hub = hub
-        self._now = now
-        self._last = self._ahead = 0
-        self._ticked = -1
+        self._venue_now_ms = venue_now_ms
+        self._last_ms = self._offset_ms = 0
+        self._ticked_ms = -1
         self._connection: Any = None
         self._lock = threading.Lock()
-        self._pumping: int | None = None
+        self._pumping_thread: int | None = None
         self._due = False
 
-    def now(self) -> int:
-        """Return the venue's time; where a revert sets it back, it goes on from where it was."""
-        now = self._now()
-        self._ahead += max(0, self._last - now - self._ahead)
-        self._last = now + self._ahead
-        return self._last
+    def now_ms(self) -> int:
+        """Return the venue's time; after a revert it continues from where it was, because the protocol's clock may
+        not go back."""
+        venue_ms = self._venue_now_ms()
+        self._offset_ms = max(self._offset_ms, self._last_ms - venue_ms)
+        self._last_ms = venue_ms + self._offset_ms
+        return self._last_ms
 
     def wake(self) -> None:
         """Connect, send and read at once."""
         self.pump()
 
-    def here(self) -> bool:
-        """Tell whether a callback is asking."""
-        return self._pumping == threading.get_ident()
+    def is_reader_thread(self) -> bool:
+        """Return whether this is called by a callback."""
+        return self._pumping_thread == threading.get_ident()
 
     def pump(self) -> None:
-        """Take in everything that has arrived, and wait if another thread is doing that."""
+        """Read everything that has arrived; wait if another thread is doing that."""
         self._pump(wait=True)
 
-    def _after_command(self) -> None:
-        self._pump(wait=False)
-
     def stop(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._after_command in self._hub.after:
             self._hub.after.remove(self._after_command)
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
             with self._client.condition:
-                self._client.protocol.lost(self.now(), "closed")
-                self._client.protocol.connect_at = None
+                self._client.protocol.lost(self.now_ms(), "closed")
+                self._client.protocol.connect_at_ms = None
                 self._client.protocol.phase = "idle"
             self._client.dispatch()
 
+    def _after_command(self) -> None:
+        # Without waiting: a thread that is pumping reads again, and its callback may be waiting for this thread.
+        self._pump(wait=False)
+
     def _pump(self, *, wait: bool) -> None:
-        """Run steps until nothing happens any more; called again from a callback, it leaves that to the first call."""
+        """Run steps until nothing happens any more."""
         self._due = True
-        if self._pumping == threading.get_ident():
+        # A callback that reads or commands gets here again; the outer call continues afterwards, so order is kept.
+        if self.is_reader_thread():
             return
+        # `_due` is checked again after the lock is released: another thread may have set it and not got the lock.
         while self._due:
             if not self._lock.acquire(blocking=wait):
                 return
-            self._pumping = threading.get_ident()
+            self._pumping_thread = threading.get_ident()
             try:
                 while self._due:
                     self._due = False
                     while self._step():
                         continue
             finally:
-                self._pumping = None
+                self._pumping_thread = None
                 self._lock.release()
 
     def _step(self) -> bool:
+        """Read, tick and send once; return whether anything was read or sent."""
         client, protocol = self._client, self._client.protocol
         with client.condition:
-            if protocol.phase == "waiting" and protocol.connect_at is not None and protocol.connect_at <= self.now():
+            connect_at_ms = protocol.connect_at_ms
+            if protocol.phase == "waiting" and connect_at_ms is not None and connect_at_ms <= self.now_ms():
                 self._connect()
         connection = self._connection
         if connection is None:
             return client.dispatch()
         texts = connection.drain()
         with client.condition:
-            self._take_in(texts)
-            now = self.now()
-            if now != self._ticked:
-                self._ticked = now
-                protocol.tick(now)
+            self._receive(texts)
+            now_ms = self.now_ms()
+            if now_ms != self._ticked_ms:
+                self._ticked_ms = now_ms
+                protocol.tick(now_ms)
             if protocol.must_close:
                 connection.close(protocol.must_close)
                 connection.reason = protocol.must_close
+            # Messages that were queued before the close are still read.
             if connection.closed and not connection.waiting:
                 self._connection = None
-                protocol.lost(self.now(), f"the venue closed the connection: {connection.reason}")
-            out = protocol.take(self.now())
+                protocol.lost(self.now_ms(), f"the venue closed the connection: {connection.reason}")
+            out = protocol.data_to_send(self.now_ms())
         client.dispatch()
         for text in out:
             connection.send(text)
@@ -430,23 +311,24 @@ class DirectShell:
             connection.close()
         return bool(texts or out)
 
-    def _take_in(self, texts: list[str]) -> None:
+    def _receive(self, texts: list[str]) -> None:
         protocol = self._client.protocol
         try:
             for text in texts:
-                protocol.received(text, self.now())
+                protocol.received(text, self.now_ms())
         except BaseException:
-            protocol.interrupted(self.now())
+            # The drained texts are gone, and KeyboardInterrupt may have stopped one of them half-way.
+            protocol.interrupted(self.now_ms())
             raise
 
     def _connect(self) -> None:
         protocol = self._client.protocol
-        protocol.connecting(self.now())
-        connection = self._hub.open(f"in-process {next(_peers)}", queue=None)
+        protocol.connecting()
+        connection = self._hub.open(peer_name(), queue=None)
         if self._after_command not in self._hub.after:
             self._hub.after.append(self._after_command)
         if connection.closed:
-            protocol.lost(self.now(), f"the venue refused the connection: {connection.reason}")
+            protocol.lost(self.now_ms(), f"the venue refused the connection: {connection.reason}")
         else:
             self._connection = connection
-            protocol.opened(self.now())
+            protocol.opened(self.now_ms())

@@ -1,6 +1,6 @@
-"""What a subscription has told so far: a value for each style of channel, built from snapshots and increments.
+"""State of a subscription, built from snapshots and increments: one class for each style of channel.
 
-Each keeps plain records as they came over the wire and answers, for every message, which items are new or changed.
+Each keeps plain wire records and returns, for every message, the items that are new or changed.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from .book import LocalBook
 
 Record = dict[str, Any]
 KEPT = 10_000
-"""Items that an ``append`` channel remembers."""
+"""Items that an ``append`` channel keeps."""
 
 _ENVELOPE = frozenset({"type", "sequence", "recent"})
 
 
 class ChannelState(ABC):
-    """What a subscription has told so far."""
+    """State of one subscription."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.data: Record = {}
-        """Members of the last message beside its items: symbol, block, timestamp."""
+        """Members of the last message other than its items: symbol, block, timestamp."""
 
     @abstractmethod
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Begin anew from `data`; return the items to show as new.
+        """Replace the state by `data`; return the new items.
 
-        `merge` is True when the snapshot was asked for after a break: what was known before still counts.
+        `merge` is True when the client requested the snapshot, after a break for instance: known items remain valid.
         """
 
     @abstractmethod
@@ -47,14 +47,14 @@ class ChannelState(ABC):
     def _items(self, data: Mapping[str, Any]) -> list[Record]:
         """Return the items of a message: a list under the channel's key, or one record in the data itself.
 
-        Raises FeedError for one that is no record.
+        Raises FeedError for an item that is not a record.
         """
-        items = self._found(data)
+        items = self._raw_items(data)
         if not all(isinstance(item, dict) for item in items):
-            raise FeedError("an item that is no record")
+            raise FeedError("an item is not a record")
         return items
 
-    def _found(self, data: Mapping[str, Any]) -> list[Record]:
+    def _raw_items(self, data: Mapping[str, Any]) -> list[Record]:
         held = data[self.channel.key] if self.channel.key else None
         if isinstance(held, list):
             return held
@@ -73,45 +73,45 @@ class BookState(ChannelState):
         self.book = LocalBook()
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Take the whole window."""
-        self._note(data)
+        """Replace the whole window."""
+        self._set_data(data)
         self.book.snapshot(data["book"]["bids"], data["book"]["asks"])
         return [data["book"]]
 
     def increment(self, data: Mapping[str, Any]) -> list[Record]:
         """Set the changed levels."""
-        self._note(data)
+        self._set_data(data)
         self.book.apply(data["book"]["bids"], data["book"]["asks"])
         return [data["book"]]
 
     def records(self) -> list[Record]:
-        """Return the levels, each with its side and its place from the best."""
+        """Return the levels, each with its side and its rank from the best."""
         sides = (("BUY", self.book.bids.top()), ("SELL", self.book.asks.top()))
         return [
-            {"side": side, "level": place, "price": price, "quantity": quantity}
+            {"side": side, "level": level, "price": price, "quantity": quantity}
             for side, levels in sides
-            for place, (price, quantity) in enumerate(levels, 1)
+            for level, (price, quantity) in enumerate(levels, 1)
         ]
 
-    def _note(self, data: Mapping[str, Any]) -> None:
+    def _set_data(self, data: Mapping[str, Any]) -> None:
         for name, value in data.items():
             if name != "book":
                 self.data[name] = value
 
 
 class LatestState(ChannelState):
-    """One value, the newest."""
+    """The newest value."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
         self.value: Record = {}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Take the value."""
+        """Replace the value."""
         return self.increment(data)
 
     def increment(self, data: Mapping[str, Any]) -> list[Record]:
-        """Take the value."""
+        """Replace the value."""
         self.data = {name: value for name, value in data.items() if name not in (*_ENVELOPE, self.channel.key)}
         items = self._items(data)
         self.value = items[-1] if items else {}
@@ -123,15 +123,16 @@ class LatestState(ChannelState):
 
 
 class KeyedState(ChannelState):
-    """Items by what names them."""
+    """Items by key."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
         self.items: dict[tuple[Any, ...], Record] = {}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Take these items; candles that are older than the snapshot's are kept."""
+        """Replace all items; candles older than those of the snapshot are kept."""
         fresh = {self._key(item): item for item in self._items(data)}
+        # A snapshot of candles holds the recent ones only (its items lie in `data` itself); the older ones remain true.
         if self.channel.key == "" and fresh:
             first = min(fresh)
             fresh = {key: item for key, item in self.items.items() if key < first} | fresh
@@ -144,6 +145,7 @@ class KeyedState(ChannelState):
         items = self._items(data)
         for item in items:
             self.items[self._key(item)] = item
+        # The oldest key goes first: dicts keep the order of insertion.
         while len(self.items) > KEPT:
             del self.items[next(iter(self.items))]
         return items
@@ -157,25 +159,25 @@ class KeyedState(ChannelState):
 
 
 class AccountState(ChannelState):
-    """Wallets, open orders, positions and settings of an account, each by what names it."""
+    """Wallets, open orders, positions and settings of an account, each by its key."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
         self.parts: dict[str, dict[tuple[Any, ...], Record]] = {part: {} for part in AOP_KEYS}
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Take all parts."""
+        """Replace all parts."""
         self.parts = {part: {} for part in AOP_KEYS}
         return self.increment(data)
 
     def increment(self, data: Mapping[str, Any]) -> list[Record]:
-        """Replace what this message names; closed orders and empty positions go."""
+        """Replace the items of this message; remove closed orders and empty positions."""
         aop = data["aop"]
         for part, names in AOP_KEYS.items():
             held = self.parts[part]
             for item in aop.get(part, ()):
                 key = tuple(item.get(name) for name in names)
-                if _is_gone(part, item):
+                if _is_closed(part, item):
                     held.pop(key, None)
                 else:
                     held[key] = item
@@ -193,13 +195,13 @@ class AppendState(ChannelState):
         super().__init__(channel)
         self.items: deque[Record] = deque(maxlen=kept)
         self.holes = 0
-        """Breaks after which items may be missing between what was known and what the venue still told."""
+        """Breaks that were longer than the recent items of the next snapshot: items between may be missing."""
 
     def snapshot(self, data: Mapping[str, Any], *, merge: bool) -> list[Record]:
-        """Join the recent items to what is known where they overlap; return those that were not known.
+        """Append the recent items after their overlap with the known ones; return those that were not known.
 
-        Without an overlap the known items stay if these can only have happened later (a hole), otherwise they go:
-        the venue's past is not what it was (a revert, another venue).
+        Without an overlap the known items stay if the recent ones happened later (a hole). Otherwise the venue's
+        history has changed (a revert, another venue) and the known items that contradict it are removed.
         """
         recent = self._items(data)
         known = self._overlap(recent)
@@ -211,7 +213,7 @@ class AppendState(ChannelState):
         return recent[known:]
 
     def increment(self, data: Mapping[str, Any]) -> list[Record]:
-        """Add the new items."""
+        """Append the new items."""
         items = self._items(data)
         self.items.extend(items)
         return items
@@ -222,6 +224,7 @@ class AppendState(ChannelState):
 
     def _overlap(self, recent: list[Record]) -> int:
         """Return how many of `recent` are already the last known items."""
+        # The longest overlap wins: equal records may follow each other, and a shorter one would add them twice.
         known = list(self.items)[-len(recent) :] if recent else []
         for size in range(len(known), 0, -1):
             if known[-size:] == recent[:size]:
@@ -229,7 +232,7 @@ class AppendState(ChannelState):
         return 0
 
     def _rewind(self, recent: list[Record]) -> int:
-        """Drop what these items contradict; return how many of them are known then."""
+        """Remove the known items that `recent` contradicts; return how many of `recent` are still known."""
         if self.items and self._follows(recent[0]):
             self.holes += 1
             return 0
@@ -238,27 +241,27 @@ class AppendState(ChannelState):
         return 1 if self.items else 0
 
     def _follows(self, item: Record) -> bool:
-        """Tell whether an item can only have happened after everything that is known."""
-        clock = next((name for name in _CLOCKS if name in item), "")
-        return bool(clock) and _after(item[clock], self.items[-1].get(clock))
+        """Return whether an item happened after every known item."""
+        field = next((name for name in _TIME_FIELDS if name in item), "")
+        return bool(field) and _is_later(item[field], self.items[-1].get(field))
 
 
-_CLOCKS = ("transactionTime", "closedTime", "timestamp", "blockHeight")
+_TIME_FIELDS = ("transactionTime", "closedTime", "timestamp", "blockHeight")
 
 
-def _after(later: Any, earlier: Any) -> bool:
+def _is_later(later: Any, earlier: Any) -> bool:
     return isinstance(later, int) and isinstance(earlier, int) and later > earlier
 
 
-def _is_gone(part: str, item: Mapping[str, Any]) -> bool:
+def _is_closed(part: str, item: Mapping[str, Any]) -> bool:
     if part == "orders":
         return item.get("ordStatus") in CLOSED_ORDER_STATES
     if part == "positions":
-        return _is_nothing(item.get("longSize")) and _is_nothing(item.get("shortSize"))
+        return _is_zero(item.get("longSize")) and _is_zero(item.get("shortSize"))
     return False
 
 
-def _is_nothing(size: Any) -> bool:
+def _is_zero(size: Any) -> bool:
     return size is None or not str(size).strip("-0.")
 
 

@@ -1,35 +1,35 @@
-"""`session.stream`: live objects over one connection that mends itself.
+"""`session.stream`: live objects over one connection that reconnects by itself.
 
-The connection opens with the first live object and closes some seconds after the last one. It lives on a thread with
-an event loop of its own; with a venue in this process and a manual clock there is no thread and no socket, and what a
-command makes happen has arrived when the command returns.
+The connection opens with the first live object and closes some seconds after the last one. It runs on its own thread
+and event loop. With a venue in this process and a manual clock there is no thread and no socket: the updates caused by
+a command have arrived when the command returns.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ...errors import InputError
 from ...protocol.reads import feed as wire
 from .client import FeedClient
+from .connections import HubConnection, SocketConnection
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
 from .live import Live, Until
 from .protocol import FeedProtocol, Settings
-from .shell import DirectShell, HubWire, SocketWire, ThreadShell
+from .shell import DirectShell, ThreadShell
 
 if TYPE_CHECKING:
     import pandas as pd
 
 L = TypeVar("L", bound=Live)
 
-_UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 class SessionLike(Protocol):
-    """What a stream asks of its session: where the feed is and whose account it is."""
+    """What a stream needs of its session: the address of the feed and of the account."""
 
     @property
     def environment(self) -> Any:
@@ -47,8 +47,8 @@ class SessionLike(Protocol):
 class Stream:
     """Live objects of one session.
 
-    `settings` says how patient the connection is (see `Settings`); set it before the first live object. `rng` is the
-    randomness of its back-off.
+    `settings` are the connection's time-outs and limits (see `Settings`); set them before the first live object. `rng`
+    is the randomness of its back-off.
     """
 
     def __init__(
@@ -60,14 +60,12 @@ class Stream:
         self._client: FeedClient | None = None
         self._aio: AsyncStream | None = None
 
-    # Markets
-
     def order_book(self, symbol: str, depth: int = 20) -> LiveBook:
         """Return the live order book of a product, `depth` levels a side (1–200)."""
         return LiveBook(self._open(), wire.CHANNELS["orderBook"], {"symbol": symbol, "depth": depth})
 
     def trades(self, symbol: str) -> LiveLog:
-        """Return the public trades of a product as they happen, beginning with the last ones."""
+        """Return the public trades of a product as they happen, starting with the last ones."""
         return LiveLog(self._open(), wire.CHANNELS["trades"], {"symbol": symbol})
 
     def ticker(self, symbol: str) -> LiveValue:
@@ -79,7 +77,7 @@ class Stream:
         return LiveTable(self._open(), wire.CHANNELS["allTickers"], {})
 
     def candles(self, symbol: str, interval: str | int = "1m") -> LiveCandles:
-        """Return the candles of a product: the last ones and the one that is forming.
+        """Return the candles of a product: the last ones and the one still forming.
 
         `interval` is text such as "1m", "4h", "1d", or seconds.
         """
@@ -87,14 +85,12 @@ class Stream:
             self._open(), wire.CHANNELS["candle"], {"symbol": symbol, "interval": interval_text(interval)}
         )
 
-    # An account (the session's own unless another address is given)
-
     def account(self, address: str | None = None) -> LiveAccount:
-        """Return the wallet: balance, equity, what is available, fee rates."""
+        """Return the wallet of an account (by default the session's): balance, equity, available margin, fee rates."""
         return self._part("accounts", address)
 
     def orders(self, address: str | None = None) -> LiveAccount:
-        """Return the open orders, waiting triggers included."""
+        """Return the open orders, including untriggered ones."""
         return self._part("orders", address)
 
     def positions(self, address: str | None = None) -> LiveAccount:
@@ -102,15 +98,15 @@ class Stream:
         return self._part("positions", address)
 
     def leverages(self, address: str | None = None) -> LiveAccount:
-        """Return the leverage that is set, by symbol."""
+        """Return the leverage settings, by symbol."""
         return self._part("settings", address)
 
     def fills(self, address: str | None = None) -> LiveLog:
-        """Return fills as they happen, beginning with the last ones."""
+        """Return fills as they happen, starting with the last ones."""
         return self._log("userFilled", address)
 
     def order_history(self, address: str | None = None) -> LiveLog:
-        """Return every step in the life of orders as it happens."""
+        """Return every status change of orders as it happens."""
         return self._log("orderHist", address)
 
     def closed_positions(self, address: str | None = None) -> LiveLog:
@@ -122,10 +118,8 @@ class Stream:
         return self._log("userFunding", address)
 
     def events(self, address: str | None = None) -> LiveLog:
-        """Return what happens to the account: orders, acknowledged actions, approvals, vault moves."""
+        """Return the events of the account: orders, acknowledged actions, approvals, vault transfers."""
         return self._log("userEvent", address)
-
-    # The chain
 
     def blocks(self) -> LiveLog:
         """Return blocks as they are made."""
@@ -136,21 +130,19 @@ class Stream:
         return LiveValue(self._open(), wire.CHANNELS["blockHeight"], {})
 
     def transactions(self) -> LiveLog:
-        """Return everybody's transactions as they happen."""
+        """Return the transactions of all accounts as they happen."""
         return LiveLog(self._open(), wire.CHANNELS["tx"], {})
-
-    # The connection
 
     @property
     def aio(self) -> AsyncStream:
-        """The asynchronous twin: the same live objects, to be awaited. It shares the connection."""
+        """The asynchronous twin, on the same connection: the same live objects, awaited."""
         if self._aio is None:
             self._aio = AsyncStream(self)
         return self._aio
 
     @property
     def settings(self) -> Settings:
-        """How patient the connection is. Can be set before the first live object."""
+        """The connection's time-outs and limits. Can be set before the first live object."""
         return self._settings or Settings()
 
     @settings.setter
@@ -161,7 +153,7 @@ class Stream:
 
     @property
     def state(self) -> str:
-        """idle (not connected, nothing to hear), waiting (to connect again), connecting or open."""
+        """idle (no subscriptions, not connected), waiting (to connect), connecting or open."""
         if self._client is None:
             return "idle"
         self._client.shell.pump()
@@ -184,12 +176,12 @@ class Stream:
         return [one for one in listeners if isinstance(one, Live)]
 
     def assert_healthy(self, max_age_ms: int | None = None) -> None:
-        """Do nothing if every open live object is healthy; otherwise raise as its `assert_healthy` does."""
+        """Raise as `Live.assert_healthy` does if an open live object is not healthy."""
         for one in self.live:
             one.assert_healthy(max_age_ms)
 
     def close(self) -> None:
-        """Close all live objects and the connection; no thread is left. The stream can be used again."""
+        """Close all live objects, the connection and its thread. The stream can be used again."""
         client, self._client = self._client, None
         if client is not None:
             for one in client.listeners():
@@ -200,9 +192,7 @@ class Stream:
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -211,21 +201,22 @@ class Stream:
 
     def _open(self) -> FeedClient:
         if self._client is None:
-            self._client = self._make()
+            self._client = self._new_client()
         return self._client
 
-    def _make(self) -> FeedClient:
+    def _new_client(self) -> FeedClient:
         venue = self._session.venue
         manual = venue is not None and not venue.clock.runs
+        # On a manual clock no time passes while messages are sent, so a rate limit would hold them back for ever.
         settings = self._settings or Settings(rate=None if manual else Settings().rate)
         client = FeedClient(FeedProtocol(settings, self._rng))
         if venue is None:
             url = self._session.environment.feed_url
-            client.shell = ThreadShell(client, lambda: SocketWire.connect(url, settings.connect_ms / 1000))
+            client.shell = ThreadShell(client, lambda: SocketConnection.connect(url, settings.connect_ms / 1000))
         elif manual:
             client.shell = DirectShell(client, venue.feed, venue.now_ms)
         else:
-            client.shell = ThreadShell(client, lambda: HubWire.connect(venue.feed))
+            client.shell = ThreadShell(client, lambda: HubConnection.connect(venue.feed))
         return client
 
     def _account(self, address: str | None) -> str:
@@ -243,7 +234,7 @@ class Stream:
 
 
 class AsyncLive(Generic[L]):
-    """A live object whose `wait` and `frame` are awaited; everything else is that of `sync`, the object itself."""
+    """A live object whose `wait` and `frame` are awaited; everything else is delegated to `sync`, the object itself."""
 
     def __init__(self, sync: L) -> None:
         self.sync = sync
@@ -277,9 +268,7 @@ class AsyncLive(Generic[L]):
     async def __aenter__(self) -> AsyncLive[L]:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.sync.close()
 
     def __repr__(self) -> str:
@@ -287,7 +276,7 @@ class AsyncLive(Generic[L]):
 
 
 class AsyncStream:
-    """The awaited twin of Stream: the same names, each giving an AsyncLive. It shares the session's connection."""
+    """The asynchronous twin of Stream, on the same connection: the same methods return an AsyncLive."""
 
     def __init__(self, stream: Any) -> None:
         self._stream: Stream = stream if isinstance(stream, Stream) else stream.sync.stream
@@ -315,19 +304,19 @@ LIVE_NAMES: tuple[str, ...] = (
     *("order_book", "trades", "ticker", "tickers", "candles", "account", "orders", "positions", "leverages", "fills"),
     *("order_history", "closed_positions", "funding", "events", "blocks", "block_height", "transactions"),
 )
-"""Methods of Stream that give live objects."""
+"""Methods of Stream that return live objects."""
 
 
 def interval_text(interval: str | int) -> str:
-    """Return a candle interval as the wire has it, seconds as text: "1m" → "60".
+    """Return a candle interval in wire form, seconds as text: "1m" → "60".
 
-    Raises InputError for what is no interval; the channel itself says which are offered.
+    Raises InputError for text that is not an interval; the channel checks which ones the venue has.
     """
     if isinstance(interval, int) and not isinstance(interval, bool):
         return str(interval)
     number, unit = (interval[:-1], interval[-1:]) if isinstance(interval, str) else ("", "")
-    if unit in _UNITS and number.isdigit():
-        return str(int(number) * _UNITS[unit])
+    if unit in _UNIT_SECONDS and number.isdigit():
+        return str(int(number) * _UNIT_SECONDS[unit])
     if isinstance(interval, str) and interval.isdigit():
         return interval
     raise InputError(

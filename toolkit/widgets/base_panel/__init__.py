@@ -1,1 +1,1 @@
-"""What every panel has: view, lock, refresh, static copy, theme and number format."""
+"""The parts that all panels share: view, lock, refresh, static snapshot, theme and number format."""

@@ -1,4 +1,4 @@
-"""Amounts as people read them: grouped, with a real minus sign, never in a binary float."""
+"""Amounts as text for people: grouped, with a typographic minus sign, never by way of a binary float."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from ...numerals import plain_text
 
 MISSING = "–"
-"""Shown where there is no value."""
+"""Shown instead of a missing value."""
 WIDE = Context(prec=200)
-"""Wide enough for whatever can be typed into two fields and multiplied."""
+"""Precise enough for the product of any two numbers that can be typed into fields."""
 
 
 def money(value: Decimal | None, places: int = 2) -> str:
@@ -29,7 +29,7 @@ def signed(value: Decimal | None, places: int = 2) -> str:
 
 
 def grouped(value: Decimal | None) -> str:
-    """Return a number with all its digits and grouping; the trailing zeros it has stay."""
+    """Return a number with grouping and all its digits, including trailing zeros."""
     return MISSING if value is None else minus(f"{value:,f}")
 
 
@@ -53,8 +53,13 @@ def change(value: Decimal | None, places: int = 2) -> str:
 
 
 def arrow(value: Any) -> str:
-    """Return ▲ above 0, ▼ below, "" for 0 and nothing."""
+    """Return ▲ above 0, ▼ below, "" for 0 and None."""
     return "" if not value else "▲" if value > 0 else "▼"
+
+
+def side_text(side: Any) -> str:
+    """Return an order side, also one of hedge mode, as "▲ buy" or "▼ sell"."""
+    return "▲ buy" if str(side).startswith("BUY") else "▼ sell"
 
 
 def minus(text: str) -> str:
@@ -63,5 +68,5 @@ def minus(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """Return an address or hash in short: 0x1234…cdef."""
+    """Return an address or hash abbreviated: 0x1234…cdef."""
     return f"{text[:6]}…{text[-4:]}" if len(text) > 12 else text

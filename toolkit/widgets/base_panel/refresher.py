@@ -1,7 +1,7 @@
-"""Refreshing at the display's rate: one thread for all open panels, however often their data changes.
+"""Refreshes panels at the display's rate: one thread for all open panels, however often their data changes.
 
-A panel that was touched is refreshed at most every INTERVAL seconds, and every HEARTBEAT seconds in any case, so that
-silence is noticed too. The thread ends with the last panel.
+A panel is refreshed at most every INTERVAL seconds when its data changes, and every HEARTBEAT seconds in any case, so
+that silence is noticed too. The thread ends with the last panel.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ import time
 from typing import Protocol
 
 INTERVAL = 0.08
-"""Seconds between two refreshes of one panel (about 12 a second)."""
+"""Shortest time between two refreshes of one panel in seconds (about 12 a second)."""
 HEARTBEAT = 1.0
-"""Seconds after which a panel looks at the age of its data, even if nothing came."""
+"""Longest time between two refreshes in seconds: a panel has to show that its data gets old."""
 STOP_SECONDS = 5.0
 
 
-class Paced(Protocol):
-    """What can be refreshed."""
+class Refreshable(Protocol):
+    """A panel, as the refresher sees it."""
 
     def refresh(self) -> None:
-        """Bring what is shown up to date; never raises."""
+        """Update what is shown; never raises."""
 
 
-class Pace:
-    """Touched panels are refreshed soon, but not too often."""
+class Refresher:
+    """Refreshes its panels on one background thread."""
 
     def __init__(self, interval: float = INTERVAL, heartbeat: float = HEARTBEAT) -> None:
         self._interval = interval
         self._heartbeat = heartbeat
         self._condition = threading.Condition()
-        self._due: dict[Paced, float] = {}
-        """Panel → time of its next refresh; a heartbeat away unless it was touched."""
-        self._last: dict[Paced, float] = {}
+        self._due: dict[Refreshable, float] = {}
+        """Panel → monotonic time of its next refresh; a heartbeat away unless one was requested."""
+        self._last: dict[Refreshable, float] = {}
         self._thread: threading.Thread | None = None
 
-    def join(self, panel: Paced) -> None:
-        """Refresh this panel from now on. Joining again does nothing."""
+    def add(self, panel: Refreshable) -> None:
+        """Start to refresh a panel. Adding it again does nothing."""
         with self._condition:
             if panel in self._due:
                 return
@@ -48,8 +48,8 @@ class Pace:
                 self._thread.start()
             self._condition.notify()
 
-    def touch(self, panel: Paced) -> None:
-        """Say that something changed. Cheap; may be called from any thread as often as one likes."""
+    def request(self, panel: Refreshable) -> None:
+        """Request a refresh soon. Cheap; may be called from any thread and at any rate."""
         with self._condition:
             due = self._due.get(panel)
             if due is None:
@@ -59,8 +59,8 @@ class Pace:
                 self._due[panel] = soon
                 self._condition.notify()
 
-    def leave(self, panel: Paced) -> None:
-        """Refresh it no more; the thread ends when nobody is left, within a bounded time."""
+    def remove(self, panel: Refreshable) -> None:
+        """Stop refreshing a panel; after the last one the thread ends, within a bounded time."""
         with self._condition:
             self._due.pop(panel, None)
             self._last.pop(panel, None)
@@ -68,18 +68,20 @@ class Pace:
             if not self._due:
                 thread, self._thread = self._thread, None
             self._condition.notify()
+        # A panel may be stopped while it is refreshed, on the thread itself, which can't wait for itself.
         if thread is not None and thread is not threading.current_thread():
             thread.join(STOP_SECONDS)
 
     @property
     def running(self) -> bool:
-        """True while the thread lives."""
+        """True while the thread runs."""
         return self._thread is not None
 
     def _run(self) -> None:
         me = threading.current_thread()
         while True:
             with self._condition:
+                # Ended, or already replaced by the thread of a panel that was added meanwhile.
                 if self._thread is not me:
                     return
                 now = time.monotonic()
@@ -89,9 +91,10 @@ class Pace:
                     self._due[panel] = now + self._heartbeat
                 if not ready:
                     self._condition.wait(max(0.0, min(self._due.values()) - now))
+            # Without the lock: a refresh takes long, and it may stop panels.
             for panel in ready:
                 panel.refresh()
 
 
-PACE = Pace()
-"""The pace of this process's panels."""
+REFRESHER = Refresher()
+"""The refresher of this process's panels."""

@@ -13,18 +13,17 @@ _UP, _DOWN = "#1f6fb5", "#c2570c"
 
 def page(inner: str, lock: str, colors: Mapping[str, str]) -> str:
     """Return a snapshot: `inner` is HTML made by the functions below."""
-    note = f"<div style='{_NOTE}'>⚠ {escape(lock)}</div>" if lock else ""
+    warning = f"<div style='{_NOTE}'>⚠ {escape(lock)}</div>" if lock else ""
     up, down = colors.get("up", _UP), colors.get("down", _DOWN)
     style = f"{_BOX};--tk-up:{escape(up, quote=True)};--tk-down:{escape(down, quote=True)}"
-    return (
-        f'<div style="{style}">{inner}{note}<div style="{_NOTE}">snapshot; run the cell for the live widget</div></div>'
-    )
+    hint = f'<div style="{_NOTE}">snapshot; run the cell for the live widget</div>'
+    return f'<div style="{style}">{inner}{warning}{hint}</div>'
 
 
 def heading(text: str, note: str = "") -> str:
-    """Return a heading with a note beside it."""
-    beside = f" <span style='{_NOTE}'>{escape(note)}</span>" if note else ""
-    return f"<div><b>{escape(text)}</b>{beside}</div>"
+    """Return a heading, followed by a note."""
+    span = f" <span style='{_NOTE}'>{escape(note)}</span>" if note else ""
+    return f"<div><b>{escape(text)}</b>{span}</div>"
 
 
 def pairs(rows: Iterable[tuple[str, Any]]) -> str:
@@ -34,7 +33,7 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "none") -> str:
-    """Return a table; `empty` is said when there are no rows."""
+    """Return a table; `empty` is shown when there are no rows."""
     head = "".join(f"<th scope='col'>{_cell(column)}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(_td(value) for value in row)}</tr>" for row in rows)
     if not body:
@@ -45,8 +44,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str = "n
 def _td(value: Any) -> str:
     text = str(value)
     color = {"▲": "--tk-up", "+": "--tk-up", "▼": "--tk-down", "−": "--tk-down"}.get(text[:1], "")
-    look = f";color:var({color})" if color else ""
-    return f"<td style='text-align:right{look}'>{_cell(text)}</td>"
+    style = f";color:var({color})" if color else ""
+    return f"<td style='text-align:right{style}'>{_cell(text)}</td>"
 
 
 def _cell(value: Any) -> str:

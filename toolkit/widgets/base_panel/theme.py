@@ -1,30 +1,26 @@
-"""Colours of up and down. The default is blue and orange, which colour-blind people can tell apart."""
+"""Colours of up and down. The defaults, blue and orange, can be told apart by colour-blind people."""
 
 from __future__ import annotations
 
 import re
 
 from ...errors import InputError
-
-COLORS: dict[str, str] = {}
-"""What `theme` chose; empty for the default, which differs between light and dark pages."""
+from .panel import Panel
 
 _COLOR = re.compile(r"#[0-9a-fA-F]{3,8}|[a-zA-Z]{3,30}|(rgb|hsl)a?\([0-9.,%/ ]{5,40}\)")
 
 
 def theme(up: str | None = None, down: str | None = None) -> dict[str, str]:
-    """Choose the colours of up (buy, profit) and down (sell, loss) for all widgets, also those that are shown already.
+    """Set the colours of up (buy, profit) and down (sell, loss) for all widgets, including those already displayed.
 
     CSS colours, such as "#d62728" or "crimson"; None is the default (blue and orange). A sign or an arrow always
-    stands beside the colour. Returns what is set. Raises InputError for text that is no colour.
+    accompanies the colour. Returns the colours set. Raises InputError for text that is not a colour.
 
     >>> theme(up="crimson", down="seagreen")  # as in East Asia
     {'up': 'crimson', 'down': 'seagreen'}
     >>> theme()
     {}
     """
-    from .panel import Panel
-
     chosen = {name: color for name, color in (("up", up), ("down", down)) if color is not None}
     for name, color in chosen.items():
         if not _COLOR.fullmatch(color):
@@ -34,8 +30,7 @@ def theme(up: str | None = None, down: str | None = None) -> dict[str, str]:
                 rule="CSS colour",
                 value=color,
             )
-    COLORS.clear()
-    COLORS.update(chosen)
+    Panel.theme_colors = chosen
     for panel in list(Panel.open_panels):
         panel.colors = dict(chosen)
     return dict(chosen)

@@ -1,1 +1,1 @@
-"""The order ticket: draft, validation, preview, and the order after it was signed."""
+"""The order ticket: draft, validation, preview, and the tracking of the sent order."""

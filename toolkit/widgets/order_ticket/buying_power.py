@@ -1,4 +1,4 @@
-"""What the account allows: margin, limits and positions, by the venue's own check before risk is added.
+"""The rules of the account: margin, limits and positions, as the venue checks them before an order adds risk.
 
 Source: risk-rules, "Margin"; docs/assumptions.md, "Widgets".
 """
@@ -8,38 +8,39 @@ from __future__ import annotations
 from decimal import Decimal
 
 from ... import margin
-from ...products import Product
 from ..base_panel.number_format import money, trimmed
-from .draft import MICRO, ZERO, Choice, Draft, Holdings, Problem, TicketMarket, rounded_up, walk
+from .draft import MICRO, ZERO, Choice, Holdings, Problem, TicketInputs, rounded_up, walk
 
 
-def account_rules(
-    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, quantity: Decimal, worst: Decimal
-) -> list[Problem]:
-    """Return every rule of the account that an order breaks; `worst` is the worst price it may trade at."""
+def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
+    """Return a problem for every account rule that an order breaks; `worst` is the worst price it may trade at."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     if draft.reduce_only:
+        # The venue values a market order at the last price for minOrderValue, not at its slippage bound.
         valued = (market.last or market.mark or worst) if draft.market else worst
-        return _reducing(draft, product, holdings, quantity, valued)
+        return _reduce_only_rules(inputs, quantity, valued)
     if not holdings.hedge:
+        # An order that, with those resting on its side, only closes the net position adds no risk.
         resting = holdings.buys if draft.sign > 0 else holdings.sells
         if resting + quantity <= max(ZERO, -draft.sign * holdings.size):
             return []
     if holdings.liquidating:
-        return [Problem("side", "liquidation", "the account is being liquidated; only orders that reduce are taken")]
+        return [Problem("side", "liquidation", "the account is being liquidated; only reducing orders are accepted")]
     mark = market.mark or worst
-    found = _limits(draft, product, holdings, quantity * worst, mark)
+    problems = _position_limits(inputs, quantity * worst, mark)
     held = (holdings.long + holdings.short) * mark
     if holdings.isolated and held and holdings.assigned + holdings.pnl(mark) < held / holdings.leverage:
-        message = f"the isolated {product.symbol} position lacks margin; add to it before it grows"
-        found.append(Problem("quantity", "isolated margin", message))
-    need = needed(draft, product, market, holdings, quantity, worst)
+        message = f"the isolated {product.symbol} position is below its initial margin; add margin before increasing it"
+        problems.append(Problem("quantity", "isolated margin", message))
+    need = margin_needed(inputs, quantity, worst)
     if need > holdings.available:
-        found.append(_too_expensive(draft, product, market, holdings, quantity, worst, need))
-    return found
+        problems.append(_margin_problem(inputs, quantity, worst, need))
+    return problems
 
 
-def _reducing(draft: Draft, product: Product, holdings: Holdings, quantity: Decimal, price: Decimal) -> list[Problem]:
-    held = holdings.long if draft.sign < 0 else holdings.short
+def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) -> list[Problem]:
+    draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
+    held = holdings.reducible(draft.sign)
     name = "long" if draft.sign < 0 else "short"
     if held <= 0:
         other = "SELL" if draft.sign > 0 else "BUY"
@@ -48,44 +49,44 @@ def _reducing(draft: Draft, product: Product, holdings: Holdings, quantity: Deci
             choices.insert(0, Choice(other.lower(), {"side": other}))
         message = f"reduce-only: there is no {name} position in {product.symbol} to reduce"
         return [Problem("reduce_only", "position", message, tuple(choices))]
+    # Only an order that may rest shares the position with the reduce-only orders already in the book.
     free = held
-    if (draft.tif or ("IOC" if draft.market else "GTC")) in ("GTC", "POST_ONLY"):
+    if draft.effective_tif in ("GTC", "POST_ONLY"):
         free -= holdings.reducing_buys if draft.sign > 0 else holdings.reducing_sells
     if free <= 0:
-        message = f"reduce-only orders cover the {name} position of {trimmed(held)} already"
+        message = f"open reduce-only orders already cover the {name} position of {trimmed(held)}"
         return [Problem("reduce_only", "covered", message)]
+    choice = Choice(trimmed(free), {"quantity": format(free, "f"), "quantity_as": "base"})
     if quantity > free:
-        text = format(free, "f")
-        message = f"reduce-only: {trimmed(quantity)} is above the {name} position of {trimmed(free)} it may reduce"
-        choice = Choice(trimmed(free), {"quantity": text, "quantity_as": "base"})
+        message = f"reduce-only: {trimmed(quantity)} exceeds the reducible {name} position of {trimmed(free)}"
         return [Problem("quantity", "position", message, (choice,))]
     if quantity < free and price * quantity < product.min_order_value:
         message = (
             f"order value {trimmed(price * quantity)} is below minOrderValue {trimmed(product.min_order_value)},"
-            f" or take the whole position"
+            f" and does not close the whole position"
         )
-        choice = Choice(trimmed(free), {"quantity": format(free, "f"), "quantity_as": "base"})
         return [Problem("quantity", "minOrderValue", message, (choice,))]
     return []
 
 
-def _limits(draft: Draft, product: Product, holdings: Holdings, value: Decimal, mark: Decimal) -> list[Problem]:
+def _position_limits(inputs: TicketInputs, value: Decimal, mark: Decimal) -> list[Problem]:
+    draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
     own, other = (holdings.long, holdings.short) if draft.sign > 0 else (holdings.short, holdings.long)
-    reach = own * mark + (holdings.buys_value if draft.sign > 0 else holdings.sells_value) + value
+    notional = own * mark + (holdings.buys_value if draft.sign > 0 else holdings.sells_value) + value
     if not holdings.hedge:
-        reach -= other * mark
-    if reach > product.max_position_notional:
+        notional -= other * mark
+    if notional > product.max_position_notional:
         message = (
-            f"position and orders would reach {money(reach)} USDC, above maxPositionNtnl"
+            f"position and orders would reach {money(notional)} USDC, above maxPositionNtnl"
             f" {money(product.max_position_notional)} of {product.symbol}"
         )
         return [Problem("quantity", "maxPositionNtnl", message)]
-    if not product.tiers or reach <= 0:
+    if not product.tiers or notional <= 0:
         return []
-    limit = margin.tier_of(reach, product.tiers).max_leverage
+    limit = margin.tier_of(notional, product.tiers).max_leverage
     if limit is not None and holdings.leverage > limit:
         message = (
-            f"at a notional of {money(reach)} USDC {product.symbol} allows leverage {trimmed(limit)}x,"
+            f"at a notional of {money(notional)} USDC {product.symbol} allows leverage {trimmed(limit)}x,"
             f" yours is {trimmed(holdings.leverage)}x"
         )
         return [Problem("quantity", "maxLeverage", message)]
@@ -93,9 +94,9 @@ def _limits(draft: Draft, product: Product, holdings: Holdings, value: Decimal, 
 
 
 def exposure(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Decimal = ZERO) -> Decimal:
-    """Return the notional in USDC that needs margin, with these values of buy and sell orders on top.
+    """Return the notional in USDC that needs margin, with buy and sell orders of these values added.
 
-    One-way: the larger of what all buys or all sells would leave; hedge: both halves and all opening orders.
+    One-way: the larger of what filling all buys or all sells would leave; hedge: both legs and all opening orders.
     """
     long, short = holdings.long * mark, holdings.short * mark
     buys, sells = holdings.buys_value + buys, holdings.sells_value + sells
@@ -105,59 +106,51 @@ def exposure(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Dec
     return max(net + buys, sells - net, net, -net)
 
 
-def needed(
-    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, quantity: Decimal, worst: Decimal
-) -> Decimal:
+def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> Decimal:
     """Return the available margin in USDC that an order takes, rounded up.
 
-    That is initial margin, and for what it trades at once the fees and what those fills lose against mark.
+    That is its initial margin and, for the quantity that fills immediately, the fees and the loss against mark price.
     """
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     mark = market.mark or worst
     value = quantity * worst
+    # What trades below mark counts at mark, where the position will be valued.
     counted = max(value, mark * quantity) if draft.sign < 0 else value
     base = holdings.long * mark + holdings.short * mark if holdings.isolated else ZERO
     before = exposure(holdings, mark) - base
     added = (counted, ZERO) if draft.sign > 0 else (ZERO, counted)
     after = exposure(holdings, mark, *added) - base
     initial = rounded_up(after / holdings.leverage) - rounded_up(before / holdings.leverage)
-    taken, paid = walk(market.facing(draft.sign), quantity, worst, draft.sign)
+    taken, paid = walk(market.opposite(draft.sign), quantity, worst, draft.sign)
     if not taken:
         return initial
     steps = taken / product.step_size
+    # The venue rounds the fee, and isolated margin, up for every fill; there is at most one fill a step.
     rounding = (steps + 1) * MICRO + (steps * MICRO if holdings.isolated else ZERO)
     loss = max(ZERO, draft.sign * (paid - mark * taken))
     return initial + loss + rounded_up(paid * max(holdings.maker, holdings.taker, ZERO)) + rounding
 
 
-def _too_expensive(
-    draft: Draft,
-    product: Product,
-    market: TicketMarket,
-    holdings: Holdings,
-    quantity: Decimal,
-    worst: Decimal,
-    need: Decimal,
-) -> Problem:
-    low = fitting(draft, product, market, holdings, int(quantity / product.step_size), worst)
+def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, need: Decimal) -> Problem:
+    product, holdings = inputs.product, inputs.holdings
+    steps = max_affordable_steps(inputs, int(quantity / product.step_size), worst)
     choices: tuple[Choice, ...] = ()
     message = (
-        f"margin: the order needs {money(need)} USDC, available are {money(holdings.available)}"
+        f"margin: the order needs {money(need)} USDC, {money(holdings.available)} USDC is available"
         f" at {trimmed(holdings.leverage)}x"
     )
-    text = product.quantity_text(low)
-    if low > 0 and Decimal(text) * worst >= product.min_order_value:
+    text = product.quantity_text(steps)
+    if steps > 0 and Decimal(text) * worst >= product.min_order_value:
         choices = (Choice(f"at most {text}", {"quantity": text, "quantity_as": "base"}),)
         message += f"; at most {text}"
     return Problem("quantity", "available margin", message, choices)
 
 
-def fitting(
-    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, limit: int, worst: Decimal
-) -> int:
-    """Return the most steps, below `limit`, whose margin is available."""
+def max_affordable_steps(inputs: TicketInputs, limit: int, worst: Decimal) -> int:
+    """Return the largest number of steps below `limit` whose margin is available, by bisection."""
     low, high = 0, limit
     while low < high - 1:
         middle = (low + high) // 2
-        fits = needed(draft, product, market, holdings, product.step_size * middle, worst) <= holdings.available
+        fits = margin_needed(inputs, inputs.product.step_size * middle, worst) <= inputs.holdings.available
         low, high = (middle, high) if fits else (low, middle)
     return low

@@ -1,4 +1,4 @@
-"""What stands in a ticket, what it is held against, and what may be wrong with it: plain values."""
+"""The values a ticket works with: its fields, the market, the account's holdings, and the problems found."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import Any
 
 from ...orders import Order
+from ...products import Product
 from ..base_panel.number_format import WIDE
 
 Level = tuple[Decimal, Decimal]
 ZERO = Decimal(0)
 MICRO = Decimal("0.000001")
 DEFAULT_LEVERAGE = Decimal(20)
-"""Leverage before one is set, at most the product's (docs/assumptions.md)."""
-MAX_ID = 2**63 - 1
+"""Leverage until one is set, at most the product's (docs/assumptions.md)."""
+MAX_CLIENT_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value that would pass: what a button says, and what it puts into which fields."""
+    """A value that would pass: the label of its button, and the fields it sets."""
 
     label: str
     values: Mapping[str, Any]
@@ -28,7 +29,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why the ticket can't be sent: a broken rule, or (`missing`) a field that is still empty."""
+    """Why the ticket can't be sent: a broken rule, or (`missing`) an empty field."""
 
     field: str
     rule: str
@@ -36,26 +37,25 @@ class Problem:
     choices: tuple[Choice, ...] = ()
     missing: bool = False
     value: str = ""
-    """What the field holds."""
 
     @property
     def nearest(self) -> tuple[str, ...]:
-        """The choices in words."""
+        """Labels of the choices."""
         return tuple(choice.label for choice in self.choices)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What stands in the fields of a ticket, as it was typed."""
+    """The fields of a ticket, as typed."""
 
     side: str = "BUY"
     order_type: str = "LIMIT"
     price: str = ""
     quantity: str = ""
     quantity_as: str = "base"
-    """base (units), notional (USDC) or share (percent of what is available)."""
+    """base (units), notional (USDC) or share (percent of available margin)."""
     tif: str = ""
-    """"" is the usual one: GTC with a price, IOC without."""
+    """"" is the default: GTC with a price, IOC without."""
     reduce_only: bool = False
     take_profit: str = ""
     stop_loss: str = ""
@@ -69,6 +69,11 @@ class Draft:
         return self.order_type == "MARKET"
 
     @property
+    def effective_tif(self) -> str:
+        """The time in force of the order, with the default filled in."""
+        return self.tif or ("IOC" if self.market else "GTC")
+
+    @property
     def sign(self) -> int:
         """+1 buys, −1 sells."""
         return 1 if self.side == "BUY" else -1
@@ -76,7 +81,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class TicketMarket:
-    """The prices an order is held against; None where one is not known. Levels are best first."""
+    """The prices an order is checked against, None for an unknown one. Levels are best first."""
 
     mark: Decimal | None = None
     last: Decimal | None = None
@@ -94,20 +99,23 @@ class TicketMarket:
         """Best ask."""
         return self.asks[0][0] if self.asks else None
 
-    def facing(self, sign: int) -> Sequence[Level]:
+    def opposite(self, sign: int) -> Sequence[Level]:
         """Return the levels that a buy (+1) or a sell (−1) would trade with."""
         return self.asks if sign > 0 else self.bids
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What the account has that bears on an order in one product. Amounts USDC, sizes base units, values at entry."""
+    """What the account holds that matters for an order in one product.
+
+    Amounts in USDC, sizes in base units, position values at the entry price.
+    """
 
     known: bool = False
-    """False before the account's data came: then only the rules without an account are checked."""
+    """False before the account's data arrived: only the rules that need no account are checked then."""
     available: Decimal = ZERO
     cross_equity: Decimal = ZERO
-    """Equity without isolated positions and their results."""
+    """Equity without isolated positions and their PnL."""
     others_maintenance: Decimal = ZERO
     """Maintenance margin of the cross positions in other products."""
     maker: Decimal = ZERO
@@ -122,7 +130,7 @@ class Holdings:
     short: Decimal = ZERO
     short_value: Decimal = ZERO
     buys: Decimal = ZERO
-    """Quantity and value of resting orders that may open; `reducing_*` of those that may only reduce."""
+    """Quantity and value of resting orders that may open a position; `reducing_*` of reduce-only orders."""
     buys_value: Decimal = ZERO
     sells: Decimal = ZERO
     sells_value: Decimal = ZERO
@@ -135,14 +143,28 @@ class Holdings:
         """Long less short."""
         return self.long - self.short
 
+    def reducible(self, sign: int) -> Decimal:
+        """Return the size of the leg that a buy (+1) or a sell (−1) reduces."""
+        return self.long if sign < 0 else self.short
+
     def pnl(self, mark: Decimal) -> Decimal:
-        """Return the unrealised result of both halves at a mark price."""
+        """Return the unrealised PnL of both legs at a mark price."""
         return self.size * mark - self.long_value + self.short_value
 
 
 @dataclass(frozen=True, slots=True)
-class Assessment:
-    """What a draft amounts to. `order` is there when the fields could be read; it may be sent when `valid`."""
+class TicketInputs:
+    """A draft and everything it is checked against."""
+
+    draft: Draft
+    product: Product
+    market: TicketMarket
+    holdings: Holdings
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """The outcome of checking a draft: its order, if the fields could be read, may be sent when `valid`."""
 
     problems: tuple[Problem, ...]
     order: Order | None = None
@@ -155,7 +177,7 @@ class Assessment:
 
 
 def walk(levels: Sequence[Level], quantity: Decimal, limit: Decimal, sign: int) -> tuple[Decimal, Decimal]:
-    """Return the quantity that these levels would fill within `limit`, and its value in USDC."""
+    """Return the quantity that these levels would fill up to the price `limit`, and its value in USDC."""
     left, value = quantity, ZERO
     for price, size in levels:
         if left <= 0 or (limit - price) * sign < 0:

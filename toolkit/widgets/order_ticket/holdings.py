@@ -1,4 +1,4 @@
-"""What an account holds, as far as it bears on an order in one product: read from the live account."""
+"""Reads the holdings that matter for an order in one product from the live account."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...products import Product
 from .draft import DEFAULT_LEVERAGE, ZERO, Holdings
 
 Row = Mapping[str, Any]
-WAITING = "ORDER_STATUS_UNTRIGGERED"
+UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
 
 
 def holdings_of(
@@ -51,8 +51,8 @@ def holdings_of(
     )
 
 
-def _rate(told: Decimal | None, usual: Decimal) -> Decimal:
-    return usual if told is None else told
+def _rate(own: Decimal | None, default: Decimal) -> Decimal:
+    return default if own is None else own
 
 
 def _pnl(row: Row) -> Decimal:
@@ -79,16 +79,17 @@ def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterab
 
 
 def _resting(orders: Iterable[Row]) -> dict[str, Decimal]:
-    """Return quantity and value of the orders that rest in the book, by what they can do."""
-    found = dict.fromkeys(("buys", "buys_value", "sells", "sells_value", "reducing_buys", "reducing_sells"), ZERO)
+    """Return quantity and value of the resting orders, by side and by whether they can open a position."""
+    totals = dict.fromkeys(("buys", "buys_value", "sells", "sells_value", "reducing_buys", "reducing_sells"), ZERO)
     for one in orders:
-        if one["status"] == WAITING:
+        # A trigger order takes no margin until it is triggered (risk-rules, "Margin").
+        if one["status"] == UNTRIGGERED:
             continue
         name = "buys" if str(one["side"]).startswith("BUY") else "sells"
-        left = one["remaining"] or ZERO
+        remaining = one["remaining"] or ZERO
         if one["reduce_only"] not in (None, "NONE") or str(one["side"]).endswith("CLOSE_HEDGE"):
-            found[f"reducing_{name}"] += left
+            totals[f"reducing_{name}"] += remaining
         else:
-            found[name] += left
-            found[f"{name}_value"] += left * (one["price"] or ZERO)
-    return found
+            totals[name] += remaining
+            totals[f"{name}_value"] += remaining * (one["price"] or ZERO)
+    return totals

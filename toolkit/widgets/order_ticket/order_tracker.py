@@ -1,4 +1,4 @@
-"""An order after it was signed: what the venue answered and what the feed tells, as one story."""
+"""Tracks an order after it was signed: the venue's response and the events of the feed, combined to one status."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ SENT, ACCEPTED, RESTING, WAITING = "SENT", "ACCEPTED", "RESTING", "WAITING"
 PARTIALLY_FILLED, FILLED, CANCELED = "PARTIALLY_FILLED", "FILLED", "CANCELED"
 REJECTED, UNKNOWN, NOT_SENT = "REJECTED", "UNKNOWN", "NOT_SENT"
 
+_FAILED = (REJECTED, UNKNOWN, NOT_SENT)
 _STATUS = {"NEW": RESTING, "ORDER_STATUS_UNTRIGGERED": WAITING}
 _WORDS = {
-    SENT: "sent, no answer yet",
+    SENT: "sent, no response yet",
     ACCEPTED: "accepted",
     RESTING: "rests in the book",
     WAITING: "waits for its trigger",
-    PARTIALLY_FILLED: "partly filled",
+    PARTIALLY_FILLED: "partially filled",
     FILLED: "filled",
     CANCELED: "cancelled",
     REJECTED: "rejected",
     UNKNOWN: "outcome unknown",
     NOT_SENT: "not sent",
 }
-FINAL = (FILLED, CANCELED, REJECTED, NOT_SENT)
 
 
 @dataclass(slots=True)
-class Following:
-    """One order that was confirmed. `events` may be appended to by another thread."""
+class OrderTracker:
+    """One confirmed order. Another thread may append to `events`."""
 
     prepared: Prepared
     summary: str
@@ -54,91 +54,93 @@ class Following:
         prepared = self.prepared
         return intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
 
-    def note(self, items: Sequence[Mapping[str, Any]]) -> None:
-        """Take what the feed tells, if it is about this order."""
-        wanted = {str(one) for one in self.prepared.client_ids}
+    def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Add the events of the feed that belong to this order."""
+        client_ids = {str(one) for one in self.prepared.client_ids}
         for item in items:
-            if str(item.get("client_order_id")) in wanted and item not in self.events:
+            # After a reconnect the feed sends recent events again.
+            if str(item.get("client_order_id")) in client_ids and item not in self.events:
                 self.events.append(item)
 
-    def of(self, place: int) -> list[Mapping[str, Any]]:
-        """Return the events of the order at this place of the request (0 is the main order)."""
-        wanted = str(self.prepared.client_ids[place])
-        return [one for one in list(self.events) if str(one.get("client_order_id")) == wanted]
+    def events_of(self, position: int) -> list[Mapping[str, Any]]:
+        """Return the events of the order at this position of the request (0 is the main order)."""
+        client_id = str(self.prepared.client_ids[position])
+        # Copied first: iterating over a deque fails while the feed's thread appends to it.
+        return [one for one in list(self.events) if str(one.get("client_order_id")) == client_id]
 
     @property
     def status(self) -> str:
-        """Where the (main) order stands: one of the names above."""
-        events = self.of(0)
-        if events:
-            told = str(events[-1].get("status"))
-            return _STATUS.get(told, told)
+        """Status of the main order: one of the names above."""
+        status = _last_status(self.events_of(0))
+        if status:
+            return status
         if self.failed:
             return self.failed
         return SENT if self.receipt is None else ACCEPTED
 
     @property
     def filled(self) -> Decimal:
-        """Quantity that was filled."""
-        return sum((one.get("fill_quantity") or Decimal(0) for one in self.of(0)), Decimal(0))
+        """Filled quantity in base units."""
+        return sum((one.get("fill_quantity") or Decimal(0) for one in self.events_of(0)), Decimal(0))
 
     @property
     def average_price(self) -> Decimal | None:
-        """Mean price of its fills, None without one."""
-        fills = [(one["fill_price"], one["fill_quantity"]) for one in self.of(0) if one.get("fill_quantity")]
+        """Average price of its fills, None without one."""
+        fills = [(one["fill_price"], one["fill_quantity"]) for one in self.events_of(0) if one.get("fill_quantity")]
         quantity = sum((size for _, size in fills), Decimal(0))
         return sum((price * size for price, size in fills), Decimal(0)) / quantity if quantity else None
 
     def words(self) -> str:
-        """Return the story in one sentence."""
-        status, events = self.status, self.of(0)
-        told = _WORDS.get(status, status.lower())
+        """Return the status in one sentence."""
+        status, events = self.status, self.events_of(0)
+        text = _WORDS.get(status, status.lower())
         if self.filled and self.average_price is not None:
+            # Adding 0 undoes the exponent that `normalize` gives round numbers: 6E+4 becomes 60000 again.
             average = self.average_price.quantize(Decimal("0.000001")).normalize() + Decimal(0)
-            told += f": {trimmed(self.filled)} at {grouped(average)}"
-            left = events[-1].get("remaining")
-            if status in (PARTIALLY_FILLED, RESTING) and left:
-                told += f", {trimmed(left)} open"
+            text += f": {trimmed(self.filled)} at {grouped(average)}"
+            remaining = events[-1].get("remaining")
+            if status in (PARTIALLY_FILLED, RESTING) and remaining:
+                text += f", {trimmed(remaining)} open"
         reason = str(events[-1].get("reason") or "") if events else ""
         if status in (CANCELED, REJECTED) and reason:
-            told += f": {reason}"
-        elif self.failure and status in (REJECTED, UNKNOWN, NOT_SENT):
-            told += f": {self.failure}"
-        return told
+            text += f": {reason}"
+        elif self.failure and status in _FAILED:
+            text += f": {self.failure}"
+        return text
 
     def view(self) -> dict[str, Any]:
         """Return what the front end draws."""
         status = self.status
-        last = {FILLED, PARTIALLY_FILLED, CANCELED, REJECTED, UNKNOWN, NOT_SENT, RESTING, WAITING}
-        steps = [
-            ["sent", "bad" if status == NOT_SENT else "done"],
-            ["accepted", "bad" if status in (REJECTED, UNKNOWN, NOT_SENT) else "now" if status == SENT else "done"],
-        ]
-        if status in last and status not in (REJECTED, UNKNOWN, NOT_SENT):
-            name = _WORDS[status]
-            steps.append([name, "done" if status == FILLED else "bad" if status == CANCELED else "now"])
-        elif status in (REJECTED, UNKNOWN, NOT_SENT):
-            steps[1][0] = _WORDS[status]
-        else:
-            steps.append(["filled", "later"])
-        ids = [str(one) for one in self.prepared.client_ids]
-        order_id = self.receipt.order_id if self.receipt is not None else None
         return {
             "summary": self.summary,
             "status": status,
             "words": self.words(),
-            "steps": steps,
-            "clientIds": ids,
-            "orderId": str(order_id or ""),
+            "steps": _steps(status),
+            "clientIds": [str(one) for one in self.prepared.client_ids],
+            "orderId": str((self.receipt.order_id if self.receipt is not None else None) or ""),
             "txHash": self.receipt.tx_hash if self.receipt is not None else "",
-            "children": [self._child(place) for place in range(1, len(ids))],
-            "final": status in FINAL,
+            "children": [self._child(position) for position in range(1, len(self.prepared.client_ids))],
         }
 
-    def _child(self, place: int) -> str:
-        item = self.prepared.payload["orders"][place]
+    def _child(self, position: int) -> str:
+        item = self.prepared.payload["orders"][position]
         name = "take profit" if item.get("reduceOnly") == "TP_FROM_POSITION" else "stop loss"
-        events = self.of(place)
-        told = str(events[-1].get("status")) if events else ""
-        status = _STATUS.get(told, told)
+        status = _last_status(self.events_of(position))
         return f"{name} at {item.get('triggerPx')}: {_WORDS.get(status, 'sent')}"
+
+
+def _last_status(events: Sequence[Mapping[str, Any]]) -> str:
+    """Return the status after these events, "" without any."""
+    status = str(events[-1].get("status")) if events else ""
+    return _STATUS.get(status, status)
+
+
+def _steps(status: str) -> list[list[str]]:
+    """Return the steps of an order as [name, done | now | bad | later]."""
+    sent = ["sent", "bad" if status == NOT_SENT else "done"]
+    if status in _FAILED:
+        return [sent, [_WORDS[status], "bad"]]
+    accepted = ["accepted", "now" if status == SENT else "done"]
+    if status in (SENT, ACCEPTED) or status not in _WORDS:
+        return [sent, accepted, ["filled", "later"]]
+    return [sent, accepted, [_WORDS[status], {FILLED: "done", CANCELED: "bad"}.get(status, "now")]]

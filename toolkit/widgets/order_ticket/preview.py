@@ -1,4 +1,4 @@
-"""What an order would do: value, fees, margin, the position after it, and where that would be liquidated."""
+"""What an order would do: value, fees, margin, the position afterwards and its liquidation price."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any
 from ... import margin
 from ...products import Product
 from ..base_panel.number_format import WIDE, grouped, trimmed
-from .buying_power import needed
-from .draft import ZERO, Draft, Holdings, TicketMarket, walk
+from .buying_power import margin_needed
+from .draft import ZERO, Draft, Holdings, TicketInputs, walk
 
 
-def describe(
-    draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, quantity: Decimal, worst: Decimal
-) -> dict[str, Any]:
-    """Return what the order would do, as Decimal: see `OrderTicket.preview` for the names."""
+def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> dict[str, Any]:
+    """Return the expected effect of an order, amounts as Decimal. `OrderTicket.preview` lists the names."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     sign = draft.sign
-    levels = market.facing(sign)
+    levels = market.opposite(sign)
     taken, value = walk(levels, quantity, worst, sign)
     rests = draft.tif in ("", "GTC", "POST_ONLY") and not draft.market
     price = value / taken if taken else worst
+    # Without a book the order is shown as if it fills at its worst price.
     filled = quantity if rests or not levels else taken
     notional = value + (filled - taken) * worst
     fee = value * holdings.taker + (filled - taken) * worst * (holdings.maker if rests else holdings.taker)
     after = position_after(draft, holdings, filled, notional)
     mark = market.mark or worst
-    made: dict[str, Any] = {
+    preview: dict[str, Any] = {
         "notional": notional,
         "price": notional / filled if filled else price,
         "worst_price": worst if draft.market else None,
         "fills_now": taken,
         "fills": filled,
         "fee": fee,
-        "margin": ZERO if draft.reduce_only else max(ZERO, needed(draft, product, market, holdings, filled, worst)),
+        "margin": ZERO if draft.reduce_only else max(ZERO, margin_needed(inputs, filled, worst)),
         "available": holdings.available,
         "leverage": holdings.leverage,
         "realized_pnl": after["realized"],
@@ -45,20 +45,20 @@ def describe(
         "liquidation_price": None,
     }
     if holdings.known:
-        made["liquidation_price"] = liquidation(product, holdings, after, fee, mark, made["margin"])
-    return made
+        preview["liquidation_price"] = liquidation_price(product, holdings, after, fee, mark, preview["margin"])
+    return preview
 
 
 def position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: Decimal) -> dict[str, Any]:
-    """Return the leg or net position after the order is filled in full: size, entry price, what it realises."""
+    """Return the leg or net position after the whole fill: size, entry price, realised PnL, effect in words."""
     sign = draft.sign
     if holdings.hedge:
-        own_long = (sign > 0) != draft.reduce_only
-        size, worth = (holdings.long, holdings.long_value) if own_long else (-holdings.short, holdings.short_value)
+        on_long = (sign > 0) != draft.reduce_only
+        size, entry_value = (holdings.long, holdings.long_value) if on_long else (-holdings.short, holdings.short_value)
     else:
         size = holdings.size
-        worth = holdings.long_value if size > 0 else holdings.short_value
-    entry = worth / abs(size) if size else ZERO
+        entry_value = holdings.long_value if size > 0 else holdings.short_value
+    entry = entry_value / abs(size) if size else ZERO
     price = value / quantity if quantity else ZERO
     closing = min(abs(size), quantity) if size * sign < 0 else ZERO
     realized = closing * (price - entry) * (1 if size > 0 else -1)
@@ -70,7 +70,7 @@ def position_after(draft: Draft, holdings: Holdings, quantity: Decimal, value: D
     elif closing:
         entry_after = price
     else:
-        entry_after = (worth + value) / abs(after)
+        entry_after = (entry_value + value) / abs(after)
     return {
         "size": after,
         "entry": entry_after,
@@ -93,10 +93,10 @@ def _effect(before: Decimal, after: Decimal) -> str:
     return f"{word} the {old}: {trimmed(abs(before))} → {trimmed(abs(after))}"
 
 
-def liquidation(
+def liquidation_price(
     product: Product, holdings: Holdings, after: Mapping[str, Any], fee: Decimal, mark: Decimal, added: Decimal
 ) -> Decimal | None:
-    """Return the estimated liquidation price after the order is filled in full; None where there is none."""
+    """Return the estimated liquidation price after the whole fill, None when there is none."""
     size, entry = after["size"], after["entry"]
     if not product.tiers:
         return None
@@ -110,12 +110,13 @@ def liquidation(
     if not (long or short):
         return None
     if holdings.isolated:
+        # Reducing releases the assigned margin in proportion; opening adds what the order takes, less its fee.
         share = ZERO if abs(size) >= abs(after["before"]) else holdings.assigned * abs(size) / abs(after["before"])
-        behind = share or holdings.assigned + max(added - fee, ZERO)
+        collateral = share or holdings.assigned + max(added - fee, ZERO)
     else:
-        behind = holdings.cross_equity - holdings.pnl(mark) - holdings.others_maintenance - fee + after["realized"]
+        collateral = holdings.cross_equity - holdings.pnl(mark) - holdings.others_maintenance - fee + after["realized"]
     entries = (long_value / long if long else ZERO, short_value / short if short else ZERO)
-    price = margin.liquidation_price_hedged(long, entries[0], short, entries[1], behind, product.tiers)
+    price = margin.liquidation_price_hedged(long, entries[0], short, entries[1], collateral, product.tiers)
     return None if price is None or price <= 0 else price
 
 

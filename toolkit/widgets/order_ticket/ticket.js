@@ -1,9 +1,9 @@
-const TIFS = [["", "usual"], ["GTC", "GTC"], ["IOC", "IOC"], ["FOK", "FOK"], ["POST_ONLY", "Post only"]];
+const TIFS = [["", "default"], ["GTC", "GTC"], ["IOC", "IOC"], ["FOK", "FOK"], ["POST_ONLY", "Post only"]];
 const UNITS = [["base", "units"], ["notional", "USDC"], ["share", "%"]];
 const TRIGGERS = [["MARK_PRICE", "mark price"], ["LAST_PRICE", "last price"], ["INDEX_PRICE", "index price"]];
-const QUIET_MS = 120;
+const TYPING_PAUSE_MS = 120;
 
-/** A choice of a few, as real radio buttons. */
+/** Radio buttons for a trait; real inputs, so that the keyboard and screen readers work. */
 function radios(model, name, label, options, id) {
   const group = h("fieldset", { class: `tk-radios tk-${name}` }, h("legend", { class: "tk-hidden" }, label));
   const inputs = options.map(([value, text]) => {
@@ -18,27 +18,28 @@ function radios(model, name, label, options, id) {
   return { group, draw: () => inputs.forEach((input) => (input.checked = input.value === model.get(name))) };
 }
 
+/** A drop-down list for a trait. */
 function select(model, name, options, id) {
-  const made = h("select", { id: `${id}-${name}` }, ...options.map(([value, text]) => h("option", { value }, text)));
-  made.addEventListener("change", () => {
-    model.set(name, made.value);
+  const list = h("select", { id: `${id}-${name}` }, ...options.map(([value, text]) => h("option", { value }, text)));
+  list.addEventListener("change", () => {
+    model.set(name, list.value);
     model.save_changes();
   });
   return {
-    made,
+    list,
     draw: () => {
-      if (made.value !== model.get(name)) made.value = model.get(name);
+      if (list.value !== model.get(name)) list.value = model.get(name);
     },
   };
 }
 
-/** A text field that tells Python a moment after the last key, and never loses what is being typed. */
+/** A text field that is sent to Python shortly after the last key; a pending edit is never overwritten. */
 function text(model, name, id, attributes) {
   const input = h("input", {
-    type: "text", id: `${id}-${name}`, autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-${name}-told`, ...attributes,
+    type: "text", id: `${id}-${name}`, autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-${name}-message`, ...attributes,
   });
   let timer = 0;
-  const tell = () => {
+  const send = () => {
     clearTimeout(timer);
     timer = 0;
     if (model.get(name) !== input.value) {
@@ -48,13 +49,14 @@ function text(model, name, id, attributes) {
   };
   input.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(tell, QUIET_MS);
+    timer = setTimeout(send, TYPING_PAUSE_MS);
   });
-  input.addEventListener("change", tell);
+  input.addEventListener("change", send);
+  // Otherwise Jupyter takes keys for its shortcuts.
   input.addEventListener("keydown", (event) => event.stopPropagation());
   return {
     input,
-    tell,
+    send,
     draw: () => {
       if (!timer && input.value !== model.get(name)) input.value = model.get(name);
     },
@@ -62,92 +64,92 @@ function text(model, name, id, attributes) {
 }
 
 function render({ model, el }) {
-  return panel(model, el, (view) => `Order · ${view.symbol || ""}`, (body, id, { root, note }) => {
-    const drawn = [];
-    const keep = (part, name) => {
-      drawn.push(part.draw);
-      // Advice about what stood there is gone with the first key, so that Tab leads to the next field.
-      if (part.input) part.input.addEventListener("input", () => spots[name] && (spots[name].replaceChildren(), (spots[name].dataset.key = "")));
-      return part;
+  return renderPanel(model, el, (view) => `Order · ${view.symbol || ""}`, (body, id, { root, note }) => {
+    const draws = [];
+    const register = (control, name) => {
+      draws.push(control.draw);
+      // The first key clears the buttons of an outdated problem, so that Tab leads to the next field.
+      if (control.input) control.input.addEventListener("input", () => messages[name] && (messages[name].replaceChildren(), (messages[name].dataset.key = "")));
+      return control;
     };
-    const told = (name) => h("div", { class: "tk-told-field", id: `${id}-${name}-told`, role: "status", "aria-live": "polite" });
-    const spots = {};
+    const message = (name) => h("div", { class: "tk-message", id: `${id}-${name}-message`, role: "status", "aria-live": "polite" });
+    const messages = {};
     const field = (name, label, control, extra) => {
-      spots[name] = told(name);
-      return h("div", { class: `tk-field tk-field-${name}` }, h("label", { for: `${id}-${name}` }, label), h("div", { class: "tk-control" }, control, extra || null), spots[name]);
+      messages[name] = message(name);
+      return h("div", { class: `tk-field tk-field-${name}` }, h("label", { for: `${id}-${name}` }, label), h("div", { class: "tk-control" }, control, extra || null), messages[name]);
     };
 
     const banner = h("p", { class: "tk-banner", role: "note", hidden: true });
     const quotes = h("div", { class: "tk-quotes" });
-    const quote = ["bid", "ask", "mark", "last"].map((name) => {
+    const quoteButtons = ["bid", "ask", "mark", "last"].map((name) => {
       const value = h("strong");
-      const take = h("button", { type: "button", class: "tk-quote" }, h("span", {}, name), value);
-      take.addEventListener("click", () => {
-        if (take.dataset.price && model.get("order_type") === "LIMIT") {
-          model.set("price", take.dataset.price);
+      const button = h("button", { type: "button", class: "tk-quote" }, h("span", {}, name), value);
+      button.addEventListener("click", () => {
+        if (button.dataset.price && model.get("order_type") === "LIMIT") {
+          model.set("price", button.dataset.price);
           model.save_changes();
         }
       });
-      quotes.append(take);
-      return { name, take, value };
+      quotes.append(button);
+      return { name, button, value };
     });
 
-    const side = keep(radios(model, "side", "Side", [["BUY", "▲ Buy"], ["SELL", "▼ Sell"]], id));
-    const type = keep(radios(model, "order_type", "Order type", [["LIMIT", "Limit"], ["MARKET", "Market"]], id));
-    const price = keep(text(model, "price", id, { inputmode: "decimal", placeholder: "price" }), "price");
-    const quantity = keep(text(model, "quantity", id, { inputmode: "decimal", placeholder: "quantity" }), "quantity");
-    const unit = keep(select(model, "quantity_as", UNITS, id));
-    unit.made.setAttribute("aria-label", "Quantity is given as");
-    const tif = keep(select(model, "tif", TIFS, id));
+    const side = register(radios(model, "side", "Side", [["BUY", "▲ Buy"], ["SELL", "▼ Sell"]], id));
+    const type = register(radios(model, "order_type", "Order type", [["LIMIT", "Limit"], ["MARKET", "Market"]], id));
+    const price = register(text(model, "price", id, { inputmode: "decimal", placeholder: "price" }), "price");
+    const quantity = register(text(model, "quantity", id, { inputmode: "decimal", placeholder: "quantity" }), "quantity");
+    const unit = register(select(model, "quantity_as", UNITS, id));
+    unit.list.setAttribute("aria-label", "Unit of quantity");
+    const tif = register(select(model, "tif", TIFS, id));
     const reduce = h("input", { type: "checkbox", id: `${id}-reduce_only` });
     reduce.addEventListener("change", () => {
       model.set("reduce_only", reduce.checked);
       model.save_changes();
     });
-    drawn.push(() => (reduce.checked = model.get("reduce_only")));
-    const takeProfit = keep(text(model, "take_profit", id, { inputmode: "decimal", placeholder: "none" }), "take_profit");
-    const stopLoss = keep(text(model, "stop_loss", id, { inputmode: "decimal", placeholder: "none" }), "stop_loss");
-    const trigger = keep(select(model, "trigger_by", TRIGGERS, id));
-    const slippage = keep(text(model, "slippage", id, { inputmode: "decimal", placeholder: "0.03" }), "slippage");
-    const clientId = keep(text(model, "client_id", id, { inputmode: "numeric", placeholder: "made for you" }), "client_id");
+    draws.push(() => (reduce.checked = model.get("reduce_only")));
+    const takeProfit = register(text(model, "take_profit", id, { inputmode: "decimal", placeholder: "none" }), "take_profit");
+    const stopLoss = register(text(model, "stop_loss", id, { inputmode: "decimal", placeholder: "none" }), "stop_loss");
+    const trigger = register(select(model, "trigger_by", TRIGGERS, id));
+    const slippage = register(text(model, "slippage", id, { inputmode: "decimal", placeholder: "0.03" }), "slippage");
+    const clientId = register(text(model, "client_id", id, { inputmode: "numeric", placeholder: "automatic" }), "client_id");
     const texts = [price, quantity, takeProfit, stopLoss, slippage, clientId];
 
     const priceField = field("price", "Price (USDC)", price.input);
-    const quantityField = field("quantity", "Quantity", quantity.input, unit.made);
+    const quantityField = field("quantity", "Quantity", quantity.input, unit.list);
     const slippageField = field("slippage", "Slippage (ratio)", slippage.input);
-    spots.reduce_only = told("reduce_only");
-    const reduceField = h("div", { class: "tk-field tk-check" }, reduce, h("label", { for: `${id}-reduce_only` }, "Reduce only"), spots.reduce_only);
+    messages.reduce_only = message("reduce_only");
+    const reduceField = h("div", { class: "tk-field tk-check" }, reduce, h("label", { for: `${id}-reduce_only` }, "Reduce only"), messages.reduce_only);
     const extra = h(
       "details", { class: "tk-more" }, h("summary", {}, "Take profit, stop loss, client id"),
       h("div", { class: "tk-two" }, field("take_profit", "Take profit at", takeProfit.input), field("stop_loss", "Stop loss at", stopLoss.input)),
-      h("div", { class: "tk-two" }, field("trigger_by", "Triggered by", trigger.made), field("client_id", "Client id", clientId.input)),
+      h("div", { class: "tk-two" }, field("trigger_by", "Trigger by", trigger.list), field("client_id", "Client id", clientId.input)),
     );
-    spots.other = told("other");
+    messages.other = message("other");
     const form = h(
       "form", { class: "tk-form", novalidate: true, "aria-label": "Order" }, side.group, type.group, priceField, quantityField,
-      slippageField, h("div", { class: "tk-two" }, field("tif", "Time in force", tif.made), reduceField), extra, spots.other,
+      slippageField, h("div", { class: "tk-two" }, field("tif", "Time in force", tif.list), reduceField), extra, messages.other,
     );
 
     const preview = h("dl", { class: "tk-pairs tk-preview" });
-    const go = h("button", { type: "submit", class: "tk-go" }, "Review order");
-    form.append(preview, go);
+    const reviewButton = h("button", { type: "submit", class: "tk-go" }, "Review order");
+    form.append(preview, reviewButton);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      texts.forEach((one) => one.tell());
+      texts.forEach((one) => one.send());
       model.send({ do: "submit" });
     });
 
-    // The review: nothing is signed before its button is pressed.
+    // Nothing is signed before the button of the review is pressed.
     const question = h("p", { class: "tk-question", id: `${id}-question`, tabindex: "-1" });
-    const pieces = {};
-    const piece = (name, label, block) => {
-      pieces[name] = h(block ? "pre" : "code", block ? { tabindex: "0", "aria-label": label } : {});
-      return h("div", { class: "tk-piece" }, h("span", {}, label), pieces[name]);
+    const details = {};
+    const detail = (name, label, block) => {
+      details[name] = h(block ? "pre" : "code", block ? { tabindex: "0", "aria-label": label } : {});
+      return h("div", { class: "tk-detail" }, h("span", {}, label), details[name]);
     };
     const signing = h(
       "details", { class: "tk-more" }, h("summary", {}, "What will be signed"),
-      piece("signer", "Signer (agent)"), piece("digest", "Digest"), piece("connectionId", "connectionId"), piece("nonce", "Nonce"),
-      piece("action", "Action", true), piece("typedData", "Typed data", true), piece("proto", "Protobuf bytes", true),
+      detail("signer", "Signer (agent)"), detail("digest", "Digest"), detail("connectionId", "connectionId"), detail("nonce", "Nonce"),
+      detail("action", "Action", true), detail("typedData", "Typed data", true), detail("proto", "Protobuf bytes", true),
     );
     const typed = h("input", { type: "text", id: `${id}-typed`, autocomplete: "off", spellcheck: "false" });
     typed.addEventListener("keydown", (event) => event.stopPropagation());
@@ -167,124 +169,125 @@ function render({ model, el }) {
     back.addEventListener("click", () => model.send({ do: "back" }));
     review.addEventListener("keydown", (event) => event.key === "Escape" && model.send({ do: "back" }));
 
-    // What became of the last order.
     const steps = h("ol", { class: "tk-steps" });
-    const [storyHead, storyRest] = [h("strong"), h("span")];
-    const story = h("p", { class: "tk-story", role: "status", "aria-live": "polite" }, storyHead, storyRest);
+    const [outcomeHead, outcomeRest] = [h("strong"), h("span")];
+    const outcome = h("p", { class: "tk-outcome", role: "status", "aria-live": "polite" }, outcomeHead, outcomeRest);
     const summary = h("p", { class: "tk-note" });
     const children = h("ul", { class: "tk-children" });
     const ask = h("button", { type: "button", class: "tk-small" }, "Ask the venue");
     ask.addEventListener("click", () => model.send({ do: "ask" }));
-    const follow = h("div", { class: "tk-follow", hidden: true }, summary, steps, story, children, ask);
-    body.append(banner, quotes, form, review, follow);
+    const tracker = h("div", { class: "tk-tracker", hidden: true }, summary, steps, outcome, children, ask);
+    body.append(banner, quotes, form, review, tracker);
 
-    const pairs = (list, entries) => {
-      const made = rows(list, entries.length, () => h("div", {}, h("dt"), h("dd")));
+    const drawPairs = (list, entries) => {
+      const elements = fitRows(list, entries.length, () => h("div", {}, h("dt"), h("dd")));
       entries.forEach(([name, value, about], index) => {
-        const [term, shown] = made[index].children;
-        put(term, name);
-        paint(shown, value);
-        shown.title = about;
-        shown.dataset.about = about;
+        const [term, description] = elements[index].children;
+        setText(term, name);
+        setSignedText(description, value);
+        description.title = about;
+        description.dataset.about = about;
       });
     };
-    const problems = (view) => {
+    const drawProblems = (view) => {
       const list = view.problems || [];
       const all = { price: priceField, quantity: quantityField, slippage: slippageField };
-      for (const [name, spot] of Object.entries(spots)) {
-        const own = list.filter((one) => (name === "other" ? !(one.field in spots) : one.field === name));
+      for (const [name, message] of Object.entries(messages)) {
+        const own = list.filter((one) => (name === "other" ? !(one.field in messages) : one.field === name));
         const key = JSON.stringify(own);
-        if (spot.dataset.key === key) continue;
-        const inside = spot.contains(document.activeElement);
-        spot.dataset.key = key;
-        spot.replaceChildren(...own.map((one) => line(one)));
+        // Unchanged messages are left alone: replacing them would take the focus from a button that is in use.
+        if (message.dataset.key === key) continue;
+        const inside = message.contains(document.activeElement);
+        message.dataset.key = key;
+        message.replaceChildren(...own.map((one) => problemLine(one)));
         const input = root.querySelector(`#${id}-${name}`);
         if (input) input.setAttribute("aria-invalid", String(own.some((one) => !one.missing)));
         if (inside && input) input.focus();
       }
-      for (const [name, part] of Object.entries(all)) toggle(part, "tk-wrong", list.some((one) => one.field === name && !one.missing));
+      for (const [name, part] of Object.entries(all)) toggleClass(part, "tk-wrong", list.some((one) => one.field === name && !one.missing));
       if (list.some((one) => ["take_profit", "stop_loss", "client_id", "trigger_by"].includes(one.field))) extra.open = true;
     };
-    const line = (one) => {
-      const made = h("div", { class: one.missing ? "tk-hint" : "tk-wrong-line" });
-      made.append(h("span", {}, `${one.missing ? "" : "✖ "}${one.message}`));
+    const problemLine = (one) => {
+      const line = h("div", { class: one.missing ? "tk-hint" : "tk-wrong-line" });
+      line.append(h("span", {}, `${one.missing ? "" : "✖ "}${one.message}`));
       for (const label of one.choices) {
-        const take = h("button", { type: "button", class: "tk-chip", "aria-label": `Take ${label} for ${one.field.replace("_", " ")}` }, label);
-        take.addEventListener("click", () => model.send({ do: "take", field: one.field, label }));
-        made.append(take);
+        const button = h("button", { type: "button", class: "tk-chip", "aria-label": `Use ${label} for ${one.field.replace("_", " ")}` }, label);
+        button.addEventListener("click", () => model.send({ do: "take", field: one.field, label }));
+        line.append(button);
       }
-      return made;
+      return line;
     };
 
     return (view, lock) => {
-      drawn.forEach((draw) => draw());
+      draws.forEach((draw) => draw());
       const buys = model.get("side") === "BUY";
       const market = model.get("order_type") === "MARKET";
-      toggle(root, "tk-buys", buys);
-      toggle(root, "tk-sells", !buys);
-      toggle(root, "tk-real", view.mainnet);
-      put(note, `${view.account || ""} · ${view.environment || ""}`);
-      put(banner, view.mainnet ? "⚠ MAINNET: real money" : view.readOnly || "");
-      show(banner, view.mainnet || view.readOnly);
-      for (const one of quote) {
+      toggleClass(root, "tk-buys", buys);
+      toggleClass(root, "tk-sells", !buys);
+      toggleClass(root, "tk-real", view.mainnet);
+      setText(note, `${view.account || ""} · ${view.environment || ""}`);
+      setText(banner, view.mainnet ? "⚠ MAINNET: real money" : view.readOnly || "");
+      setVisible(banner, view.mainnet || view.readOnly);
+      for (const one of quoteButtons) {
         const value = (view.market || {})[one.name] || "–";
-        put(one.value, value);
-        one.take.dataset.price = value === "–" ? "" : value.replaceAll(",", "");
-        one.take.disabled = market || value === "–";
-        one.take.setAttribute("aria-label", `${one.name} ${value}${market ? "" : ", take as price"}`);
+        setText(one.value, value);
+        one.button.dataset.price = value === "–" ? "" : value.replaceAll(",", "");
+        one.button.disabled = market || value === "–";
+        one.button.setAttribute("aria-label", `${one.name} ${value}${market ? "" : ", use as price"}`);
       }
-      show(priceField, !market);
-      show(slippageField, market);
-      tif.made.options[0].textContent = market ? "IOC (usual)" : "GTC (usual)";
+      setVisible(priceField, !market);
+      setVisible(slippageField, market);
+      tif.list.options[0].textContent = market ? "IOC (default)" : "GTC (default)";
       const limits = view.limits || {};
-      quantity.input.setAttribute("aria-label", `Quantity, in ${{ base: view.base, notional: "USDC", share: "percent of what is available" }[model.get("quantity_as")]}`);
-      unit.made.options[0].textContent = view.base || "units";
-      price.input.title = `tick ${limits.tick}`;
-      quantity.input.title = `step ${limits.step}, at least ${limits.minValue} USDC, at most ${limits.maxQuantity}`;
+      quantity.input.setAttribute("aria-label", `Quantity, in ${{ base: view.base, notional: "USDC", share: "percent of available margin" }[model.get("quantity_as")]}`);
+      unit.list.options[0].textContent = view.base || "units";
+      price.input.title = `tick size ${limits.tick}`;
+      quantity.input.title = `step size ${limits.step}, at least ${limits.minValue} USDC, at most ${limits.maxQuantity}`;
       slippage.input.placeholder = `0.03 (at most ${limits.maxSlippage})`;
-      problems(view);
+      drawProblems(view);
 
       const reviewing = model.get("phase") === "review" && view.review;
       const sending = model.get("phase") === "sending";
       const stopped = Boolean(lock) || Boolean(view.readOnly);
-      pairs(preview, view.preview || []);
-      show(form, !reviewing);
-      put(go, sending ? "Sending…" : `Review ${buys ? "buy" : "sell"} order`);
-      go.disabled = stopped || sending || !view.valid;
+      drawPairs(preview, view.preview || []);
+      setVisible(form, !reviewing);
+      setText(reviewButton, sending ? "Sending…" : `Review ${buys ? "buy" : "sell"} order`);
+      reviewButton.disabled = stopped || sending || !view.valid;
+      // A new review starts with an empty confirmation, also when it follows another one directly.
       if (reviewing && token !== view.review.token) {
         token = view.review.token;
         typed.value = "";
         signing.open = false;
         const inside = root.contains(document.activeElement);
-        show(review, true);
+        setVisible(review, true);
         if (inside) question.focus();
       }
-      show(review, reviewing);
+      setVisible(review, reviewing);
       if (reviewing) {
-        put(question, view.order);
-        pairs(reviewPreview, view.preview || []);
-        for (const [name, element] of Object.entries(pieces)) put(element, view.review[name]);
-        show(typedField, view.mainnet);
-        put(typedLabel, `Real money. Type ${view.symbol} to confirm`);
-        put(sign, `Sign and ${buys ? "buy" : "sell"}`);
+        setText(question, view.order);
+        drawPairs(reviewPreview, view.preview || []);
+        for (const [name, element] of Object.entries(details)) setText(element, view.review[name]);
+        setVisible(typedField, view.mainnet);
+        setText(typedLabel, `Real money. Type ${view.symbol} to confirm`);
+        setText(sign, `Sign and ${buys ? "buy" : "sell"}`);
         sign.disabled = stopped || !matches();
       }
       const last = view.following;
-      show(follow, last);
+      setVisible(tracker, last);
       if (last) {
-        put(summary, last.summary);
-        const made = rows(steps, last.steps.length, () => h("li"));
+        setText(summary, last.summary);
+        const elements = fitRows(steps, last.steps.length, () => h("li"));
         last.steps.forEach(([name, kind], index) => {
-          put(made[index], `${{ done: "✓ ", bad: "✖ ", now: "● ", later: "○ " }[kind]}${name}`);
-          made[index].className = `tk-step tk-step-${kind}`;
+          setText(elements[index], `${{ done: "✓ ", bad: "✖ ", now: "● ", later: "○ " }[kind]}${name}`);
+          elements[index].className = `tk-step tk-step-${kind}`;
         });
         const [head, ...rest] = last.words.split(": ");
-        put(storyHead, head + (rest.length ? ": " : ""));
-        put(storyRest, rest.join(": "));
-        const lines = rows(children, last.children.length, () => h("li"));
-        last.children.forEach((words, index) => put(lines[index], words));
-        show(ask, last.status === "UNKNOWN");
-        toggle(follow, "tk-warn", ["UNKNOWN", "REJECTED", "NOT_SENT"].includes(last.status));
+        setText(outcomeHead, head + (rest.length ? ": " : ""));
+        setText(outcomeRest, rest.join(": "));
+        const lines = fitRows(children, last.children.length, () => h("li"));
+        last.children.forEach((words, index) => setText(lines[index], words));
+        setVisible(ask, last.status === "UNKNOWN");
+        toggleClass(tracker, "tk-warn", ["UNKNOWN", "REJECTED", "NOT_SENT"].includes(last.status));
       }
     };
   });

@@ -1,11 +1,9 @@
-"""The order ticket: what is typed is checked at once, shown before it is signed, and followed afterwards."""
+"""The order ticket: input is validated as it is typed, reviewed before it is signed, and the order is tracked."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterable
-from decimal import Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +20,13 @@ from ...errors import (
     WalletError,
 )
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, grouped, money, percent, short, signed, trimmed
-from ..base_panel.panel import Panel, module
-from ..panels.portfolio import can_sign
-from .draft import Assessment, Choice, Draft, Problem, TicketMarket
+from ..base_panel.number_format import short
+from ..base_panel.panel import Panel, can_sign, module
+from .draft import Choice, Draft, Problem, TicketInputs, TicketMarket, Validation
 from .holdings import holdings_of
-from .order_tracker import NOT_SENT, REJECTED, UNKNOWN, Following
-from .preview import shown_price
-from .validation import assess
+from .order_tracker import NOT_SENT, REJECTED, UNKNOWN, OrderTracker
+from .ticket_view import limits_view, market_view, preview_view, problem_view, review_view
+from .validation import validate
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -38,10 +35,10 @@ if TYPE_CHECKING:
     from ...session import Session
 
 DEPTH = 200
-"""Levels a side that the cost of an order is reckoned with."""
-MARGIN_MS = 2_000
-"""A review is given up this long before the request would expire."""
-TOO_OLD = "the review was too old to be sent, nothing was signed; review it again"
+"""Levels a side used to estimate the cost of an order."""
+EXPIRY_MARGIN_MS = 2_000
+"""A review ends this long before its request expires, so that the request still reaches the venue in time."""
+EXPIRED = "the review has expired, nothing was signed; review the order again"
 _INPUTS = (
     *("side", "order_type", "price", "quantity", "quantity_as", "tif", "reduce_only", "take_profit", "stop_loss"),
     *("trigger_by", "slippage", "client_id"),
@@ -53,15 +50,14 @@ class OrderTicket(Panel):
 
     Fields are traits, typed as text and never rounded: `side`, `order_type`, `price`, `quantity` (with `quantity_as`
     "base", "notional" or "share"), `tif`, `reduce_only`, `take_profit`, `stop_loss`, `trigger_by`, `slippage`,
-    `client_id`. After each change `problems` holds every broken rule with the values that would pass (`take` one).
+    `client_id`. After each change `problems` holds every broken rule with the values that would pass (see `take`).
 
-    `submit()` asks for the review: it fixes nonce, expiry and client id, and shows exactly what would be signed.
-    `confirm()` checks all again, signs with the agent key, sends, and from then on `status` follows the order. Any
-    change of a field takes the review back. On Mainnet `confirm` wants the symbol typed.
+    `submit()` starts the review: it fixes nonce, expiry and client id, and shows exactly what would be signed.
+    `confirm()` checks everything again, signs with the agent key and sends; `status` then follows the order. Any change
+    of a field cancels the review. On Mainnet `confirm` requires the symbol to be typed.
     """
 
     _esm = module("base_panel/common.js", "order_ticket/ticket.js")
-    kind = "ticket"
 
     symbol = traitlets.Unicode("", read_only=True).tag(sync=True)
     """Product of the ticket."""
@@ -78,7 +74,7 @@ class OrderTicket(Panel):
     tif = traitlets.Enum(("", "GTC", "IOC", "FOK", "POST_ONLY"), "").tag(sync=True)
     """Time in force; "" is GTC for limit and IOC for market orders."""
     reduce_only = traitlets.Bool(False).tag(sync=True)
-    """Only reduce the position; in hedge mode: close the other half."""
+    """Only reduce the position; in hedge mode: close the opposite leg."""
     take_profit = traitlets.Unicode("").tag(sync=True)
     """Trigger price of a take-profit, "" for none."""
     stop_loss = traitlets.Unicode("").tag(sync=True)
@@ -88,9 +84,9 @@ class OrderTicket(Panel):
     slippage = traitlets.Unicode("").tag(sync=True)
     """Allowed slippage of a market order as a ratio, "" for the default (0.03)."""
     client_id = traitlets.Unicode("").tag(sync=True)
-    """Client order id, "" for one that is made from the nonce."""
+    """Client order id, "" for one derived from the nonce."""
     phase = traitlets.Enum(("edit", "review", "sending"), "edit", read_only=True).tag(sync=True)
-    """edit, review (waits for the confirmation) or sending."""
+    """edit, review (waiting for the confirmation) or sending."""
 
     def __init__(self, session: Session, symbol: str | int, **fields: Any) -> None:
         unknown = sorted(set(fields) - set(_INPUTS))
@@ -100,11 +96,11 @@ class OrderTicket(Panel):
         self._session = session
         self._products = session.product_table()
         self._product = self._products.find(symbol)
-        self._assessment = Assessment(())
+        self._validation = Validation(())
         self._prepared: Prepared | None = None
         self._token = 0
-        self.following: Following | None = None
-        """The order that was confirmed last."""
+        self.following: OrderTracker | None = None
+        """The tracker of the last confirmed order."""
         super().__init__(self._product.symbol)
         self.set_trait("symbol", self._product.symbol)
         for name, value in fields.items():
@@ -112,47 +108,45 @@ class OrderTicket(Panel):
         stream = session.stream
         self._book = stream.order_book(self._product.symbol, DEPTH)
         self._ticker = stream.ticker(self._product.symbol)
-        self._parts: tuple[Any, ...] = ()
+        self._account_parts: tuple[Any, ...] = ()
         if session.account is not None:
-            self._parts = (stream.account(), stream.positions(), stream.orders(), stream.leverages())
+            self._account_parts = (stream.account(), stream.positions(), stream.orders(), stream.leverages())
             history = stream.order_history()
-            history.on_update(self._heard)
+            history.on_update(self._on_order_history)
             self._follow(history)
-        self._follow(self._book, self._ticker, *self._parts)
-        self.observe(self._edited, _INPUTS)
+        self._follow(self._book, self._ticker, *self._account_parts)
+        self.observe(self._on_edit, _INPUTS)
         self.refresh()
-
-    # Reading it
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Every broken rule, first the one that binds; empty when the order may be sent."""
-        return self._assess().problems
+        """Every broken rule; empty when the order may be sent."""
+        return self._validate().problems
 
     @property
     def valid(self) -> bool:
         """True when every check passes."""
-        return self._assess().valid
+        return self._validate().valid
 
     @property
     def order(self) -> Order | None:
-        """The order as it stands, None while a quantity is missing."""
-        assessment = self._assess()
-        return assessment.order if assessment.order is not None and assessment.order.quantity else None
+        """The current order, None while a quantity is missing."""
+        order = self._validate().order
+        return order if order is not None and order.quantity else None
 
     def preview(self) -> dict[str, Any]:
-        """Return what the order would do, amounts as Decimal in USDC; empty while price or quantity are wrong.
+        """Return what the order would do, amounts as Decimal in USDC; empty while price or quantity are invalid.
 
         notional, price (mean price expected), worst_price (bound of a market order), fills_now and fills (base units),
-        fee, margin (that it takes from what is available, fees included), available, leverage, realized_pnl,
+        fee, margin (taken from the available margin, fees included), available, leverage, realized_pnl,
         size_before, size_after, entry_after, effect (in words), liquidation_price (estimated, after the whole fill).
         """
-        return dict(self._assess().preview)
+        return dict(self._validate().preview)
 
     @property
     def status(self) -> str:
-        """Where the order that was confirmed last stands, "" before: SENT, ACCEPTED, RESTING, WAITING,
-        PARTIALLY_FILLED, FILLED, CANCELED, REJECTED, UNKNOWN or NOT_SENT."""
+        """Status of the last confirmed order, "" without one: SENT, ACCEPTED, RESTING, WAITING, PARTIALLY_FILLED,
+        FILLED, CANCELED, REJECTED, UNKNOWN or NOT_SENT."""
         return "" if self.following is None else self.following.status
 
     @property
@@ -162,25 +156,24 @@ class OrderTicket(Panel):
 
     @property
     def receipt(self) -> Receipt | None:
-        """The venue's answer to the order that was confirmed last."""
+        """The receipt of the last confirmed order."""
         return None if self.following is None else self.following.receipt
 
-    # Doing
-
     def take(self, choice: Choice) -> None:
-        """Put a choice of a problem into its fields."""
+        """Set the fields of a choice."""
+        # Held together: quantity and its unit belong to one change, and are validated as one.
         with self._guard, self.hold_trait_notifications():
             for name, value in choice.values.items():
                 setattr(self, name, value)
 
     def submit(self) -> Prepared:
-        """Begin the review, and return exactly what `confirm` will sign. Nothing is signed.
+        """Start the review, and return exactly what `confirm` will sign. Nothing is signed yet.
 
         Raises CheckFailed with every problem, WalletError without an agent key, LimitReached while the data is stale.
         """
-        self._back("")
+        self._end_review()
         self._product = self._session.product(self._product.symbol)
-        order = self._sendable()
+        order = self._checked_order()
         self._prepared = self._session.prepare(order)
         self._token += 1
         self.set_trait("phase", "review")
@@ -190,52 +183,54 @@ class OrderTicket(Panel):
 
     def back(self) -> None:
         """Leave the review; nothing was signed."""
-        self._back("")
+        self._end_review()
         self.refresh()
 
     def confirm(self, typed: str = "") -> Receipt:
-        """Check everything once more, sign with the agent key, send, and return the receipt.
+        """Check everything again, sign with the agent key, send, and return the receipt.
 
-        On Mainnet `typed` must be the symbol. Raises LimitReached without a review (or when it is too old),
-        CheckFailed when prices moved so that it no longer passes, else as `session.place` does.
+        On Mainnet `typed` must be the symbol. Raises LimitReached without a review or when it has expired, CheckFailed
+        when prices have moved so that the order no longer passes, and as `session.place` does.
         """
         prepared = self._confirmable(typed)
-        assessment = self._assess()
-        assert assessment.order is not None
+        order = self._validate().order
+        assert order is not None
+        # Cleared before sending: a second click finds no review, so nothing is sent twice.
         self._prepared = None
-        self.following = following = Following(prepared, assessment.order.describe())
+        # Tracked before sending: the feed may report the order before the response arrives.
+        self.following = tracker = OrderTracker(prepared, order.describe())
         self.set_trait("phase", "sending")
         self.refresh()
         try:
-            following.receipt = self._session.send_prepared(prepared, confirmed=True)
-        except BaseException as error:
-            self._note_failure(following, error)
+            tracker.receipt = self._session.send_prepared(prepared, confirmed=True)
+        except BaseException as error:  # an interrupted request may have been placed
+            _record_failure(tracker, error)
             raise
         finally:
             self.set_trait("phase", "edit")
             self.refresh()
-        return following.receipt
+        return tracker.receipt
 
     def ask_venue(self) -> str:
-        """Settle an order whose outcome is unknown by asking the venue, and return the status then."""
+        """Resolve an order of unknown outcome by asking the venue, and return its status."""
         from ...client.orders.receipts import receipt as receipt_of
 
-        following = self.following
-        if following is not None and following.status == UNKNOWN:
-            self._session.resolve(following.intent)
+        tracker = self.following
+        if tracker is not None and tracker.status == UNKNOWN:
+            self._session.resolve(tracker.intent)
             try:
-                following.receipt = receipt = receipt_of(self._session.intent(following.intent))
-            except ToolkitError:  # interrupted before anything was written down
-                following.failed = NOT_SENT
+                tracker.receipt = receipt = receipt_of(self._session.intent(tracker.intent))
+            except ToolkitError:  # there is no intent: the interrupt came before it was recorded, so nothing was sent
+                tracker.failed = NOT_SENT
             else:
                 state = str(receipt.state)
-                following.failed = "" if state == "ACCEPTED" else state
-                following.failure = receipt.message
+                tracker.failed = "" if state == "ACCEPTED" else state
+                tracker.failure = receipt.message
         self.refresh()
         return self.status
 
     def clear(self) -> None:
-        """Empty the fields and forget the last order; one of unknown outcome stays until it is settled."""
+        """Clear the fields and the last order; an order of unknown outcome stays until it is resolved."""
         with self._guard, self.hold_trait_notifications():
             for name in ("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id"):
                 setattr(self, name, "")
@@ -244,8 +239,8 @@ class OrderTicket(Panel):
             self.following = None
         self.refresh()
 
-    def _sendable(self) -> Order:
-        """Return the order if everything allows to sign it."""
+    def _checked_order(self) -> Order:
+        """Return the order if it may be signed now; raises as `submit` does."""
         if not can_sign(self._session):
             raise WalletError("this session is read-only: there is no agent key to sign with")
         if self.status == UNKNOWN:
@@ -253,67 +248,55 @@ class OrderTicket(Panel):
                 "the outcome of the last order is unknown; ask the venue first, or it may be placed twice",
                 limit="unknown outcome",
             )
-        lock = self._lock_words()
+        lock = self._lock_reason()
         if lock:
             raise LimitReached(f"locked: {lock}; nothing was signed", limit="stale")
-        assessment = self._assess()
-        if assessment.problems:
-            raise CheckFailed(assessment.problems)
-        assert assessment.order is not None
-        return assessment.order
+        validation = self._validate()
+        if validation.problems:
+            raise CheckFailed(validation.problems)
+        assert validation.order is not None
+        return validation.order
 
     def _confirmable(self, typed: str) -> Prepared:
         prepared = self._prepared
         if prepared is None:
-            raise LimitReached("nothing is under review; submit() comes first, nothing was signed", limit="review")
+            raise LimitReached("nothing is under review: call submit() first; nothing was signed", limit="review")
         try:
-            self._sendable()
+            self._checked_order()
         except (CheckFailed, LimitReached) as error:
-            self._back(f"back to editing, nothing was signed: {error}")
+            self._end_review(f"the review was cancelled, nothing was signed: {error}")
             raise
-        if self._is_old(prepared):
-            self._back(TOO_OLD)
-            raise LimitReached("the review is too old; submit() again, nothing was signed", limit="review")
+        if self._is_expired(prepared):
+            self._end_review(EXPIRED)
+            raise LimitReached("the review has expired; call submit() again, nothing was signed", limit="review")
         if self._session.environment.is_mainnet and typed != self.symbol:
             raise LimitReached(f"real money: type {self.symbol} to confirm; nothing was signed", limit="confirm")
         return prepared
 
-    def _is_old(self, prepared: Prepared) -> bool:
-        now = self._session._runtime.now()
-        return prepared.expiry_after is not None and now > prepared.expiry_after - MARGIN_MS
+    def _is_expired(self, prepared: Prepared) -> bool:
+        now_ms = self._session._runtime.now()
+        return prepared.expiry_after is not None and now_ms > prepared.expiry_after - EXPIRY_MARGIN_MS
 
-    def _note_failure(self, following: Following, error: BaseException) -> None:
-        following.failure = str(error)
-        if isinstance(error, ExchangeError):
-            following.failed, following.receipt = REJECTED, error.receipt
-            following.failure = error.message
-        elif isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
-            following.failed = UNKNOWN
-        else:
-            following.failed = NOT_SENT
-
-    # Following what changes
-
-    def _edited(self, _: Any) -> None:
-        self._back("")
+    def _on_edit(self, _: Any) -> None:
+        self._end_review()
         self.problem = ""
         self.refresh()
 
-    def _back(self, why: str) -> None:
+    def _end_review(self, reason: str = "") -> None:
         if self._prepared is not None:
             self._prepared = None
             self.set_trait("phase", "edit")
-        if why:
-            self.problem = why
+        if reason:
+            self.problem = reason
 
-    def _heard(self, update: Any) -> None:
+    def _on_order_history(self, update: Any) -> None:
         if self.following is not None:
-            self.following.note(update.items)
+            self.following.add_events(update.items)
 
     def _draft(self) -> Draft:
-        given: dict[str, Any] = {name: getattr(self, name) for name in _INPUTS}
-        given.update((name, value.strip()) for name, value in given.items() if isinstance(value, str))
-        return Draft(**given)
+        fields: dict[str, Any] = {name: getattr(self, name) for name in _INPUTS}
+        fields.update((name, value.strip()) for name, value in fields.items() if isinstance(value, str))
+        return Draft(**fields)
 
     def _market(self) -> TicketMarket:
         ticker = self._ticker.value
@@ -325,24 +308,25 @@ class OrderTicket(Panel):
             asks=self._book.asks(DEPTH),
         )
 
-    def _assess(self) -> Assessment:
+    def _validate(self) -> Validation:
         with self._guard:
-            if self._over or not hasattr(self, "_parts"):
-                return self._assessment
-            wallet, positions, orders, leverages = [one.rows() for one in self._parts] or ([], [], [], [])
+            # A ticket that was stopped, or whose constructor failed, can still be printed.
+            if self._stopped or not hasattr(self, "_account_parts"):
+                return self._validation
+            wallet, positions, orders, leverages = [one.rows() for one in self._account_parts] or ([], [], [], [])
             holdings = holdings_of(
                 self._product, self._products, wallet[0] if wallet else {}, positions, orders, leverages
             )
-            self._assessment = assess(self._draft(), self._product, self._market(), holdings)
-            return self._assessment
+            self._validation = validate(TicketInputs(self._draft(), self._product, self._market(), holdings))
+            return self._validation
 
-    def _describe(self) -> dict[str, Any]:
-        assessment = self._assess()
+    def _make_view(self) -> dict[str, Any]:
+        validation = self._validate()
         if self._prepared is not None:
-            if self._is_old(self._prepared):
-                self._back(TOO_OLD)
-            elif assessment.problems:
-                self._back(f"back to editing, nothing was signed: {assessment.problems[0].message}")
+            if self._is_expired(self._prepared):
+                self._end_review(EXPIRED)
+            elif validation.problems:
+                self._end_review(f"the review was cancelled, nothing was signed: {validation.problems[0].message}")
         session, product = self._session, self._product
         return {
             "symbol": product.symbol,
@@ -351,65 +335,20 @@ class OrderTicket(Panel):
             "mainnet": session.environment.is_mainnet,
             "account": short(str(session.account or "")),
             "readOnly": "" if can_sign(session) else "read-only session: no agent key to sign with",
-            "limits": _limits(product),
-            "market": self._market_view(),
-            "problems": [_problem_view(problem) for problem in assessment.problems],
-            "valid": assessment.valid,
-            "order": assessment.order.describe() if assessment.order is not None and assessment.valid else "",
-            "preview": self._preview_view(assessment.preview),
-            "review": self._review_view(),
+            "limits": limits_view(product),
+            "market": market_view(self._market()),
+            "problems": [problem_view(problem) for problem in validation.problems],
+            "valid": validation.valid,
+            "order": validation.order.describe() if validation.order is not None and validation.valid else "",
+            "preview": preview_view(validation.preview, product, self._ticker.value.get("mark_price")),
+            "review": None if self._prepared is None else review_view(self._prepared, self._token),
             "following": None if self.following is None else self.following.view(),
         }
 
-    def _market_view(self) -> dict[str, str]:
-        market = self._market()
-        prices = {"bid": market.bid, "ask": market.ask, "mark": market.mark, "last": market.last}
-        return {name: MISSING if price is None else grouped(price) for name, price in prices.items()}
-
-    def _preview_view(self, preview: dict[str, Any]) -> list[list[str]]:
-        if not preview:
-            return []
-        product = self._product
-        rows = [["Value", f"{money(preview['notional'])} USDC", ""]]
-        if preview["worst_price"] is not None:
-            worst = f"at worst {shown_price(preview['worst_price'], product)}"
-            rows.append(["Price (est.)", shown_price(preview["price"], product), worst])
-        if preview["fills_now"]:
-            rows.append(["Fills at once", f"{trimmed(preview['fills_now'])} {product.base_currency}", ""])
-        rows.append(["Fee (est.)", f"{money(preview['fee'])} USDC", ""])
-        free = f"of {money(preview['available'])} available, {trimmed(preview['leverage'])}x"
-        rows.append(["Margin", f"{money(preview['margin'])} USDC", free])
-        rows.append(["Position", preview["effect"], ""])
-        if preview["realized_pnl"]:
-            rows.append(["Realised PnL (est.)", f"{signed(preview['realized_pnl'])} USDC", ""])
-        price = preview["liquidation_price"]
-        shown = shown_price(price, product) if price is not None else "none"
-        rows.append(["Liquidation (est.)", shown, _distance(price, self._ticker.value.get("mark_price"))])
-        return rows
-
-    def _review_view(self) -> dict[str, Any] | None:
-        prepared = self._prepared
-        if prepared is None:
-            return None
-        explained = prepared.explain()
-        return {
-            "token": self._token,
-            "signer": prepared.signer,
-            "nonce": str(prepared.nonce),
-            "expiry": str(prepared.expiry_after or ""),
-            "digest": "0x" + explained.digest.hex(),
-            "connectionId": "0x" + (explained.connection_id or b"").hex(),
-            "proto": "0x" + (explained.proto or b"").hex(),
-            "action": json.dumps(prepared.payload, indent=1),
-            "typedData": json.dumps(explained.typed_data, indent=1, default=str),
-        }
-
-    def _lock_words(self) -> str:
+    def _lock_reason(self) -> str:
         if self._session.account is None:
-            return "no account is known, so nothing can be checked against it"
-        return super()._lock_words()
-
-    # The front end
+            return "no account is known, so orders can't be checked"
+        return super()._lock_reason()
 
     def _commands(self) -> dict[str, Any]:
         return {
@@ -422,28 +361,27 @@ class OrderTicket(Panel):
         }
 
     def _clicked_choice(self, field: str, label: str) -> None:
-        for problem in self._assess().problems:
+        for problem in self._validate().problems:
             for choice in problem.choices:
                 if (problem.field, choice.label) == (field, label):
                     self.take(choice)
                     return
 
     def _clicked_confirm(self, token: int, typed: str = "") -> None:
+        # A click on a review that was replaced meanwhile must not confirm the new one.
         if self._prepared is None or token != self._token:
             return
         with contextlib.suppress(ExchangeError, OutcomeUnknown, TransportError):  # shown as the order's status
             self.confirm(typed)
 
-    # Where nothing runs
-
     def _lines(self) -> Iterable[str]:
-        assessment = self._assess()
-        if assessment.valid and assessment.order is not None:
-            yield assessment.order.describe()
+        validation = self._validate()
+        if validation.valid and validation.order is not None:
+            yield validation.order.describe()
         else:
             price = "market" if self.order_type == "MARKET" else self.price or "…"
             yield f"{self.side} {self.quantity or '…'} {self.symbol} at {price}"
-            yield from (problem.message for problem in assessment.problems[:1])
+            yield from (problem.message for problem in validation.problems[:1])
         if self.following is not None:
             yield self.following.words()
 
@@ -454,32 +392,12 @@ class OrderTicket(Panel):
         return head + words + static_view.pairs((one[0], one[1]) for one in view.get("preview", ()))
 
 
-def _limits(product: Any) -> dict[str, str]:
-    return {
-        "tick": format(product.tick_size, "f"),
-        "step": format(product.step_size, "f"),
-        "minValue": trimmed(product.min_order_value),
-        "maxQuantity": trimmed(product.max_order_quantity),
-        "maxSlippage": trimmed(product.max_slippage_pct),
-        "maxLeverage": trimmed(product.max_leverage),
-    }
-
-
-def _problem_view(problem: Problem) -> dict[str, Any]:
-    """What passes is on the buttons, so the sentence need not repeat it."""
-    message = problem.message
-    for ending in ("; nearest ", "; at most "):
-        message = message.rpartition(ending)[0] or message if problem.choices else message
-    return {
-        "field": problem.field,
-        "rule": problem.rule,
-        "message": message,
-        "missing": problem.missing,
-        "choices": [choice.label for choice in problem.choices],
-    }
-
-
-def _distance(price: Decimal | None, mark: Decimal | None) -> str:
-    if price is None or not mark:
-        return ""
-    return f"{percent(abs(price - mark) / mark, 1)} from mark"
+def _record_failure(tracker: OrderTracker, error: BaseException) -> None:
+    tracker.failure = str(error)
+    if isinstance(error, ExchangeError):
+        tracker.failed, tracker.receipt = REJECTED, error.receipt
+        tracker.failure = error.message
+    elif isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
+        tracker.failed = UNKNOWN
+    else:
+        tracker.failed = NOT_SENT

@@ -1,7 +1,7 @@
-"""From what stands in a ticket to an order: which rules it breaks, what would pass, and what it would do.
+"""Turns a draft into an order: the rules it breaks, the values that would pass, and its preview.
 
-Everything here is a function of its arguments: no I/O, no widget. The rules are those of `toolkit.checks`; those that
-need the account are in `allowance`.
+Pure functions: no I/O, no widget. The rules are those of `toolkit.checks`; those that need the account are in
+`buying_power`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ...numerals import plain_text
 from ...orders import Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
-from .buying_power import account_rules, fitting
-from .draft import MAX_ID, Assessment, Choice, Draft, Holdings, Problem, TicketMarket, decimal_of
-from .preview import describe
+from .buying_power import account_rules, max_affordable_steps
+from .draft import Choice, Draft, Holdings, MAX_CLIENT_ID, Problem, TicketInputs, TicketMarket, Validation, decimal_of
+from .preview import preview_order
 
 FIELDS = {
     "ordPx": "price",
@@ -34,33 +34,35 @@ FIELDS = {
 """Wire name → field of the ticket."""
 
 
-def assess(draft: Draft, product: Product, market: TicketMarket, holdings: Holdings) -> Assessment:
-    """Return every rule that the draft breaks, the order it makes, and what that would do."""
+def validate(inputs: TicketInputs) -> Validation:
+    """Return every problem of the draft, its order and its preview."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
     problems: list[Problem] = []
     worst = _worst_price(draft, product, market)
-    quantity = _quantity(draft, product, market, holdings, worst, problems)
+    quantity = _quantity(inputs, worst)
+    if isinstance(quantity, Problem):
+        problems.append(quantity)
+        quantity = None
     if not draft.market and not draft.price:
         problems.append(_missing("price", "a price is needed", _best_prices(draft, market)))
     order = _order(draft, product, quantity or "", holdings)
-    broken = _broken(draft, order, product, market)
+    broken = _rule_problems(draft, order, product, market)
+    # An unreadable quantity is reported above; the rules would only repeat it.
     problems += [one for one in broken if quantity is not None or one.field != "quantity"]
-    problems += _client_id(draft, holdings)
+    problems += _client_id_problems(draft, holdings)
     if quantity is None or any(problem.field in ("price", "quantity") for problem in problems):
-        return Assessment(tuple(problems), order)
+        return Validation(tuple(problems), order)
     amount = Decimal(quantity)
     if worst is not None and holdings.known:
-        problems += account_rules(draft, product, market, holdings, amount, worst)
-    preview = describe(draft, product, market, holdings, amount, worst) if worst is not None else {}
-    return Assessment(tuple(problems), order, preview)
-
-
-# The order
+        problems += account_rules(inputs, amount, worst)
+    preview = preview_order(inputs, amount, worst) if worst is not None else {}
+    return Validation(tuple(problems), order, preview)
 
 
 def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order:
     close = draft.reduce_only and holdings.hedge
     side: Any = draft.side + ("_CLOSE_HEDGE" if close else "")
-    tif: Any = draft.tif or ("IOC" if draft.market else "GTC")
+    tif: Any = draft.effective_tif
     reduce_only: Any = "REDUCE_ONLY" if draft.reduce_only and not holdings.hedge else None
     client_id = _client_number(draft.client_id) or None
     return Order(
@@ -85,17 +87,18 @@ def _child(draft: Draft, product: Product, quantity: str, trigger: str, kind: An
     return Order(product.symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
 
 
-def _broken(draft: Draft, order: Order, product: Product, market: TicketMarket) -> list[Problem]:
-    """Every pre-trade rule that the order or its children break."""
+def _rule_problems(draft: Draft, order: Order, product: Product, market: TicketMarket) -> list[Problem]:
+    """Return a problem for every pre-trade rule that the order or its children break."""
     prices = {name: getattr(market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = decimal_of(draft.price) if not draft.market else None
-    found: list[Problem] = []
+    problems: list[Problem] = []
     reduce_field = "reduceOnly" if order.is_bracket else "reduceOnlyOption"
     for failure in check_order(product, order.to_item(product, reduce_field=reduce_field), **prices):
         if failure.field == "ordPx" and not draft.price:
-            continue
-        found.append(_problem(failure, FIELDS, draft))
-    if any(one.field == "price" for one in found):
+            continue  # reported as missing
+        problems.append(_problem(failure, FIELDS, draft))
+    # The triggers are compared with the entry price only if that is valid itself.
+    if any(one.field == "price" for one in problems):
         entry = None
     for name, leg in (("take_profit", order.take_profit), ("stop_loss", order.stop_loss)):
         if leg is None:
@@ -103,12 +106,12 @@ def _broken(draft: Draft, order: Order, product: Product, market: TicketMarket) 
         fields = {"triggerPx": name, "tpslTriggerType": "trigger_by"}
         for failure in check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry):
             if failure.field in fields:
-                found.append(_problem(failure, fields, draft))
+                problems.append(_problem(failure, fields, draft))
     if order.is_bracket and draft.reduce_only:
-        message = "an order with take profit or stop loss opens a position, so it may not be reduce-only"
+        message = "an order with take profit or stop loss opens a position, so it can't be reduce-only"
         choice = Choice("without reduce-only", {"reduce_only": False})
-        found.append(Problem("reduce_only", "bracket", message, (choice,)))
-    return found
+        problems.append(Problem("reduce_only", "bracket", message, (choice,)))
+    return problems
 
 
 def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Problem:
@@ -116,26 +119,26 @@ def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Probl
     choices = [Choice(value, {name: value}) for value in failure.nearest]
     if name == "quantity":
         choices = [Choice(value, {"quantity": value, "quantity_as": "base"}) for value in failure.nearest]
-    tidy = _tidied(getattr(draft, name, ""))
-    if failure.rule == "decimal text" and tidy:
-        choices.append(Choice(tidy, {name: tidy}))
+    ungrouped = _ungrouped(getattr(draft, name, ""))
+    if failure.rule == "decimal text" and ungrouped:
+        choices.append(Choice(ungrouped, {name: ungrouped}))
     return Problem(name, failure.rule, failure.message, tuple(choices))
 
 
-def _tidied(text: object) -> str:
-    """Return what was meant by a number with grouping or blanks: "60,000" → "60000"; "" where that is not clear."""
+def _ungrouped(text: object) -> str:
+    """Return a number without grouping or blanks: "60,000" → "60000"; "" for text that is not a grouped number."""
     if not isinstance(text, str):
         return ""
-    made = text.replace(",", "").replace("_", "").replace(" ", "").replace("'", "")
-    return made if made != text and decimal_of(made) is not None else ""
+    plain_text = text.replace(",", "").replace("_", "").replace(" ", "").replace("'", "")
+    return plain_text if plain_text != text and decimal_of(plain_text) is not None else ""
 
 
-def _client_id(draft: Draft, holdings: Holdings) -> list[Problem]:
+def _client_id_problems(draft: Draft, holdings: Holdings) -> list[Problem]:
     text = draft.client_id
     if not text:
         return []
     number = _client_number(text)
-    if not 0 < number <= MAX_ID:
+    if not 0 < number <= MAX_CLIENT_ID:
         return [Problem("client_id", "int64", f"client id {text!r} must be a whole number from 1 to 2^63 - 1")]
     if number in holdings.client_ids:
         message = f"client id {text} is in use by an open order"
@@ -147,66 +150,53 @@ def _client_id(draft: Draft, holdings: Holdings) -> list[Problem]:
 
 
 def _client_number(text: str) -> int:
-    """Return the number of a client id, 0 for what is none."""
+    """Return the number of a client id, 0 for text that is not one."""
     return int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else 0
 
 
-# The quantity
-
-
-def _quantity(
-    draft: Draft,
-    product: Product,
-    market: TicketMarket,
-    holdings: Holdings,
-    worst: Decimal | None,
-    problems: list[Problem],
-) -> str | None:
-    """Return the quantity in base units as text, or None with a problem; nothing is rounded."""
+def _quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem | None:
+    """Return the quantity in base units as text, its problem, or None while it lacks a price; nothing is rounded."""
+    draft, product = inputs.draft, inputs.product
     text, unit = draft.quantity, draft.quantity_as
     if not text:
-        words = {"base": "a quantity", "notional": "an amount in USDC", "share": "a share in percent"}[unit]
-        problems.append(_missing("quantity", f"{words} is needed"))
-        return None
+        what = {"base": "a quantity", "notional": "an amount in USDC", "share": "a share in percent"}[unit]
+        return _missing("quantity", f"{what} is needed")
     if unit == "base":
         return text
     number = decimal_of(text)
     if number is None or number <= 0:
-        tidy = _tidied(text)
-        choices = (Choice(tidy, {"quantity": tidy}),) if tidy else ()
+        ungrouped = _ungrouped(text)
+        choices = (Choice(ungrouped, {"quantity": ungrouped}),) if ungrouped else ()
         what = "amount" if unit == "notional" else "share"
-        problems.append(Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", choices))
-        return None
+        return Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", choices)
     if unit == "share" and number > 100:
         message = f"share {text} % is above 100 %"
-        problems.append(Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),)))
-        return None
-    price = _reference(draft, market)
+        return Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),))
+    price = _reference_price(draft, inputs.market)
     if price is None or worst is None or price <= 0 or worst <= 0:
-        if draft.market or draft.price:
-            problems.append(Problem("quantity", "price", f"without a price {text} can't be turned into a quantity"))
-        return None
+        # An empty price field is reported as such.
+        if not draft.market and not draft.price:
+            return None
+        return Problem("quantity", "price", f"{text} can't be converted to a quantity without a price")
     if unit == "notional":
-        return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price, problems)
-    if not holdings.known:
-        problems.append(Problem("quantity", "account", "a share needs the account's data, which has not come yet"))
-        return None
-    most = _most(draft, product, market, holdings, worst)
+        return _whole_steps(number / price, f"{text} USDC at {trimmed(price)}", product, price)
+    if not inputs.holdings.known:
+        return Problem("quantity", "account", "a share needs the account's data, which has not arrived yet")
+    most = _max_quantity(inputs, worst)
     what = "position" if draft.reduce_only else "available margin"
-    return _whole_steps(most * number / 100, f"{text} % of the {what}", product, price, problems)
+    return _whole_steps(most * number / 100, f"{text} % of the {what}", product, price)
 
 
-def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal, problems: list[Problem]) -> str | None:
+def _whole_steps(exact: Decimal, what: str, product: Product, price: Decimal) -> str | Problem:
     steps = exact / product.step_size
     if steps == int(steps) and steps > 0:
         return product.quantity_text(int(steps))
-    ends = sorted({int(steps.to_integral_value(way)) for way in (ROUND_FLOOR, ROUND_CEILING)} - {0})
+    ends = sorted({int(steps.to_integral_value(rounding)) for rounding in (ROUND_FLOOR, ROUND_CEILING)} - {0})
     choices = tuple(_amount_choice(product, end, price) for end in ends)
-    told = " or ".join(product.quantity_text(end) for end in ends)
+    nearest = " or ".join(product.quantity_text(end) for end in ends)
     shown = trimmed(exact.quantize(Decimal("1e-8"), context=WIDE))
-    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {told}"
-    problems.append(Problem("quantity", "stepSize", message, choices))
-    return None
+    message = f"{what} is {shown}, not a multiple of stepSize {product.step_size:f}; nearest {nearest}"
+    return Problem("quantity", "stepSize", message, choices)
 
 
 def _amount_choice(product: Product, steps: int, price: Decimal) -> Choice:
@@ -214,18 +204,16 @@ def _amount_choice(product: Product, steps: int, price: Decimal) -> Choice:
     return Choice(f"{text} = {money(Decimal(text) * price)} USDC", {"quantity": text, "quantity_as": "base"})
 
 
-def _most(draft: Draft, product: Product, market: TicketMarket, holdings: Holdings, worst: Decimal) -> Decimal:
+def _max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal:
     """Return the largest quantity that the position (reduce-only) or the available margin allows."""
-    if draft.reduce_only:
-        return holdings.long if draft.sign < 0 else holdings.short
-    return product.step_size * fitting(draft, product, market, holdings, product.max_steps + 1, worst)
+    product = inputs.product
+    if inputs.draft.reduce_only:
+        return inputs.holdings.reducible(inputs.draft.sign)
+    return product.step_size * max_affordable_steps(inputs, product.max_steps + 1, worst)
 
 
-# Prices
-
-
-def _reference(draft: Draft, market: TicketMarket) -> Decimal | None:
-    """Return what a quantity is valued at: the limit, or the price a market order would meet first."""
+def _reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
+    """Return the price a quantity is valued at: the limit, or the best price for a market order."""
     if not draft.market:
         return decimal_of(draft.price)
     return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
@@ -244,11 +232,9 @@ def _worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decima
 
 
 def _best_prices(draft: Draft, market: TicketMarket) -> tuple[Choice, ...]:
-    found = [("bid", market.bid), ("ask", market.ask)]
+    quotes = [("bid", market.bid), ("ask", market.ask)]
     return tuple(
-        Choice(f"{name} {plain_text(price)}", {"price": plain_text(price)})
-        for name, price in found
-        if price is not None
+        Choice(f"{name} {plain_text(price)}", {"price": plain_text(price)}) for name, price in quotes if price is not None
     )
 
 

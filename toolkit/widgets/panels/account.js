@@ -1,23 +1,23 @@
 function render({ model, el }) {
-  return panel(model, el, () => "Account", (body, id, { note }) => {
+  return renderPanel(model, el, () => "Account", (body, id, { note }) => {
     const list = h("dl", { class: "tk-pairs" });
     const bar = h("div", { class: "tk-meter", role: "meter", "aria-label": "Margin in use", "aria-valuemin": "0", "aria-valuemax": "100" }, h("i"));
     const used = h("p", { class: "tk-note" });
     body.append(list, bar, used);
     return (view) => {
-      put(note, `${view.account || ""} · ${view.environment || ""}${view.status && view.status !== "NORMAL" ? ` · ${view.status}` : ""}`);
-      toggle(note, "tk-danger", view.mainnet || (view.status && view.status !== "NORMAL" && view.status !== "–"));
+      setText(note, `${view.account || ""} · ${view.environment || ""}${view.status && view.status !== "NORMAL" ? ` · ${view.status}` : ""}`);
+      toggleClass(note, "tk-danger", view.mainnet || (view.status && view.status !== "NORMAL" && view.status !== "–"));
       const entries = view.rows || [];
-      const made = rows(list, entries.length, () => h("div", {}, h("dt"), h("dd")));
+      const elements = fitRows(list, entries.length, () => h("div", {}, h("dt"), h("dd")));
       entries.forEach(([name, value, about], index) => {
-        const [term, told] = made[index].children;
-        put(term, name);
+        const [term, amount] = elements[index].children;
+        setText(term, name);
         term.title = about;
-        paint(told, value);
+        setSignedText(amount, value);
       });
       bar.firstChild.style.transform = `scaleX(${view.used || 0})`;
       bar.setAttribute("aria-valuenow", String(Math.round((view.used || 0) * 100)));
-      put(used, `${view.usedText || "–"} of equity is held as margin`);
+      setText(used, `${view.usedText || "–"} of equity is in use as margin`);
     };
   });
 }

@@ -1,8 +1,8 @@
 function render({ model, el }) {
-  return panel(model, el, (view) => `${view.symbol || ""} order book`, (body) => {
+  return renderPanel(model, el, (view) => `${view.symbol || ""} order book`, (body) => {
     const head = h(
       "div", { class: "tk-book-row tk-book-head", "aria-hidden": "true" },
-      h("span", {}, "Price (USDC)"), h("span", {}, "Quantity"), h("span", {}, "Sum"),
+      h("span", {}, "Price (USDC)"), h("span", {}, "Quantity"), h("span", {}, "Total"),
     );
     const asks = h("div", { class: "tk-asks", role: "list", "aria-label": "Asks, highest first" });
     const middle = h("div", { class: "tk-mid" });
@@ -33,20 +33,20 @@ function render({ model, el }) {
       return row;
     };
     const fill = (parent, levels, side, sign, view) => {
-      const made = rows(parent, view.depth || levels.length, make(side));
+      const elements = fitRows(parent, view.depth || levels.length, make(side));
       levels.forEach((level, index) => {
-        const row = made[index];
-        const [price, quantity, sum, bar] = row.children;
+        const row = elements[index];
+        const [price, quantity, total, bar] = row.children;
         row.style.visibility = level ? "" : "hidden";
         row.dataset.price = level ? level[4] : "";
-        toggle(row, "tk-pick", view.pick);
+        toggleClass(row, "tk-pick", view.pick);
         if (view.pick) row.tabIndex = 0;
         if (!level) return;
-        put(price, `${sign} ${level[0]}`);
-        put(quantity, level[1]);
-        put(sum, level[2]);
+        setText(price, `${sign} ${level[0]}`);
+        setText(quantity, level[1]);
+        setText(total, level[2]);
         bar.style.transform = `scaleX(${level[3]})`;
-        if (view.pick) row.setAttribute("aria-label", `take price ${level[0]}`);
+        if (view.pick) row.setAttribute("aria-label", `use price ${level[0]}`);
       });
     };
     return (view) => {
@@ -54,9 +54,9 @@ function render({ model, el }) {
       const padded = (levels) => [...(levels || []), ...Array(Math.max(0, depth - (levels || []).length)).fill(null)];
       fill(asks, padded(view.asks).reverse(), "tk-ask", "▼", view);
       fill(bids, padded(view.bids), "tk-bid", "▲", view);
-      put(mid, view.mid);
-      put(spread, `spread ${view.spread || ""} ${view.spreadPct ? `(${view.spreadPct})` : ""}`);
-      put(mark, `mark ${view.mark || ""}`);
+      setText(mid, view.mid);
+      setText(spread, `spread ${view.spread || ""} ${view.spreadPct ? `(${view.spreadPct})` : ""}`);
+      setText(mark, `mark ${view.mark || ""}`);
     };
   });
 }

@@ -1,21 +1,21 @@
 function render({ model, el }) {
   let resized = null;
-  const stop = panel(model, el, (view) => `${view.symbol || ""} · ${view.interval || ""}`, (body, id, { note, root }) => {
+  const stop = renderPanel(model, el, (view) => `${view.symbol || ""} · ${view.interval || ""}`, (body, id, { note, root }) => {
     const canvas = h("canvas", { class: "tk-chart", tabindex: "0", role: "img" });
     const readout = h("p", { class: "tk-readout", role: "status", "aria-live": "polite" });
     body.append(readout, canvas);
     let view = {};
     let picked = null;
-    const at = (event) => {
+    const pickAt = (event) => {
       const list = view.rows || [];
       const box = canvas.getBoundingClientRect();
-      const place = Math.floor(((event.clientX - box.left) / (box.width - AXIS)) * list.length);
-      picked = place >= 0 && place < list.length ? place : null;
-      again();
+      const index = Math.floor(((event.clientX - box.left) / (box.width - AXIS)) * list.length);
+      picked = index >= 0 && index < list.length ? index : null;
+      redraw();
     };
-    canvas.addEventListener("pointermove", at);
-    canvas.addEventListener("pointerleave", () => ((picked = null), again()));
-    canvas.addEventListener("blur", () => ((picked = null), again()));
+    canvas.addEventListener("pointermove", pickAt);
+    canvas.addEventListener("pointerleave", () => ((picked = null), redraw()));
+    canvas.addEventListener("blur", () => ((picked = null), redraw()));
     canvas.addEventListener("keydown", (event) => {
       const last = (view.rows || []).length - 1;
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -23,27 +23,27 @@ function render({ model, el }) {
         event.preventDefault();
         event.stopPropagation();
         picked = Math.min(last, Math.max(0, (picked === null ? last + 1 : picked) + step));
-        again();
+        redraw();
       }
     });
-    const again = () => {
+    const redraw = () => {
       const list = view.rows || [];
       const one = picked === null ? list[list.length - 1] : list[picked];
       const places = view.places || 0;
-      const text = (value) => value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
-      put(readout, one ? `${clock(one[0], true)} O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
-      canvas.setAttribute("aria-label", `${list.length} candles of ${view.symbol}; last close ${view.last}, ${view.change} in the window. Arrow keys read single candles.`);
+      const text = (value) => priceText(value, places);
+      setText(readout, one ? `${clock(one[0], true)} O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
+      canvas.setAttribute("aria-label", `${list.length} candles of ${view.symbol}; last close ${view.last}, ${view.change} in the window. Use the arrow keys to read single candles.`);
       chart(canvas, list, picked, places, getComputedStyle(root));
     };
-    resized = new ResizeObserver(() => again());
+    resized = new ResizeObserver(() => redraw());
     resized.observe(canvas);
-    return (now) => {
-      view = now;
-      paint(note, `${view.last || ""} ${view.change || ""}`);
-      const kind = tone(view.change);
-      toggle(note, "tk-up", kind === "up");
-      toggle(note, "tk-down", kind === "down");
-      again();
+    return (current) => {
+      view = current;
+      setSignedText(note, `${view.last || ""} ${view.change || ""}`);
+      const kind = direction(view.change);
+      toggleClass(note, "tk-up", kind === "up");
+      toggleClass(note, "tk-down", kind === "down");
+      redraw();
     };
   });
   return () => {
@@ -55,12 +55,16 @@ function render({ model, el }) {
 const AXIS = 64;
 const FOOT = 18;
 
+function priceText(value, places) {
+  return value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+}
+
 function clock(seconds, full) {
   const time = new Date(seconds * 1000).toISOString();
   return full ? `${time.slice(5, 10)} ${time.slice(11, 16)}` : time.slice(11, 16);
 }
 
-/** Draw candles (up hollow, down filled: told apart without colour), volume, axis and the picked candle. */
+/** Draw candles (up hollow, down filled, so that they differ without colour), volume, axis and the picked candle. */
 function chart(canvas, list, picked, places, style) {
   const ratio = window.devicePixelRatio || 1;
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
@@ -80,7 +84,7 @@ function chart(canvas, list, picked, places, style) {
   const high = Math.max(...list.map((one) => one[2]));
   const margin = (high - low || Math.abs(high) * 0.001 || 1) * 0.06;
   const y = (price) => plot.height * (1 - (price - low + margin) / (high - low + 2 * margin));
-  const most = Math.max(...list.map((one) => one[5])) || 1;
+  const maxVolume = Math.max(...list.map((one) => one[5])) || 1;
   const step = plot.width / list.length;
   const body = Math.max(1, Math.min(12, step * 0.68));
   pen.font = "11px " + (color("--tk-mono") || "monospace");
@@ -89,7 +93,7 @@ function chart(canvas, list, picked, places, style) {
     pen.strokeStyle = color("--tk-line");
     line(pen, 0, y(price), plot.width, y(price));
     pen.fillStyle = text;
-    pen.fillText(price.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }), plot.width + 6, y(price) + 4);
+    pen.fillText(priceText(price, places), plot.width + 6, y(price) + 4);
   }
   const every = Math.max(1, Math.ceil(list.length / Math.max(1, Math.floor(plot.width / 76))));
   list.forEach((one, index) => {
@@ -98,8 +102,8 @@ function chart(canvas, list, picked, places, style) {
     const ink = color(rise ? "--tk-up" : "--tk-down");
     pen.globalAlpha = 0.28;
     pen.fillStyle = ink;
-    const tall = ((height - FOOT) * 0.17 * one[5]) / most;
-    pen.fillRect(x - body / 2, height - FOOT - tall, body, tall);
+    const barHeight = ((height - FOOT) * 0.17 * one[5]) / maxVolume;
+    pen.fillRect(x - body / 2, height - FOOT - barHeight, body, barHeight);
     pen.globalAlpha = 1;
     pen.strokeStyle = ink;
     const [top, bottom] = [y(Math.max(one[1], one[4])), y(Math.min(one[1], one[4]))];
@@ -123,7 +127,7 @@ function chart(canvas, list, picked, places, style) {
   pen.fillStyle = ink;
   pen.fillRect(plot.width, y(last[4]) - 8, AXIS, 16);
   pen.fillStyle = color("--tk-back");
-  pen.fillText(last[4].toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places }), plot.width + 6, y(last[4]) + 4);
+  pen.fillText(priceText(last[4], places), plot.width + 6, y(last[4]) + 4);
   if (picked !== null && list[picked]) {
     pen.strokeStyle = color("--tk-text");
     pen.globalAlpha = 0.5;
@@ -139,13 +143,13 @@ function line(pen, x, y, toX, toY) {
   pen.stroke();
 }
 
-/** Round numbers between low and high, about `count` of them. */
+/** Return about `count` round numbers between low and high. */
 function ticks(low, high, count) {
   const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= raw) || raw;
-  const made = [];
-  for (let value = Math.ceil(low / step) * step; value <= high; value += step) made.push(value);
-  return made;
+  const values = [];
+  for (let value = Math.ceil(low / step) * step; value <= high; value += step) values.push(value);
+  return values;
 }
 export default { render };

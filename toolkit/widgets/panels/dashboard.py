@@ -1,4 +1,4 @@
-"""The dashboard: ticket, order book, trades, candles, account and blotter of one product, arranged."""
+"""The dashboard: ticket, order book, trades, candles, account and blotter of one product in one layout."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ LEVELS = 9
 
 
 class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
-    """Everything about one product at a glance. The parts are attributes: `ticket`, `order_book`, `trades`, `candles`,
-    `account`, `blotter`. A click on a price of the book puts it into the ticket.
+    """All panels of one product: `ticket`, `order_book`, `trades`, `candles`, `account`, `blotter`.
 
-    `close()` closes all of them. Wide pages show three columns, narrow ones one below the other.
+    A click on a price of the book puts it into the ticket. `close()` closes all panels. Wide pages show three columns,
+    narrow ones stack them.
     """
 
     def __init__(self, session: Session, symbol: str | int, interval: str | int = "1m") -> None:
         self.symbol = session.product(symbol).symbol
         self.ticket = OrderTicket(session, self.symbol)
         self.candles = Candles(session, self.symbol, interval)
-        self.order_book = OrderBook(session, self.symbol, LEVELS, on_pick=self._pick)
+        self.order_book = OrderBook(session, self.symbol, LEVELS, on_pick=self._pick_price)
         self.trades = Trades(session, self.symbol)
         self.account = Account(session)
         self.blotter = Blotter(session)
@@ -43,37 +43,37 @@ class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """The parts."""
+        """All panels."""
         return (self.ticket, self.candles, self.trades, self.order_book, self.account, self.blotter)
 
     def refresh(self) -> None:
-        """Bring all parts up to date now."""
+        """Update all panels now."""
         for panel in self.panels:
             panel.refresh()
 
-    def _pick(self, price: str) -> None:
+    def _pick_price(self, price: str) -> None:
         self.ticket.price = price
 
     def stop(self) -> None:
-        """Stop following; what is shown stays, and says that it is closed."""
+        """Stop all panels; what they show stays, marked as closed."""
         for panel in self.panels:
             panel.stop()
 
     def close(self) -> None:
-        """Close all parts; their live objects end."""
-        for part in (*self.panels, *self._boxes):
-            part.close()
+        """Close all panels and their live objects."""
+        for widget in (*self.panels, *self._boxes):
+            widget.close()
         super().close()
 
     def __repr__(self) -> str:
         return f"<Dashboard {self.symbol}: {', '.join(type(panel).__name__ for panel in self.panels)}>"
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        made = super()._repr_mimebundle_(**options)
-        data, metadata = made if isinstance(made, tuple) else (made or {}, {})
+        bundle = super()._repr_mimebundle_(**options)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         html = "".join(panel._repr_mimebundle_()[0]["text/html"] for panel in self.panels)
         return {**data, "text/plain": repr(self), "text/html": f"<div>{html}</div>"}, metadata
 
 
-def _column(parts: list[Panel], flex: str) -> ipywidgets.VBox:
-    return ipywidgets.VBox(parts, layout=ipywidgets.Layout(flex=flex, min_width="0"))
+def _column(panels: list[Panel], flex: str) -> ipywidgets.VBox:
+    return ipywidgets.VBox(panels, layout=ipywidgets.Layout(flex=flex, min_width="0"))

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, arrow, change, grouped, percent, trimmed
+from ..base_panel.number_format import MISSING, change, grouped, percent, side_text, trimmed
 from ..base_panel.panel import Panel, module
 
 if TYPE_CHECKING:
@@ -19,47 +19,55 @@ SHOWN_CANDLES = 120
 SHOWN_TRADES = 40
 
 
-class OrderBook(Panel):
+class _MarketPanel(Panel):
+    """A panel of one product that shows one live object."""
+
+    live: Any
+
+    def __init__(self, session: Session, symbol: str | int) -> None:
+        self._product = session.product(symbol)
+        super().__init__(self._product.symbol)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the data as a DataFrame, as that of the live object does."""
+        frame: pd.DataFrame = self.live.frame()
+        return frame
+
+
+class OrderBook(_MarketPanel):
     """The live order book of a product: bids, asks, depth bars, mid and spread.
 
-    `depth` levels a side. `frame()` gives it as a DataFrame. With `on_pick` a click on a price calls that function
-    with the price as text.
+    `depth` levels a side. `frame()` returns it as a DataFrame. A click on a price calls `on_pick` with its text.
     """
 
     _esm = module("base_panel/common.js", "panels/book.js")
-    kind = "book"
 
     def __init__(self, session: Session, symbol: str | int, depth: int = 12, *, on_pick: Any = None) -> None:
-        product = session.product(symbol)
-        self._product = product
+        super().__init__(session, symbol)
         self._depth = depth
-        self._pick = on_pick
-        super().__init__(product.symbol)
-        self.live = session.stream.order_book(product.symbol, depth)
-        self.prices = session.stream.ticker(product.symbol)
+        self._on_pick = on_pick
+        self.live = session.stream.order_book(self._product.symbol, depth)
+        self.prices = session.stream.ticker(self._product.symbol)
         self._follow(self.live, self.prices)
         self.refresh()
 
-    def frame(self) -> pd.DataFrame:
-        """Return the book as a DataFrame, as `session.stream.order_book(...).frame()` does."""
-        return self.live.frame()
-
     def _commands(self) -> dict[str, Any]:
-        return {"pick": self._picked}
+        return {"pick": self._clicked_price}
 
-    def _picked(self, price: str) -> None:
-        if self._pick is not None:
-            self._pick(price)
+    def _clicked_price(self, price: str) -> None:
+        if self._on_pick is not None:
+            self._on_pick(price)
 
-    def _describe(self) -> dict[str, Any]:
+    def _make_view(self) -> dict[str, Any]:
         bids, asks = self.live.bids(self._depth), self.live.asks(self._depth)
+        # At least 1, so that the bars of an empty book divide by something.
         deepest = max(sum((q for _, q in side), Decimal(0)) for side in (bids, asks)) or Decimal(1)
         mid, spread = self.live.mid, self.live.spread
         return {
             "symbol": self._product.symbol,
             "base": self._product.base_currency,
             "depth": self._depth,
-            "pick": self._pick is not None,
+            "pick": self._on_pick is not None,
             "bids": _ladder(bids, deepest),
             "asks": _ladder(asks, deepest),
             "mid": MISSING if mid is None else grouped(mid),
@@ -83,7 +91,7 @@ class OrderBook(Panel):
 
 
 def _ladder(levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[list[Any]]:
-    """Return [price, quantity, sum up to here, share of the deeper side, price to type] for each level."""
+    """Return [price, quantity, cumulative quantity, its ratio to the deeper side, price as input] for each level."""
     total, rows = Decimal(0), []
     for price, quantity in levels:
         total += quantity
@@ -93,29 +101,23 @@ def _ladder(levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[lis
     return rows
 
 
-class Trades(Panel):
-    """The live public trades of a product, newest first. `frame()` gives them as a DataFrame."""
+class Trades(_MarketPanel):
+    """The live public trades of a product, newest first. `frame()` returns them as a DataFrame."""
 
     _esm = module("base_panel/common.js", "panels/trades.js")
-    kind = "trades"
 
     def __init__(self, session: Session, symbol: str | int, count: int = SHOWN_TRADES) -> None:
-        self._product = session.product(symbol)
+        super().__init__(session, symbol)
         self._count = count
-        super().__init__(self._product.symbol)
         self.live = session.stream.trades(self._product.symbol)
         self._follow(self.live)
         self.refresh()
 
-    def frame(self) -> pd.DataFrame:
-        """Return the trades as a DataFrame."""
-        return self.live.frame()
-
-    def _describe(self) -> dict[str, Any]:
+    def _make_view(self) -> dict[str, Any]:
         rows = [
             [
                 f"{one['time']:%H:%M:%S}",
-                "▲ buy" if one["side"] == "BUY" else "▼ sell",
+                side_text(one["side"]),
                 grouped(one["price"]),
                 trimmed(one["quantity"]),
             ]
@@ -125,50 +127,42 @@ class Trades(Panel):
 
     def _lines(self) -> Iterable[str]:
         last = self.live.last
-        told = "no trades yet" if last is None else f"last {last['side']} {last['quantity']} at {last['price']}"
-        return (f"{self._product.symbol}: {told}",)
+        text = "no trades yet" if last is None else f"last {last['side']} {last['quantity']} at {last['price']}"
+        return (f"{self._product.symbol}: {text}",)
 
     def _snapshot(self) -> str:
         rows = [(one[0], one[1], one[2], one[3]) for one in self.view["rows"][:10]]
-        made = static_view.table(("time (UTC)", "taker", "price", "quantity"), rows, "no trades yet")
-        return static_view.heading(f"{self.view['symbol']} trades") + made
+        table = static_view.table(("time (UTC)", "taker", "price", "quantity"), rows, "no trades yet")
+        return static_view.heading(f"{self.view['symbol']} trades") + table
 
 
-class Candles(Panel):
+class Candles(_MarketPanel):
     """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or seconds.
 
-    `frame()` gives the candles as a DataFrame.
+    `frame()` returns the candles as a DataFrame.
     """
 
     _esm = module("base_panel/common.js", "panels/candles.js")
-    kind = "candles"
 
     def __init__(
         self, session: Session, symbol: str | int, interval: str | int = "1m", count: int = SHOWN_CANDLES
     ) -> None:
-        self._product = session.product(symbol)
+        super().__init__(session, symbol)
         self._interval = interval
         self._count = count
-        super().__init__(self._product.symbol)
         self.live = session.stream.candles(self._product.symbol, interval)
         self._follow(self.live)
         self.refresh()
 
-    def frame(self) -> pd.DataFrame:
-        """Return the candles as a DataFrame."""
-        return self.live.frame()
-
-    def _describe(self) -> dict[str, Any]:
+    def _make_view(self) -> dict[str, Any]:
         rows = self.live.rows(self._count)
-        first = rows[0]["open"] if rows else None
-        last = rows[-1]["close"] if rows else None
+        first, last = (rows[0]["open"], rows[-1]["close"]) if rows else (None, None)
         return {
             "symbol": self._product.symbol,
             "interval": str(self._interval),
             "places": self._product.price_precision,
             "last": grouped(last),
             "change": change((last - first) / first) if first and last is not None else "",
-            "direction": arrow(last - first) if first and last is not None else "",
             "rows": [
                 [
                     int(one["time"].timestamp()),
@@ -180,8 +174,8 @@ class Candles(Panel):
 
     def _lines(self) -> Iterable[str]:
         last = self.live.last
-        told = "no candles yet" if last is None else f"close {last['close']}"
-        return (f"{self._product.symbol} {self._interval}: {told}",)
+        text = "no candles yet" if last is None else f"close {last['close']}"
+        return (f"{self._product.symbol} {self._interval}: {text}",)
 
     def _snapshot(self) -> str:
         rows = [

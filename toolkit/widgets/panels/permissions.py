@@ -1,4 +1,4 @@
-"""Who may do what for an account, with a button to revoke."""
+"""The permissions of an account, with buttons to revoke them."""
 
 from __future__ import annotations
 
@@ -21,28 +21,27 @@ ZERO_ADDRESS = "0x" + "0" * 40
 
 
 class Permissions(Panel):
-    """Agents, builders and vaults that may act for the account, until when and with what cap, and buttons to revoke.
+    """Agents, builders and vaults that may act for the account, their expiry and fee cap, with buttons to revoke.
 
-    Revoking is signed by the master key; without it the table can only be read. A button asks once more. It is read
-    when it is made, after a revocation, after what the feed tells of approvals, and by `reload()`. From Python:
-    `revoke(name or address)`; `table` is the DataFrame of `session.permissions()`.
+    Revoking is signed by the master key; without it the table is read-only. A button asks for confirmation. The table
+    is loaded when the panel is made, after a revocation and by `reload()`. From Python: `revoke(name or address)`;
+    `table` is the DataFrame of `session.permissions()`.
     """
 
     _esm = module("base_panel/common.js", "panels/permissions.js")
-    kind = "permissions"
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.table: pd.DataFrame = session.permissions()
-        self.told = ""
-        """What the last button did, in words."""
+        self.notice = ""
+        """The result of the last command, in words."""
         super().__init__("permissions")
         self.live = session.stream.events()
         self._follow(self.live)
         self.refresh()
 
     def reload(self) -> None:
-        """Ask the venue again."""
+        """Load the table again."""
         self.table = self._session.permissions()
         self.problem = ""
         self.refresh()
@@ -52,7 +51,7 @@ class Permissions(Panel):
 
         Signed by the master. An address that was approved under several names loses all of them.
 
-        Raises InputError when nobody of that name may act for the account, WalletError without the master key.
+        Raises InputError when no such agent or builder may act for the account, WalletError without the master key.
         """
         self.table = self._session.permissions()
         found = rows_to_revoke(self._rows(), who)
@@ -68,7 +67,7 @@ class Permissions(Panel):
                 agent = {"agentAddress": ZERO_ADDRESS, "agentName": str(row["name"]), "validitySeconds": 0}
                 payload = {"type": "approveAgent", **agent, **chain}
             receipt = self._session.send_prepared(self._session.prepare(payload), confirmed=True)
-            self.told = f"revoked {row['kind']} {row['name'] or short(str(row['address']))}"
+            self.notice = f"revoked {row['kind']} {row['name'] or short(str(row['address']))}"
         self.reload()
         return receipt
 
@@ -82,7 +81,7 @@ class Permissions(Panel):
         if confirmed is True:
             self.revoke(who)
 
-    def _describe(self) -> dict[str, Any]:
+    def _make_view(self) -> dict[str, Any]:
         wallet = self._session.wallet
         own = str(wallet.agent or "").lower() if wallet is not None else ""
         return {
@@ -90,17 +89,17 @@ class Permissions(Panel):
             "master": wallet is not None and bool(wallet.master),
             "complete": bool(self.table.attrs.get("complete", True)),
             "mainnet": self._session.environment.is_mainnet,
-            "told": self.told,
+            "notice": self.notice,
         }
 
     def _lines(self) -> Iterable[str]:
         shown = [f"{row['kind']} {row['name'] or short(str(row['address']))}" for row in self._rows()]
-        return (", ".join(shown) or "nobody but the master",)
+        return (", ".join(shown) or "only the master",)
 
     def _snapshot(self) -> str:
         rows = [[row[name] for name in ("kind", "name", "address", "may", "until")] for row in self.view["rows"]]
         return static_view.heading("Permissions") + static_view.table(
-            ("kind", "name", "address", "may", "until"), rows, "nobody"
+            ("kind", "name", "address", "may", "until"), rows, "none"
         )
 
 
@@ -109,6 +108,7 @@ def _revocable(row: dict[Any, Any]) -> bool:
 
 
 def _row(row: dict[Any, Any], own: str) -> dict[str, Any]:
+    # The table has NaT or NaN for a missing value; neither is equal to itself.
     until, rate = row["until"], row["max_fee_rate"]
     address = str(row["address"])
     return {

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InputError, LimitReached
 from ...orders import close_position
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, change, grouped, money, percent, short, signed, trimmed
-from ..base_panel.panel import Panel, module
+from ..base_panel.number_format import MISSING, change, grouped, money, percent, short, side_text, signed, trimmed
+from ..base_panel.panel import Panel, can_sign, module
 
 if TYPE_CHECKING:
     from ...client.orders.receipts import Receipt
@@ -24,12 +24,11 @@ _KINDS = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss", "R
 class Blotter(Panel):
     """Open positions and orders of the account, with buttons to close and cancel, and its latest fills.
 
-    A button asks once more before anything is signed. `symbol` shows one product only. From Python:
+    A button asks for confirmation before anything is signed. `symbol` limits it to one product. From Python:
     `cancel(order_id)`, `cancel_all()`, `close_position(symbol)`.
     """
 
     _esm = module("base_panel/common.js", "panels/blotter.js")
-    kind = "blotter"
 
     def __init__(self, session: Session, symbol: str | int | None = None) -> None:
         self._session = session
@@ -39,12 +38,10 @@ class Blotter(Panel):
         stream = session.stream
         self.positions, self.orders, self.fills = stream.positions(), stream.orders(), stream.fills()
         self.tickers = stream.tickers()
-        self.told: str = ""
-        """What the last button did, in words."""
+        self.notice = ""
+        """The result of the last command, in words."""
         self._follow(self.positions, self.orders, self.fills, self.tickers)
         self.refresh()
-
-    # What the buttons do, also from Python
 
     def cancel(self, order_id: int | str) -> Receipt:
         """Cancel an open order. Raises InputError when there is none with this id, and as `session.cancel` does."""
@@ -54,20 +51,22 @@ class Blotter(Panel):
                 f"there is no open order {order_id}", field="order_id", rule="open order", value=str(order_id)
             )
         item = {"symbolCode": str(row["symbol_code"]), "ordId": str(row["order_id"])}
-        return self._deliver({"type": "cancelOrder", "cancels": [item]}, f"cancelled order {order_id}")
+        return self._sign_and_send({"type": "cancelOrder", "cancels": [item]}, f"cancelled order {order_id}")
 
     def cancel_all(self) -> list[Receipt]:
-        """Cancel all orders that are shown, and return a receipt for each product and kind."""
-        made = []
-        for code, waiting in sorted({(one["symbol_code"], _waits(one)) for one in self._shown(self.orders.rows())}):
-            payload = {"type": "cancelAll", "symbolCode": int(code), "conditionalOrder": waiting}
-            made.append(self._deliver(payload, "cancelled all orders"))
-        return made
+        """Cancel all shown orders, and return a receipt for each product and kind."""
+        receipts = []
+        # One request cancels either the resting or the untriggered orders of one product.
+        orders = self._shown(self.orders.rows())
+        for code, untriggered in sorted({(one["symbol_code"], _is_untriggered(one)) for one in orders}):
+            payload = {"type": "cancelAll", "symbolCode": int(code), "conditionalOrder": untriggered}
+            receipts.append(self._sign_and_send(payload, "cancelled all orders"))
+        return receipts
 
     def close_position(self, symbol: str, size: str | None = None) -> list[Receipt]:
-        """Close the position in a product at market, reduce-only. `size` is what one expects it to be, e.g. "−0.5".
+        """Close the position in a product at market, reduce-only. `size` is its expected size, e.g. "−0.5".
 
-        Raises InputError when there is none, or its size is not that any more; else as `session.place` does.
+        Raises InputError when there is none or its size has changed, and as `session.place` does.
         """
         row = next((one for one in self.positions.rows() if one["symbol"] == symbol), None)
         sizes = [] if row is None else [one for one in (row["long_size"], -abs(row["short_size"])) if one]
@@ -75,23 +74,25 @@ class Blotter(Panel):
             raise InputError(
                 f"there is no position in {symbol} to close", field="symbol", rule="position", value=symbol
             )
+        # The position may have changed since the button was drawn; the click was meant for the size it showed.
         shown = _size_text(row)
         if size is not None and size != shown:
             raise InputError(
-                f"the position in {symbol} is {shown} now, not {size}; look again", field="size", value=size
+                f"the position in {symbol} is {shown} now, not {size}; check it and try again", field="size", value=size
             )
         hedge = row["position_mode"] == "HEDGE"
         orders = [close_position(symbol, one, hedge=hedge) for one in sizes]
         return [
-            self._deliver(one, f"closed {trimmed(abs(size))} {symbol}") for one, size in zip(orders, sizes, strict=True)
+            self._sign_and_send(one, f"closed {trimmed(abs(size))} {symbol}")
+            for one, size in zip(orders, sizes, strict=True)
         ]
 
-    def _deliver(self, what: Any, told: str) -> Receipt:
+    def _sign_and_send(self, request: Any, notice: str) -> Receipt:
         if self.lock:
             raise LimitReached(f"locked: {self.lock}; nothing was signed", limit="stale")
-        prepared = self._session.prepare(what)
+        prepared = self._session.prepare(request)
         receipt = self._session.send_prepared(prepared, confirmed=True)
-        self.told, self.problem = told, ""
+        self.notice, self.problem = notice, ""
         self.refresh()
         return receipt
 
@@ -110,12 +111,10 @@ class Blotter(Panel):
         if confirmed is True:
             self.close_position(symbol, size)
 
-    # What is shown
-
     def _shown(self, rows: list[Any]) -> list[Any]:
         return [one for one in rows if self._only is None or one["symbol"] == self._only]
 
-    def _describe(self) -> dict[str, Any]:
+    def _make_view(self) -> dict[str, Any]:
         positions = [self._position(one) for one in self._shown(self.positions.rows())]
         orders = [_order(one) for one in self._shown(self.orders.rows())]
         fills = [_fill(one) for one in reversed(self._shown(self.fills.rows())[-FILLS:])]
@@ -127,13 +126,14 @@ class Blotter(Panel):
             "fills": fills,
             "mainnet": env.is_mainnet,
             "readOnly": not can_sign(self._session),
-            "told": self.told,
+            "notice": self.notice,
         }
 
     def _position(self, row: Mapping[str, Any]) -> dict[str, Any]:
         size = row["long_size"] - abs(row["short_size"])
         value = row["long_entry_value"] + row["short_entry_value"]
         held = row["long_size"] + abs(row["short_size"])
+        # Tickers come several times a second, positions only when they change.
         ticker = next((one for one in self.tickers.rows() if one["symbol"] == row["symbol"]), None)
         mark = ticker["mark_price"] if ticker else row["mark_price"]
         pnl = (size * mark - row["long_entry_value"] + row["short_entry_value"]) if mark else row["unrealized_pnl"]
@@ -155,7 +155,7 @@ class Blotter(Panel):
 
     def _lines(self) -> Iterable[str]:
         positions, orders = self._shown(self.positions.rows()), self._shown(self.orders.rows())
-        held = ", ".join(f"{_size_text(one)} {one['symbol']}" for one in positions) or "no position"
+        held = ", ".join(f"{_size_text(one)} {one['symbol']}" for one in positions) or "no positions"
         return (f"{self._subject}: {held}; {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
 
     def _snapshot(self) -> str:
@@ -164,45 +164,47 @@ class Blotter(Panel):
             tuple(one[name] for name in ("symbol", "side", "size", "entry", "mark", "pnl")) for one in view["positions"]
         ]
         orders = [
-            tuple(one[name] for name in ("symbol", "side", "what", "price", "quantity")) for one in view["orders"]
+            tuple(one[name] for name in ("symbol", "side", "kind", "price", "quantity")) for one in view["orders"]
         ]
         return (
             static_view.heading("Positions")
-            + static_view.table(("product", "side", "size", "entry", "mark", "PnL"), positions, "no position")
+            + static_view.table(("product", "side", "size", "entry", "mark", "PnL"), positions, "no positions")
             + static_view.heading("Open orders")
-            + static_view.table(("product", "side", "kind", "price", "open / ordered"), orders, "no open order")
+            + static_view.table(("product", "side", "kind", "price", "remaining / total"), orders, "no open orders")
         )
 
 
-def _waits(row: Mapping[str, Any]) -> bool:
+def _is_untriggered(row: Mapping[str, Any]) -> bool:
     return bool(row["status"] == "ORDER_STATUS_UNTRIGGERED")
 
 
 def _size_text(row: Mapping[str, Any]) -> str:
-    long, brief = row["long_size"], abs(row["short_size"])
-    if long and brief:
-        return f"{trimmed(long)} / {trimmed(-brief)}"
-    return trimmed(long - brief)
+    long, short_size = row["long_size"], abs(row["short_size"])
+    if long and short_size:
+        return f"{trimmed(long)} / {trimmed(-short_size)}"
+    return trimmed(long - short_size)
 
 
 def _order(row: Mapping[str, Any]) -> dict[str, Any]:
-    waiting = _KINDS.get(str(row["reduce_only"]), "")
-    usual = [str(row["type"]).lower().replace("_", " "), str(row["tif"] or "").replace("_", " ").lower(), waiting]
+    option = _KINDS.get(str(row["reduce_only"]), "")
     trigger = row.get("trigger_price")
-    words = [waiting, "" if not row["price"] else "limit"] if trigger and waiting else usual
+    # A trigger order is known by what it does to the position; its time in force says nothing more.
+    if trigger and option:
+        words = [option, "limit" if row["price"] else ""]
+    else:
+        words = [str(row["type"]).lower().replace("_", " "), str(row["tif"] or "").lower().replace("_", " "), option]
     price = grouped(row["price"]) if row["price"] else "market"
     if trigger:
         price = f"{price} when {grouped(trigger)}" if row["price"] else f"when {grouped(trigger)}"
     return {
         "id": str(row["order_id"]),
         "symbol": row["symbol"],
-        "side": "▲ buy" if str(row["side"]).startswith("BUY") else "▼ sell",
-        "what": " ".join(word for word in words if word),
+        "side": side_text(row["side"]),
+        "kind": " ".join(word for word in words if word),
         "price": price,
         "quantity": f"{trimmed(row['remaining'])} / {trimmed(row['quantity'])}"
         if row["quantity"]
         else "whole position",
-        "waits": _waits(row),
     }
 
 
@@ -211,7 +213,7 @@ def _fill(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "time": f"{row['time']:%H:%M:%S}",
         "symbol": row["symbol"],
-        "side": "▲ buy" if str(row["side"]).startswith("BUY") else "▼ sell",
+        "side": side_text(row["side"]),
         "price": grouped(row["price"]),
         "quantity": trimmed(row["quantity"]),
         "fee": money(fee),
@@ -220,16 +222,10 @@ def _fill(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def can_sign(session: Session) -> bool:
-    """Tell whether the session has an agent key to trade with."""
-    return session.wallet is not None and bool(session.wallet.agent)
-
-
 class Account(Panel):
-    """The wallet of the account: equity, balance, what is available and withdrawable, margin in use, fee rates."""
+    """The wallet of the account: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
 
     _esm = module("base_panel/common.js", "panels/account.js")
-    kind = "account"
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -239,7 +235,7 @@ class Account(Panel):
         self._follow(self.live, self.positions)
         self.refresh()
 
-    def _describe(self) -> dict[str, Any]:
+    def _make_view(self) -> dict[str, Any]:
         wallet = self.live.value
         equity, available = wallet.get("equity"), wallet.get("available")
         balance = wallet.get("balance")
@@ -257,13 +253,13 @@ class Account(Panel):
             "used": round(float(min(max(share, _ZERO), Decimal(1))), 4),
             "usedText": percent(share, 1),
             "rows": [
-                ["Equity", money(equity), "balance, isolated margins and unrealised profit"],
-                ["Unrealised PnL", signed(pnl), "of open positions, at mark"],
-                ["Balance", money(balance), "cash, without what isolated positions hold"],
+                ["Equity", money(equity), "balance, isolated margins and unrealised PnL"],
+                ["Unrealised PnL", signed(pnl), "of open positions, at mark price"],
+                ["Balance", money(balance), "cash, excluding isolated margins"],
                 *([["Isolated", money(isolated), "margins of isolated positions"]] if isolated else []),
-                ["Margin in use", money(used), "held by positions and orders"],
+                ["Margin in use", money(used), "used by positions and orders"],
                 ["Available", money(available), "for new positions and orders"],
-                ["Withdrawable", money(wallet.get("withdrawable")), "without unrealised profit"],
+                ["Withdrawable", money(wallet.get("withdrawable")), "excluding unrealised PnL"],
                 [
                     "Fees",
                     f"{percent(wallet.get('maker_fee_rate'), 3)} / {percent(wallet.get('taker_fee_rate'), 3)}",

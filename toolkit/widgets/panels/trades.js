@@ -1,6 +1,6 @@
 function render({ model, el }) {
-  return panel(model, el, (view) => `${view.symbol || ""} trades`, (body) => {
-    const { table, body: lines } = grid("Latest trades, newest first", [
+  return renderPanel(model, el, (view) => `${view.symbol || ""} trades`, (body) => {
+    const { table, body: lines } = makeTable("Latest trades, newest first", [
       { name: "Time" }, { name: "Taker" }, { name: "Price", num: true }, { name: "Quantity", num: true },
     ]);
     const empty = h("p", { class: "tk-empty" }, "No trades yet.");
@@ -8,17 +8,17 @@ function render({ model, el }) {
     const make = () => h("tr", {}, h("td"), h("td"), h("td", { class: "tk-num" }), h("td", { class: "tk-num" }));
     return (view) => {
       const list = view.rows || [];
-      show(empty, !list.length);
-      const made = rows(lines, list.length, make);
+      setVisible(empty, !list.length);
+      const elements = fitRows(lines, list.length, make);
       list.forEach((one, index) => {
-        const [time, side, price, quantity] = made[index].children;
-        put(time, one[0]);
-        paint(side, one[1]);
-        put(price, one[2]);
-        put(quantity, one[3]);
-        const kind = tone(one[1]);
-        toggle(price, "tk-up", kind === "up");
-        toggle(price, "tk-down", kind === "down");
+        const [time, side, price, quantity] = elements[index].children;
+        setText(time, one[0]);
+        setSignedText(side, one[1]);
+        setText(price, one[2]);
+        setText(quantity, one[3]);
+        const kind = direction(one[1]);
+        toggleClass(price, "tk-up", kind === "up");
+        toggleClass(price, "tk-down", kind === "down");
       });
     };
   });

@@ -1,0 +1,150 @@
+"""Connections of the feed: a WebSocket, or the feed of a venue in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..io.transport import is_loopback
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
+
+MAX_MESSAGE_BYTES = 1 << 22
+"""Longest message of a venue that is read."""
+CLOSE_SECONDS = 0.5
+"""How long closing waits for the peer."""
+
+_peers = itertools.count(1)
+
+
+class ConnectionEnded(Exception):
+    """The connection ended; its text says why."""
+
+
+class Connection(Protocol):
+    """One open connection."""
+
+    async def send(self, text: str) -> None:
+        """Send a text. Raises ConnectionEnded when that is no longer possible."""
+
+    async def receive(self) -> str | bytes:
+        """Return the next text. Raises ConnectionEnded when there will be none."""
+
+    async def close(self) -> None:
+        """Close it within a bounded time."""
+
+
+def monotonic_ms() -> int:
+    """Return the milliseconds of the monotonic clock."""
+    return time.monotonic_ns() // 1_000_000
+
+
+def peer_name() -> str:
+    """Return a new name for a reader in this process."""
+    return f"in-process {next(_peers)}"
+
+
+class SocketConnection:
+    """A WebSocket. The library's own keep-alive is off, because the protocol sends the pings."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+
+    @classmethod
+    async def connect(cls, url: str, timeout: float) -> SocketConnection:
+        """Open a WebSocket within `timeout` seconds. Raises OSError or a websockets error."""
+        from websockets.asyncio.client import connect
+
+        connection = await connect(
+            url,
+            open_timeout=timeout,
+            close_timeout=CLOSE_SECONDS,
+            ping_interval=None,
+            max_size=MAX_MESSAGE_BYTES,
+            proxy=None if is_loopback(url) else True,
+        )
+        return cls(connection)
+
+    async def send(self, text: str) -> None:
+        """Send a text."""
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            await self._connection.send(text)
+        except ConnectionClosed as closed:
+            raise ConnectionEnded(_reason(closed)) from None
+
+    async def receive(self) -> str | bytes:
+        """Return the next message."""
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            return await self._connection.recv()
+        except ConnectionClosed as closed:
+            raise ConnectionEnded(_reason(closed)) from None
+
+    async def close(self) -> None:
+        """Close the WebSocket, and drop it if the peer does not answer."""
+        with contextlib.suppress(Exception):
+            await self._connection.close()
+        # After the closing handshake timed out the socket would stay open until the peer gives up.
+        self._connection.transport.abort()
+
+
+def _reason(closed: Any) -> str:
+    if closed.rcvd is not None:
+        reason = closed.rcvd.reason or "no reason given"
+        return f"the venue closed the connection: {reason} (code {closed.rcvd.code})"
+    return "the connection broke"
+
+
+class HubConnection:
+    """A connection to the feed of a venue in this process, read on another thread."""
+
+    def __init__(self, hub: Any) -> None:
+        loop, self._ready = asyncio.get_running_loop(), asyncio.Event()
+        self._texts: deque[str] = deque()
+        self._connection = hub.open(peer_name(), clock=monotonic_ms)
+
+        def wake() -> None:
+            # The venue calls this on its own threads, possibly after the loop was closed.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._ready.set)
+
+        self._connection.on_wake = wake
+        # The venue may have sent a message, or refused the connection, before `on_wake` was set.
+        self._ready.set()
+
+    @classmethod
+    async def connect(cls, hub: Any) -> HubConnection:
+        """Open a connection; its events belong to the running loop."""
+        return cls(hub)
+
+    async def send(self, text: str) -> None:
+        """Send a text to the feed."""
+        self._connection.send(text)
+
+    async def receive(self) -> str:
+        """Return the next text."""
+        while not self._texts:
+            await self._ready.wait()
+            # Cleared before reading: a wake-up that comes in between sets it again.
+            self._ready.clear()
+            self._texts.extend(self._connection.drain())
+            if not self._texts and self._connection.closed:
+                self._ready.set()
+                raise ConnectionEnded(f"the venue closed the connection: {self._connection.reason}")
+        # The last texts of a closed connection are still returned, and no wake-up follows them.
+        if self._connection.closed:
+            self._ready.set()
+        return self._texts.popleft()
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._connection.on_wake = None
+        self._connection.close()

@@ -1,0 +1,88 @@
+"""What the front end of the ticket draws, as plain texts; pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ...products import Product
+from ..base_panel.number_format import MISSING, grouped, money, percent, signed, trimmed
+from .draft import Problem, TicketMarket
+from .preview import shown_price
+
+if TYPE_CHECKING:
+    from ...client.orders.delivery import Prepared
+
+
+def limits_view(product: Product) -> dict[str, str]:
+    """Return the limits of a product, for hints."""
+    return {
+        "tick": format(product.tick_size, "f"),
+        "step": format(product.step_size, "f"),
+        "minValue": trimmed(product.min_order_value),
+        "maxQuantity": trimmed(product.max_order_quantity),
+        "maxSlippage": trimmed(product.max_slippage_pct),
+        "maxLeverage": trimmed(product.max_leverage),
+    }
+
+
+def market_view(market: TicketMarket) -> dict[str, str]:
+    """Return the current prices."""
+    prices = {"bid": market.bid, "ask": market.ask, "mark": market.mark, "last": market.last}
+    return {name: MISSING if price is None else grouped(price) for name, price in prices.items()}
+
+
+def problem_view(problem: Problem) -> dict[str, Any]:
+    """Return a problem with the labels of its buttons."""
+    message = problem.message
+    # The buttons show the values that pass, so the message need not repeat them.
+    for ending in ("; nearest ", "; at most "):
+        message = message.rpartition(ending)[0] or message if problem.choices else message
+    return {
+        "field": problem.field,
+        "rule": problem.rule,
+        "message": message,
+        "missing": problem.missing,
+        "choices": [choice.label for choice in problem.choices],
+    }
+
+
+def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | None) -> list[list[str]]:
+    """Return the preview as rows of name, value and note."""
+    if not preview:
+        return []
+    rows = [["Value", f"{money(preview['notional'])} USDC", ""]]
+    if preview["worst_price"] is not None:
+        worst = f"at worst {shown_price(preview['worst_price'], product)}"
+        rows.append(["Price (est.)", shown_price(preview["price"], product), worst])
+    if preview["fills_now"]:
+        rows.append(["Fills immediately", f"{trimmed(preview['fills_now'])} {product.base_currency}", ""])
+    rows.append(["Fee (est.)", f"{money(preview['fee'])} USDC", ""])
+    available = f"of {money(preview['available'])} available, {trimmed(preview['leverage'])}x"
+    rows.append(["Margin", f"{money(preview['margin'])} USDC", available])
+    rows.append(["Position", preview["effect"], ""])
+    if preview["realized_pnl"]:
+        rows.append(["Realised PnL (est.)", f"{signed(preview['realized_pnl'])} USDC", ""])
+    price = preview["liquidation_price"]
+    shown = "none" if price is None else shown_price(price, product)
+    distance = f"{percent(abs(price - mark) / mark, 1)} from mark" if price is not None and mark else ""
+    rows.append(["Liquidation (est.)", shown, distance])
+    return rows
+
+
+def review_view(prepared: Prepared, token: int) -> dict[str, Any]:
+    """Return what would be signed; the front end confirms it by `token`."""
+    explained = prepared.explain()
+    return {
+        "token": token,
+        "signer": prepared.signer,
+        "nonce": str(prepared.nonce),
+        "expiry": str(prepared.expiry_after or ""),
+        "digest": "0x" + explained.digest.hex(),
+        "connectionId": "0x" + (explained.connection_id or b"").hex(),
+        "proto": "0x" + (explained.proto or b"").hex(),
+        "action": json.dumps(prepared.payload, indent=1),
+        "typedData": json.dumps(explained.typed_data, indent=1, default=str),
+    }
