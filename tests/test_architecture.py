@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "toolkit"
-BASE = {"errors", "environments", "numerals", "products", "checks", "margin", "orders"}
+BASE = {"errors", "environments", "numerals", "products", "checks", "margin", "orders", "suggestions"}
 MAY_IMPORT = {
     "protocol": {"errors", "environments"},
     "client": {"protocol", "wallet"} | BASE,

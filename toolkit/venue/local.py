@@ -19,6 +19,7 @@ import msgspec
 from ..environments import LOCAL, Environment
 from ..errors import InputError, VenueError
 from ..protocol.reads.info_params import MAX_TIME
+from ..suggestions import Suggesting
 from . import development
 from .api.gateway import Answer, Gateway, Hooks, Query
 from .clocks import Clock, clock_named, milliseconds, moment
@@ -42,7 +43,7 @@ PATIENCE = 0.1
 """Seconds that the thread which looks waits for the lock at a time."""
 
 
-class LocalVenue(AbstractContextManager["LocalVenue"]):
+class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     """A whole exchange in this process.
 
     `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves by `advance` only) or a clock object; `start` is
@@ -60,6 +61,8 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     """
 
     environment: Environment = LOCAL
+    _path = "venue"
+    _parts = ("control", "faults")
 
     def __init__(
         self,

@@ -13,7 +13,8 @@ import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, Clock, FakeVenue, session
 from tests.protocol.golden import document, vectors
 from toolkit import orders
-from toolkit.client.orders.exchange import AsyncExchange, Exchange, ExchangeFlows, python_name
+from toolkit.client.orders.exchange import AsyncExchange, Exchange
+from toolkit.client.orders.exchange_flows import ExchangeFlows, python_name
 from toolkit.client.orders.trading import TradingFlows
 from toolkit.errors import InputError, MalformedRequest, UnknownProduct
 from toolkit.protocol.actions import ACTIONS

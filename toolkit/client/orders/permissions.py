@@ -14,7 +14,7 @@ from ...errors import BadRequest, HttpStatus, InputError
 from ...orders import Order
 from ...products import Amount, decimal_text
 from ...protocol.reads.info import ENDPOINTS
-from ..io.flow import Asynchronous, Flow, Synchronous, flow, subflow
+from ..io.flow import Flow, flow, subflow
 from ..reads.reading import Reader
 from .delivery import UNSET, Delivery, Unset
 from .receipts import Receipt
@@ -284,14 +284,6 @@ class BuilderFlows:
         else:
             receipt = yield from subflow(session.exchange.place_builder_order, order, builder, rate, **options)
         return receipt
-
-
-class BuilderSide(BuilderFlows, Synchronous):
-    """`session.builder`; see `BuilderFlows`."""
-
-
-class AsyncBuilderSide(BuilderFlows, Asynchronous):
-    """`session.aio.builder`, awaited."""
 
 
 def meant(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any]]:

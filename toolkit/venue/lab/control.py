@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...errors import InputError, VenueError
+from ...suggestions import Suggesting
 from ..api.gateway import Answer, Incoming, enveloped
 from ..clocks import milliseconds
 from ..engine import arguments
@@ -29,7 +30,7 @@ Amount = str | int | Decimal
 PATH = "/control"
 
 
-class Controls:
+class Controls(Suggesting):
     """Interventions into one venue. Products are named by symbol or code, amounts are exact (text, int, Decimal).
 
     Each is a command of the venue: journaled, and undone by a revert. All raise VenueError when they are refused, and
