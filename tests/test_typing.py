@@ -72,6 +72,7 @@ session.stream.order_book(1)  # arg-type
 session.stream.nonsense()  # attr-defined
 session.buy("BTCUSDC")  # call-arg
 session.buy("BTCUSDC", [])  # arg-type
+session.buy("BTCUSDC", "0.01", price=1, tif="POSTONLY")  # arg-type
 session.fetch_balance()  # attr-defined
 session.builder.place(1, "0.0002")  # arg-type
 toolkit.conect()  # attr-defined

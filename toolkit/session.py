@@ -70,31 +70,33 @@ def connect(
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
     market, `venue` an existing one to join, `approve` whether the agent is approved at once.
 
-    `intents` is a path to keep the ledger of orders in a SQLite file. `confirm` is needed to write on Mainnet: True, or
-    a function that is asked (see `ask`). `rates` limits requests per action before the venue does. `timeout` is in
-    seconds, `expiry_ms` (the default of expiryAfter) in ms.
+    `intents` is the path of a SQLite file that keeps the ledger of orders. `confirm` is needed to write on Mainnet:
+    True, or a function that confirms each request (see `ask`). `rates` limits requests per action on this side.
+    `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms.
 
-    Raises InputError for what does not fit together. Nothing is sent, except to a venue in this process.
+    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process.
     """
     if wrong := wrong_type(environment, wallet, account):
+        # A traceback shows the arguments of its frames, and one of these may be a key.
         del environment, wallet, account
         raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
     check_numbers(timeout, expiry_ms, rates)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
+    # An Environment equal to LOCAL that is not LOCAL itself was made by hand: it names a venue served at that address.
     preset = env == LOCAL and (environment is LOCAL or isinstance(environment, str)) and not base_url and not ws_url
     in_process = is_in_process(env, venue, preset and transport is None)
-    owned = False
-    if in_process and venue is None:
+    owns_venue = in_process and venue is None
+    if owns_venue:
         from .venue.local import LocalVenue
 
-        venue, owned = LocalVenue(seed=seed, clock=clock), True
+        venue = LocalVenue(seed=seed, clock=clock)
     wallet, account = keys_and_account(env, wallet, account)
     session = Session(
         env,
         wallet=wallet,
         account=account,
         venue=venue,
-        owns_venue=owned,
+        owns_venue=owns_venue,
         transport=venue.transport() if venue is not None and transport is None else transport,
         timeout=timeout,
         ledger=open_ledger(intents),
@@ -166,11 +168,11 @@ class Session(SessionMethods):
         )
 
     def _sleep(self, seconds: float) -> None:
-        if not self._time_stands():
+        if not self._is_manual():
             time.sleep(seconds)
 
-    def _time_stands(self) -> bool:
-        """Return whether the venue's clock is manual: waiting would change nothing then, so waits are skipped."""
+    def _is_manual(self) -> bool:
+        """Return whether time only moves by `advance`; a wait would never end then, so waits are skipped."""
         return self.venue is not None and not self.venue.clock.runs
 
     @cached_property
@@ -284,7 +286,7 @@ class AsyncSession(AsyncSessionMethods):
         self._session._known_account = account
 
     async def _sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0 if self._session._time_stands() else seconds)
+        await asyncio.sleep(0 if self._session._is_manual() else seconds)
 
     @cached_property
     def exchange(self) -> AsyncExchange:

@@ -2,7 +2,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -37,15 +37,15 @@ class SessionMethods(Synchronous):
         quantity: Amount,
         price: Amount | None = None,
         *,
-        type: str | None = None,
-        tif: str | None = None,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         reduce_only: bool | str | None = None,
         cl_ord_id: int | None = None,
         slippage: Amount | None = None,
         tp: Amount | Order | None = None,
         sl: Amount | Order | None = None,
         trigger_price: Amount | None = None,
-        trigger_by: str | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
     ) -> Receipt:
@@ -64,15 +64,15 @@ class SessionMethods(Synchronous):
         quantity: Amount,
         price: Amount | None = None,
         *,
-        type: str | None = None,
-        tif: str | None = None,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         reduce_only: bool | str | None = None,
         cl_ord_id: int | None = None,
         slippage: Amount | None = None,
         tp: Amount | Order | None = None,
         sl: Amount | Order | None = None,
         trigger_price: Amount | None = None,
-        trigger_by: str | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
     ) -> Receipt:
@@ -147,7 +147,7 @@ class SessionMethods(Synchronous):
         price: Amount | None = None,
         *,
         slippage: Amount | None = None,
-        tif: str | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         vault_address: str | None = None,
     ) -> Receipt:
         """Close the whole position of a product with reduce-only orders, at market or at `price`.
@@ -156,7 +156,9 @@ class SessionMethods(Synchronous):
         """
     def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Receipt:
         """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
-    def set_margin_mode(self, symbol: str | int, mode: str, *, vault_address: str | None = None) -> Receipt:
+    def set_margin_mode(
+        self, symbol: str | int, mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
+    ) -> Receipt:
         """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
     def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Receipt:
         """Add `amount` USDC to the margin of an isolated position; a negative amount takes from it."""
@@ -374,15 +376,15 @@ class AsyncSessionMethods(Asynchronous):
         quantity: Amount,
         price: Amount | None = None,
         *,
-        type: str | None = None,
-        tif: str | None = None,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         reduce_only: bool | str | None = None,
         cl_ord_id: int | None = None,
         slippage: Amount | None = None,
         tp: Amount | Order | None = None,
         sl: Amount | Order | None = None,
         trigger_price: Amount | None = None,
-        trigger_by: str | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
     ) -> Receipt:
@@ -401,15 +403,15 @@ class AsyncSessionMethods(Asynchronous):
         quantity: Amount,
         price: Amount | None = None,
         *,
-        type: str | None = None,
-        tif: str | None = None,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         reduce_only: bool | str | None = None,
         cl_ord_id: int | None = None,
         slippage: Amount | None = None,
         tp: Amount | Order | None = None,
         sl: Amount | Order | None = None,
         trigger_price: Amount | None = None,
-        trigger_by: str | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
     ) -> Receipt:
@@ -484,7 +486,7 @@ class AsyncSessionMethods(Asynchronous):
         price: Amount | None = None,
         *,
         slippage: Amount | None = None,
-        tif: str | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         vault_address: str | None = None,
     ) -> Receipt:
         """Close the whole position of a product with reduce-only orders, at market or at `price`.
@@ -493,7 +495,9 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Receipt:
         """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
-    async def set_margin_mode(self, symbol: str | int, mode: str, *, vault_address: str | None = None) -> Receipt:
+    async def set_margin_mode(
+        self, symbol: str | int, mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
+    ) -> Receipt:
         """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
     async def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Receipt:
         """Add `amount` USDC to the margin of an isolated position; a negative amount takes from it."""

@@ -1,8 +1,8 @@
 """The flows of `session.exchange`: one for each action of the specification, made from the declarations.
 
-They take what the action's fields say, in Python's spelling, and fill in what only the program can know:
-dexChain, nonce, expiryAfter, client ids, and the wallet's own addresses. They check the action's form; the pre-trade
-rules of a product are checked by `session.place`.
+A flow takes the fields of its action, in Python's spelling, and fills in what the session knows: dexChain, nonce,
+expiryAfter, client ids, and the wallet's own addresses. It checks the form of the action; `session.place` also checks
+the pre-trade rules of the product.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 from ...errors import InputError
 from ...orders import Order
 from ...products import Product, decimal_text
-from ...protocol.actions import ACTIONS, Action
+from ...protocol.actions import ACTIONS, Action, declaration
 from ...protocol.fields import Address, Bool, DecimalText, Enum, Field, Int, Items, Rule, Shape
 from ...suggestions import Suggesting
 from ..io.flow import AsyncDriver, Driver, Flow, flow
@@ -42,11 +42,11 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "vaultRebalance": {"currencyCode": 1},
 }
 _NAMES = {"from": "from_vault", "to": "to_vault", "symbolCode": "symbol"}
-_PRODUCT_FIELDS = frozenset({"symbolCode"})
+_PRODUCT_FIELD = "symbolCode"
 
 
 class ExchangeFlows(Suggesting):
-    """What both faces of `session.exchange` share. One method for each action; see the head of this module."""
+    """The flows of Exchange and AsyncExchange. Those of the actions are added below this class."""
 
     def __init__(
         self, driver: Driver | AsyncDriver, environment: Environment, delivery: Delivery, catalogue: Catalogue
@@ -69,8 +69,6 @@ class ExchangeFlows(Suggesting):
         `expiry_after` is Unix ms; by default a minute from now where the action carries it, None for no expiry.
         Raises as the methods of the actions do.
         """
-        from ...protocol.actions import declaration
-
         return (
             yield from self._delivery.submit(
                 declaration(payload), payload, expiry_after=expiry_after, vault_address=vault_address
@@ -108,9 +106,9 @@ class ExchangeFlows(Suggesting):
         return wallet.agent
 
     def _wire(self, entry: Field, value: Any, action: Action) -> Flow[Any]:
-        """Return a value as the wire has it: symbols become codes, amounts text, orders their items."""
+        """Return a value in wire form: symbols become codes, amounts text, orders their items."""
         rule = entry.rule
-        if entry.name in _PRODUCT_FIELDS and isinstance(value, str | Product):
+        if entry.name == _PRODUCT_FIELD and isinstance(value, str | Product):
             return (yield from self._catalogue.find(value)).code
         if isinstance(rule, DecimalText):
             return decimal_text(value, entry.name)
@@ -123,6 +121,7 @@ class ExchangeFlows(Suggesting):
     def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
         reduce_field = "reduceOnlyOption" if action.type == "placeOrder" else "reduceOnly"
         given = [value] if isinstance(value, Order | Mapping) else list(value)
+        # placeOrder takes independent orders; elsewhere one Order may stand for the items of its bracket.
         if action.type != "placeOrder" and len(given) == 1 and isinstance(given[0], Order):
             given = list(given[0].legs)
         made = []
@@ -134,7 +133,7 @@ class ExchangeFlows(Suggesting):
         return made[0] if single and made else made
 
     def _cancels(self, value: Any) -> Flow[list[Any]]:
-        """Ids and codes of cancels travel as text. Source: specification, "Exchange API"."""
+        """Return cancels with ids and codes as text, as the specification writes them ("Exchange API")."""
         given = [value] if isinstance(value, Mapping) else list(value)
         made = []
         for item in given:
@@ -162,6 +161,7 @@ def _method(action: Action) -> Callable[..., Flow[Receipt]]:
     signature = _signature(action, entries, defaults)
 
     def call(self: ExchangeFlows, *args: Any, **keywords: Any) -> Flow[Receipt]:
+        # `call` accepts any arguments, so it must refuse wrong ones itself, under the name that the user wrote.
         try:
             bound = signature.bind(self, *args, **keywords)
         except TypeError as error:
@@ -204,10 +204,10 @@ def _parameter(entry: Field, default: Any) -> Parameter:
 
 def _annotation(entry: Field) -> str:
     rule: Rule = entry.rule
-    if entry.name in _PRODUCT_FIELDS:
+    if entry.name == _PRODUCT_FIELD:
         return "str | int"
     if isinstance(rule, Items):
-        # one order or cancel need not stand in a list
+        # A single order or cancel is accepted without a list around it.
         item = "Mapping[str, Any]" if entry.name == "cancels" else "Order | Mapping[str, Any]"
         return f"{item} | Sequence[{item}]"
     if isinstance(rule, Enum):
@@ -240,7 +240,7 @@ def _docstring(action: Action, entries: list[Field]) -> str:
 
 
 def _accepts(entry: Field) -> str:
-    if entry.name in _PRODUCT_FIELDS:
+    if entry.name == _PRODUCT_FIELD:
         return "a product's symbol or code"
     if isinstance(entry.rule, Address) and entry.name == "agentAddress":
         return f"{entry.rule.accepts}{'' if entry.note else ' (default: this wallet' + chr(39) + 's agent)'}"

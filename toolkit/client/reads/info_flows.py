@@ -1,7 +1,7 @@
 """The flows of `session.info`: one for each query of the Info API, made from the declarations, returning a DataFrame.
 
-Each method asks once. Long reads that page by themselves are methods of the session: `klines`, `fills`, `orders`,
-`order_events`, `ledger`, `funding_payments`, `funding_rate_history`.
+Each flow sends one query. Methods of the session read all pages: `klines`, `fills`, `orders`, `order_events`, `ledger`,
+`funding_payments`, `funding_rate_history`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TYPES = {
 
 
 class InfoFlows(Suggesting):
-    """What both faces of `session.info` share. One method for each query; see the head of this module."""
+    """The flows of Info and AsyncInfo. Those of the queries are added below this class."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -47,6 +47,7 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
     signature = _signature(endpoint)
 
     def call(self: InfoFlows, *args: Any, **keywords: Any) -> Flow[pd.DataFrame]:
+        # `call` accepts any arguments, so it must refuse wrong ones itself, under the name that the user wrote.
         try:
             given = dict(signature.bind(self, *args, **keywords).arguments)
         except TypeError as error:
