@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import doctest
 import importlib
 import pickle
 import re
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import toolkit
+from toolkit import suggestions
 from toolkit.suggestions import OURS, Suggesting, no_attribute
 
 
@@ -125,6 +127,18 @@ def test_dir_and_repr_name_what_there_is(session: toolkit.Session) -> None:
     assert {"place_order", "cancel_all", "send"} <= set(dir(session.exchange))
     assert "25 actions" in repr(session.exchange)
     assert "trades" in repr(session.info)
+    assert repr(session.builder) == "<BuilderSide on local: register, traders, place>"
+    assert session.venue is not None
+    assert "set_oracle, set_position_mode" in repr(session.venue.control)
+
+
+def test_live_objects_can_be_copied(session: toolkit.Session) -> None:
+    for thing in (session, session.aio, session.exchange, session.info, session.stream, session.aio.stream):
+        assert type(copy.copy(thing)) is type(thing)
+
+
+def test_the_examples_hold() -> None:
+    assert doctest.testmod(suggestions).failed == 0
 
 
 def test_no_attribute_prefers_the_given_name() -> None:

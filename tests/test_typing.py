@@ -9,12 +9,14 @@ import pydoc
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jedi
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -155,6 +157,13 @@ def test_mypy_passes_what_is_right_and_refuses_what_is_not(tmp_path: Path) -> No
     lines = enumerate(PROGRAM.splitlines(), 1)
     expected = {number: line.partition("  # ")[2] for number, line in lines if "  # " in line}
     assert found == expected, done.stdout + done.stderr
+
+
+def test_an_editable_install_is_a_path_file_which_static_tools_follow(tmp_path: Path) -> None:
+    (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["editable"])
+    with zipfile.ZipFile(built) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".pth")]
+        assert Path(archive.read(name).decode().strip()) == ROOT
 
 
 def completions(code: str) -> set[str]:

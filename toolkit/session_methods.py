@@ -49,6 +49,12 @@ class AsyncSessionMethods(TradingFlows, TableFlows, PermissionFlows, Suggesting,
 class BuilderSide(BuilderFlows, Suggesting, Synchronous):
     """`session.builder`: register, see traders, place orders for them. The wallet's master is the builder."""
 
+    def __repr__(self) -> str:
+        return f"<BuilderSide on {self._session.environment.name}: register, traders, place>"
+
 
 class AsyncBuilderSide(BuilderFlows, Suggesting, Asynchronous):
     """`session.aio.builder`: the asynchronous twin of BuilderSide."""
+
+    def __repr__(self) -> str:
+        return f"<AsyncBuilderSide on {self._session.environment.name}: register, traders, place>"

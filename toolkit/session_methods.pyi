@@ -711,6 +711,7 @@ class BuilderSide(Synchronous):
         `fee_rate` is a ratio of each fill's value, paid by the trader to the builder; `builder` is the builder's
         master, by default this session's account. Raises as `session.place` does. Signed by: Builder agent.
         """
+    def __repr__(self) -> str: ...
 
 class AsyncBuilderSide(Asynchronous):
     """`session.aio.builder`: the asynchronous twin of BuilderSide."""
@@ -736,3 +737,4 @@ class AsyncBuilderSide(Asynchronous):
         `fee_rate` is a ratio of each fill's value, paid by the trader to the builder; `builder` is the builder's
         master, by default this session's account. Raises as `session.place` does. Signed by: Builder agent.
         """
+    def __repr__(self) -> str: ...

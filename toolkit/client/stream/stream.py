@@ -323,6 +323,8 @@ class AsyncStream:
     else:
 
         def __getattr__(self, name: str) -> Any:
+            if name == "_stream":  # copy looks names up before the copy has its attributes
+                raise AttributeError(name)
             found = getattr(self._stream, name)
             if name not in LIVE_NAMES:
                 return found

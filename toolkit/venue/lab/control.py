@@ -41,6 +41,9 @@ class Controls(Suggesting):
     def __init__(self, venue: LocalVenue) -> None:
         self._venue = venue
 
+    def __repr__(self) -> str:
+        return f"<Controls of a local venue: {', '.join(name for name in dir(self) if not name.startswith('_'))}>"
+
     # prices
 
     def set_oracle(self, product: str | int, price: Amount, *, hold: bool = True) -> dict[str, Any]:
