@@ -14,13 +14,13 @@ import inspect
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
-from toolkit.client.io.flow import Asynchronous, Synchronous
+from toolkit.client.io.flow import Asynchronous, Synchronous, flow
 from toolkit.suggestions import Suggesting
 
 MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info", "toolkit.session_methods")
@@ -38,14 +38,14 @@ def path_of(module: str) -> Path:
 def stub(name: str) -> str:
     """Return the stub of a module, before it is formatted."""
     module = importlib.import_module(name)
-    bodies, needed = [], set()
+    bodies, imports = [], set()
     for kind in vars(module).values():
         if inspect.isclass(kind) and kind.__module__ == name:
-            lines, names = _class(kind)
-            bodies.append(lines)
-            needed |= names
+            text, needed = _class(kind)
+            bodies.append(text)
+            imports |= needed
     head = f"# Written by `python -m tests.stubs` from {name}; change declarations or flows instead.\n"
-    return head + "\n".join([*sorted(needed), "", *bodies])
+    return head + "\n".join([*sorted(imports), "", *bodies])
 
 
 def _class(kind: type) -> tuple[str, set[str]]:
@@ -62,36 +62,36 @@ def _class(kind: type) -> tuple[str, set[str]]:
 
 
 def _members(kind: type) -> Iterator[tuple[str, ModuleType]]:
-    """Yield the names of a class's functions and properties in the order of their definition, and where that is."""
+    """Yield the functions and properties that a stub shows, in the order of their definition, and their modules."""
     seen = set()
     skipped = {*RUNNERS, Suggesting, object}
     # the class itself comes last: its flows are bound in alphabetical order, those of its bases stand as written
     for base in (base for base in (*kind.__mro__[1:], kind) if base not in skipped):
-        for name, member in vars(base).items():
-            callable_ = inspect.isfunction(member) or type(member).__name__ == "flow"
+        for name, defined in vars(base).items():
             shown = name in INTERNAL or not name.startswith("_")
-            if name in seen or not shown or not (callable_ or isinstance(member, property | cached_property)):
-                continue
-            seen.add(name)
-            made = inspect.getattr_static(kind, name)
-            source = getattr(made, "func", None) or getattr(made, "fget", None) or made
-            yield name, sys.modules[source.__module__]
+            if shown and name not in seen and isinstance(defined, FunctionType | flow | property | cached_property):
+                seen.add(name)
+                yield name, sys.modules[_function(inspect.getattr_static(kind, name)).__module__]
+
+
+def _function(member: Any) -> Callable[..., Any]:
+    """Return the function behind a member: the getter of a property, else the member itself."""
+    found: Callable[..., Any] = getattr(member, "func", None) or getattr(member, "fget", None) or member
+    return found
 
 
 def _member(name: str, member: Any) -> tuple[str, list[str]]:
     """Return the text of a function or property, and its annotations."""
-    getter = member.func if isinstance(member, cached_property) else getattr(member, "fget", None)
-    function = getter or member
+    function = _function(member)
     signature = inspect.signature(function)
-    annotations = [p.annotation for p in signature.parameters.values() if p.annotation is not p.empty]
-    returned = signature.return_annotation
-    if returned is not signature.empty:
-        annotations.append(returned)
+    annotations = [parameter.annotation for parameter in signature.parameters.values()]
+    annotations = [given for given in (*annotations, signature.return_annotation) if given is not signature.empty]
     word = "async def" if inspect.iscoroutinefunction(function) else "def"
-    head = "@property\n" if getter else ""
-    arrow = "" if returned is signature.empty else f" -> {returned}"
-    text = f"{head}{word} {name}({_parameters(signature)}){arrow}:\n"
-    return text + textwrap.indent("..." if name.startswith("_") else _docstring(function), "    "), annotations
+    decorator = "@property\n" if function is not member else ""
+    returned = "" if signature.return_annotation is signature.empty else f" -> {signature.return_annotation}"
+    body = "..." if name.startswith("_") else _docstring(function)
+    text = f"{decorator}{word} {name}({_parameters(signature)}){returned}:\n{textwrap.indent(body, '    ')}"
+    return text, annotations
 
 
 def _parameters(signature: inspect.Signature) -> str:
@@ -118,24 +118,32 @@ def _docstring(thing: Any) -> str:
 
 
 def _imports(annotation: str, module: ModuleType) -> set[str]:
-    """Return import statements for the names of an annotation, from where its module has them."""
+    """Return import statements for the names of an annotation that a module uses."""
     names = {node.id for node in ast.walk(ast.parse(annotation)) if isinstance(node, ast.Name)}
-    return {_found(name, module) for name in names if not hasattr(builtins, name)}
+    return {_statement(name, module) for name in names if not hasattr(builtins, name)}
 
 
-def _found(name: str, module: ModuleType) -> str:
-    for node in ast.walk(ast.parse(inspect.getsource(module))):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                if (alias.asname or alias.name) == name:
-                    if isinstance(node, ast.Import):
-                        return f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-                    package = (module.__package__ or "").split(".")
-                    base = package[: len(package) - node.level + 1] if node.level else []
-                    return _import(".".join([*base, *(node.module or "").split(".")]), name)
+def _statement(name: str, module: ModuleType) -> str:
+    if name in (imported := _imported(module)):
+        return imported[name]
     # what a module neither imports nor defines is a class of the widgets; see toolkit.session_methods
     found = getattr(module if hasattr(module, name) else importlib.import_module("toolkit.widgets"), name)
     return _import(found.__module__, name)
+
+
+@cache
+def _imported(module: ModuleType) -> dict[str, str]:
+    """Return the names that a module imports, also for type checkers only, with a statement that imports each."""
+    found: dict[str, str] = {}
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Import):
+            found |= {alias.asname or alias.name: f"import {ast.unparse(alias)}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = (module.__package__ or "").split(".")
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *(node.module or "").split(".")])
+            found |= {alias.name: _import(source, alias.name) for alias in node.names}
+    return found
 
 
 def _import(module: str, name: str) -> str:

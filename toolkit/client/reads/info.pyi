@@ -40,7 +40,7 @@ class Info(Synchronous):
             settle_currency (string): what profit is paid in
             currency_code (Int64): number of the settlement currency
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/public/product-meta.
@@ -76,7 +76,7 @@ class Info(Synchronous):
             settle_currency (string): what profit is paid in
             currency_code (Int64): number of the settlement currency
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/single.
@@ -107,7 +107,7 @@ class Info(Synchronous):
             block (Int64): block of the last change
             time (datetime64[ms, UTC]; UTC): time of that block
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/account/wallet.
@@ -151,7 +151,7 @@ class Info(Synchronous):
             block (Int64): block
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/account/ledger.
@@ -194,7 +194,7 @@ class Info(Synchronous):
             revoked_block (Int64): its block
             revoke_tx (string): its transaction
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/account/agent.
@@ -221,7 +221,7 @@ class Info(Synchronous):
             revoked_block (Int64): its block
             revoke_tx (string): its transaction
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/account/agent/active.
@@ -297,7 +297,7 @@ class Info(Synchronous):
             account (string): the account
             id (string): number of the row
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/order/states.
@@ -357,7 +357,7 @@ class Info(Synchronous):
             block (Int64): block
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/order/events.
@@ -397,7 +397,7 @@ class Info(Synchronous):
             time (datetime64[ms, UTC]; UTC): last change
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/position/list.
@@ -454,7 +454,7 @@ class Info(Synchronous):
             block (Int64): block
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/trade/page.
@@ -481,7 +481,7 @@ class Info(Synchronous):
             interval (Int64; seconds): length of the candle
             symbol (string): product
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/kline/last.
@@ -515,7 +515,7 @@ class Info(Synchronous):
             interval (Int64; seconds): length of the candle
             symbol (string): product
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/kline/before.
@@ -549,7 +549,7 @@ class Info(Synchronous):
             interval (Int64; seconds): length of the candle
             symbol (string): product
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/kline/list.
@@ -571,7 +571,7 @@ class Info(Synchronous):
             premium (float64; 1 = 100 %): time-weighted mean premium of the interval so far
             time (datetime64[ms, UTC]; UTC): time of the answer
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/fundingRate/current.
@@ -604,7 +604,7 @@ class Info(Synchronous):
             oracle_price (float64; USDC): index price
             funding_interval (Int64; seconds): length of the interval
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/fundingRate/history.
@@ -641,7 +641,7 @@ class Info(Synchronous):
             tx_hash (string): transaction
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/funding/history.
@@ -668,7 +668,7 @@ class Info(Synchronous):
             parent (string): parent of a sub-vault
             created (datetime64[ms, UTC]; UTC): when it was created
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/detail.
@@ -694,7 +694,7 @@ class Info(Synchronous):
             parent (string): parent of a sub-vault
             created (datetime64[ms, UTC]; UTC): when it was created
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/list.
@@ -717,7 +717,7 @@ class Info(Synchronous):
             locked_until (datetime64[ms, UTC]; UTC): earliest withdrawal
             status (string): OPEN or CLOSED
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/user-list.
@@ -741,7 +741,7 @@ class Info(Synchronous):
             locked_until (datetime64[ms, UTC]; UTC): earliest withdrawal
             status (string): OPEN or CLOSED
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/user.
@@ -765,7 +765,7 @@ class Info(Synchronous):
             time (datetime64[ms, UTC]; UTC): when
             value (float64; USDC): total value, or profit and loss
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/history.
@@ -790,7 +790,7 @@ class Info(Synchronous):
             tx_hash (string): transaction
             vault (string): address of the vault
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/events.
@@ -811,7 +811,7 @@ class Info(Synchronous):
             joined (datetime64[ms, UTC]; UTC): first deposit
             vault (string): address of the vault
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/depositors.
@@ -829,7 +829,7 @@ class Info(Synchronous):
             inviter_code (string): with which code
             bound_at (datetime64[ms, UTC]; UTC): when
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/code.
@@ -863,7 +863,7 @@ class Info(Synchronous):
             total_reward (float64; USDC): both
             reward_rate (float64; 1 = 100 %): present rate of the first tier
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/summary.
@@ -897,7 +897,7 @@ class Info(Synchronous):
             reward (float64; USDC): what that brought the inviter
             invitees (Int64): accounts it invited itself
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/referrals.
@@ -921,7 +921,7 @@ class Info(Synchronous):
             source (string): whose fee it is a part of
             tx_hash (string): transaction
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/payouts.
@@ -937,7 +937,7 @@ class Info(Synchronous):
             reward_rate (float64; 1 = 100 %): part of the invitees' fees
             second_tier_rate (float64; 1 = 100 %): part of the fees of accounts those invited
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/tiers.
@@ -974,7 +974,7 @@ class Info(Synchronous):
             approve_state (string): APPROVED or REVOKED
             expired (boolean): true past its validity
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/builder/agents.
@@ -1001,7 +1001,7 @@ class Info(Synchronous):
             tx_code (Int64): 0, or the number of the reason
             message (string): the reason in words
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/explore/transaction/page.
@@ -1024,7 +1024,7 @@ class Info(Synchronous):
             tx_code (Int64): 0, or the number of the reason
             message (string): the reason in words
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/explore/transaction/detail.
@@ -1049,7 +1049,7 @@ class Info(Synchronous):
             tx_code (Int64): 0, or the number of the reason
             message (string): the reason in words
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/explore/block/detail.
@@ -1090,7 +1090,7 @@ class AsyncInfo(Asynchronous):
             settle_currency (string): what profit is paid in
             currency_code (Int64): number of the settlement currency
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/public/product-meta.
@@ -1126,7 +1126,7 @@ class AsyncInfo(Asynchronous):
             settle_currency (string): what profit is paid in
             currency_code (Int64): number of the settlement currency
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/single.
@@ -1157,7 +1157,7 @@ class AsyncInfo(Asynchronous):
             block (Int64): block of the last change
             time (datetime64[ms, UTC]; UTC): time of that block
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/account/wallet.
@@ -1201,7 +1201,7 @@ class AsyncInfo(Asynchronous):
             block (Int64): block
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/account/ledger.
@@ -1244,7 +1244,7 @@ class AsyncInfo(Asynchronous):
             revoked_block (Int64): its block
             revoke_tx (string): its transaction
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/account/agent.
@@ -1271,7 +1271,7 @@ class AsyncInfo(Asynchronous):
             revoked_block (Int64): its block
             revoke_tx (string): its transaction
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/account/agent/active.
@@ -1347,7 +1347,7 @@ class AsyncInfo(Asynchronous):
             account (string): the account
             id (string): number of the row
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/order/states.
@@ -1407,7 +1407,7 @@ class AsyncInfo(Asynchronous):
             block (Int64): block
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/order/events.
@@ -1447,7 +1447,7 @@ class AsyncInfo(Asynchronous):
             time (datetime64[ms, UTC]; UTC): last change
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/position/list.
@@ -1504,7 +1504,7 @@ class AsyncInfo(Asynchronous):
             block (Int64): block
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/trade/page.
@@ -1531,7 +1531,7 @@ class AsyncInfo(Asynchronous):
             interval (Int64; seconds): length of the candle
             symbol (string): product
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/kline/last.
@@ -1565,7 +1565,7 @@ class AsyncInfo(Asynchronous):
             interval (Int64; seconds): length of the candle
             symbol (string): product
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/kline/before.
@@ -1599,7 +1599,7 @@ class AsyncInfo(Asynchronous):
             interval (Int64; seconds): length of the candle
             symbol (string): product
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/kline/list.
@@ -1621,7 +1621,7 @@ class AsyncInfo(Asynchronous):
             premium (float64; 1 = 100 %): time-weighted mean premium of the interval so far
             time (datetime64[ms, UTC]; UTC): time of the answer
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/fundingRate/current.
@@ -1654,7 +1654,7 @@ class AsyncInfo(Asynchronous):
             oracle_price (float64; USDC): index price
             funding_interval (Int64; seconds): length of the interval
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/fundingRate/history.
@@ -1691,7 +1691,7 @@ class AsyncInfo(Asynchronous):
             tx_hash (string): transaction
             account (string): the account
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/funding/history.
@@ -1718,7 +1718,7 @@ class AsyncInfo(Asynchronous):
             parent (string): parent of a sub-vault
             created (datetime64[ms, UTC]; UTC): when it was created
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/detail.
@@ -1744,7 +1744,7 @@ class AsyncInfo(Asynchronous):
             parent (string): parent of a sub-vault
             created (datetime64[ms, UTC]; UTC): when it was created
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/list.
@@ -1767,7 +1767,7 @@ class AsyncInfo(Asynchronous):
             locked_until (datetime64[ms, UTC]; UTC): earliest withdrawal
             status (string): OPEN or CLOSED
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/user-list.
@@ -1791,7 +1791,7 @@ class AsyncInfo(Asynchronous):
             locked_until (datetime64[ms, UTC]; UTC): earliest withdrawal
             status (string): OPEN or CLOSED
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/user.
@@ -1815,7 +1815,7 @@ class AsyncInfo(Asynchronous):
             time (datetime64[ms, UTC]; UTC): when
             value (float64; USDC): total value, or profit and loss
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/history.
@@ -1842,7 +1842,7 @@ class AsyncInfo(Asynchronous):
             tx_hash (string): transaction
             vault (string): address of the vault
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/events.
@@ -1863,7 +1863,7 @@ class AsyncInfo(Asynchronous):
             joined (datetime64[ms, UTC]; UTC): first deposit
             vault (string): address of the vault
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/vault/depositors.
@@ -1881,7 +1881,7 @@ class AsyncInfo(Asynchronous):
             inviter_code (string): with which code
             bound_at (datetime64[ms, UTC]; UTC): when
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/code.
@@ -1915,7 +1915,7 @@ class AsyncInfo(Asynchronous):
             total_reward (float64; USDC): both
             reward_rate (float64; 1 = 100 %): present rate of the first tier
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/summary.
@@ -1949,7 +1949,7 @@ class AsyncInfo(Asynchronous):
             reward (float64; USDC): what that brought the inviter
             invitees (Int64): accounts it invited itself
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/referrals.
@@ -1973,7 +1973,7 @@ class AsyncInfo(Asynchronous):
             source (string): whose fee it is a part of
             tx_hash (string): transaction
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/payouts.
@@ -1989,7 +1989,7 @@ class AsyncInfo(Asynchronous):
             reward_rate (float64; 1 = 100 %): part of the invitees' fees
             second_tier_rate (float64; 1 = 100 %): part of the fees of accounts those invited
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/referral/tiers.
@@ -2026,7 +2026,7 @@ class AsyncInfo(Asynchronous):
             approve_state (string): APPROVED or REVOKED
             expired (boolean): true past its validity
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/builder/agents.
@@ -2053,7 +2053,7 @@ class AsyncInfo(Asynchronous):
             tx_code (Int64): 0, or the number of the reason
             message (string): the reason in words
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/explore/transaction/page.
@@ -2076,7 +2076,7 @@ class AsyncInfo(Asynchronous):
             tx_code (Int64): 0, or the number of the reason
             message (string): the reason in words
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/explore/transaction/detail.
@@ -2101,7 +2101,7 @@ class AsyncInfo(Asynchronous):
             tx_code (Int64): 0, or the number of the reason
             message (string): the reason in words
 
-        Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.
+        Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
         Source: venue-facts, "Info API": GET /info/explore/block/detail.

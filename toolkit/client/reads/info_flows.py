@@ -129,7 +129,7 @@ def _docstring(endpoint: Endpoint) -> str:
         lines.append(f"    {field.column} ({field.dtype}{unit}): {field.about}")
     lines += [
         "",
-        "Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.",
+        "Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.",
         "Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,",
         "TransportError when no usable answer came.",
         f'Source: venue-facts, "Info API": GET {endpoint.path}.',
