@@ -99,7 +99,7 @@ def development_wallet(number: int) -> Wallet:
 
 
 def time_source(venue: LocalVenue | None, clock: str | ClockLike) -> Callable[[], int]:
-    """Return what tells the session's time in Unix ms: the venue of this process, a clock object, or this machine."""
+    """Return the function that gives the session's time in Unix ms: the venue's, a clock object's or this machine's."""
     if venue is not None:
         return venue.now_ms
     return wall_ms if isinstance(clock, str) else clock.now_ms
