@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "toolkit"
 
-BASE = {"errors", "environments", "numerals", "products", "checks", "margin", "orders"}
+BASE = {"errors", "environments", "numerals", "products", "checks", "margin", "orders", "suggestions"}
 MAY_IMPORT = {
     "errors": set(),
     "numerals": {"errors"},

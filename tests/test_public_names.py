@@ -35,6 +35,7 @@ NAMES = {
 
 def test_public_names_are_these() -> None:
     assert set(toolkit.__all__) == NAMES
+    assert {"__version__", *toolkit._LAZY, *toolkit._MODULES} == NAMES
     assert dir(toolkit) == sorted(toolkit.__all__)
 
 

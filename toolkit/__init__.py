@@ -31,11 +31,37 @@ _LAZY: dict[str, str] = {
 
 _MODULES = frozenset({"checks", "errors", "margin", "orders", "plots", "products", "report", "research", "widgets"})
 
-__all__ = ["__version__", *_LAZY, *sorted(_MODULES)]
+# Written out, because type checkers and editors only take names from a literal list.
+__all__ = [
+    "LOCAL",
+    "MAINNET",
+    "TESTNET",
+    "AsyncSession",
+    "Environment",
+    "Order",
+    "Product",
+    "Receipt",
+    "Session",
+    "ToolkitError",
+    "Wallet",
+    "__version__",
+    "ask",
+    "checks",
+    "connect",
+    "errors",
+    "margin",
+    "orders",
+    "plots",
+    "products",
+    "report",
+    "research",
+    "widgets",
+]
 
 _moved.install()
 
 if TYPE_CHECKING:
+    from . import checks, errors, margin, orders, plots, products, report, research, widgets
     from .client.orders.receipts import Receipt
     from .environments import LOCAL, MAINNET, TESTNET, Environment
     from .errors import ToolkitError
@@ -44,15 +70,18 @@ if TYPE_CHECKING:
     from .session import AsyncSession, Session, ask, connect
     from .wallet import Wallet
 
+else:  # a type checker would take a module-level `__getattr__` for "any name goes"
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY:
+            value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+            globals()[name] = value
+            return value
+        if name in _MODULES:
+            return importlib.import_module(f".{name}", __name__)
+        from .suggestions import no_attribute
+
+        raise no_attribute("module 'toolkit'", name, __all__)
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -21,8 +21,9 @@ import toolkit
 from toolkit.client.io.rate_limits import Rate
 from toolkit.client.io.transport import Retry
 from toolkit.client.orders.intents import Intent, IntentState, SqliteLedger
+from toolkit.connecting import development_wallet
 from toolkit.errors import ToolkitError
-from toolkit.session import Session, development_wallet
+from toolkit.session import Session
 from toolkit.venue.engine.commands import Command
 from toolkit.venue.lab.request_faults import AFTER, BEFORE
 from toolkit.venue.local import LocalVenue

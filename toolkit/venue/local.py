@@ -19,6 +19,7 @@ import msgspec
 from ..environments import LOCAL, Environment
 from ..errors import InputError, VenueError
 from ..protocol.reads.info_params import MAX_TIME
+from ..suggestions import Suggesting
 from . import development
 from .api.gateway import Answer, Gateway, Hooks, Query
 from .clocks import Clock, clock_named, milliseconds, moment
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class LocalVenue(AbstractContextManager["LocalVenue"]):
+class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     """A whole exchange in this process.
 
     `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object; `start` is
@@ -58,6 +59,8 @@ class LocalVenue(AbstractContextManager["LocalVenue"]):
     """
 
     environment: Environment = LOCAL
+    _path = "venue"
+    _parts = ("control", "faults")
 
     def __init__(
         self,

@@ -22,7 +22,11 @@ _LAZY = {
     "theme": "base_panel.theme",
 }
 
-__all__ = sorted(_LAZY)
+# Written out, because type checkers and editors only take names from a literal list.
+__all__ = [
+    "Account", "Blotter", "Candles", "Dashboard", "OrderBook", "OrderTicket", "Permissions", "Trades", "Widgets",
+    "theme",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from .base_panel.theme import theme

@@ -13,7 +13,8 @@ import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, Clock, FakeVenue, session
 from tests.protocol.golden import document, vectors
 from toolkit import orders
-from toolkit.client.orders.exchange import AsyncExchange, Exchange, ExchangeFlows, python_name
+from toolkit.client.orders.exchange import AsyncExchange, Exchange
+from toolkit.client.orders.exchange_flows import ExchangeFlows, python_name
 from toolkit.client.orders.trading import TradingFlows
 from toolkit.errors import InputError, MalformedRequest, UnknownProduct
 from toolkit.protocol.actions import ACTIONS
@@ -30,7 +31,7 @@ def last(fake: FakeVenue) -> dict[str, Any]:
     return action
 
 
-def test_there_is_a_method_for_every_action_with_help_that_helps() -> None:
+def test_every_action_has_a_method_with_signature_and_docstring() -> None:
     for action in ACTIONS.values():
         method = getattr(Exchange, action.method)
         text = method.__doc__
@@ -51,15 +52,17 @@ def public(kind: type) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "alone"),
+    ("one", "other", "synchronous_only"),
     [
         (Exchange, AsyncExchange, set()),
         (toolkit.Session, toolkit.AsyncSession, {"aio", "blotter", "dashboard", "ticket", "widgets"}),
     ],
 )
-def test_the_awaited_twin_has_the_same_names_and_signatures(one: type, other: type, alone: set[str]) -> None:
-    assert public(one) - alone == public(other)
-    for name in public(one) - alone:
+def test_the_asynchronous_twin_has_the_same_names_and_signatures(
+    one: type, other: type, synchronous_only: set[str]
+) -> None:
+    assert public(one) - synchronous_only == public(other)
+    for name in public(one) - synchronous_only:
         first, second = inspect.getattr_static(one, name), inspect.getattr_static(other, name)
         if inspect.isfunction(first):
             assert inspect.signature(first).parameters == inspect.signature(second).parameters, name
@@ -71,7 +74,7 @@ def test_the_awaited_twin_has_the_same_names_and_signatures(one: type, other: ty
 
 @pytest.mark.parametrize("vector", vectors(), ids=lambda vector: vector["name"])
 def test_golden_requests_leave_the_client_byte_for_byte(vector: dict[str, Any]) -> None:
-    """Except where a client id or a withdraw sequence is added, so that the request can be asked for later."""
+    """A client id or a withdraw sequence is added where it is missing; the rest is byte for byte."""
     request, fake = vector["request"], FakeVenue()
     role = "agent" if vector["signer"] in ("agent", "builderAgent") else "master"
     keys = {role: document()["keys"][vector["signer"]]}
@@ -98,7 +101,7 @@ def items(action: dict[str, Any]) -> list[dict[str, Any]]:
     return [action["order"]] if "order" in action else action.get("orders", [])
 
 
-def test_orders_are_written_as_builders_or_as_plain_items() -> None:
+def test_orders_are_given_as_order_objects_or_as_plain_items() -> None:
     fake = FakeVenue()
     s = both(fake)
     s.exchange.place_order([orders.buy("BTCUSDC", "0.01", "60000", cl_ord_id=5)])
@@ -123,7 +126,7 @@ def test_cancels_travel_as_text_and_symbols_become_codes() -> None:
     assert last(fake) == {"type": "setLeverage", "symbolCode": 1, "leverage": "12"}
 
 
-def test_the_program_fills_in_what_only_it_knows() -> None:
+def test_addresses_and_defaults_are_filled_in() -> None:
     fake = FakeVenue()
     s = both(fake)
     s.exchange.approve_agent()
@@ -144,7 +147,7 @@ def test_the_program_fills_in_what_only_it_knows() -> None:
     assert last(fake) == {"type": "faucetClaim"}
 
 
-def test_wrong_arguments_are_told_like_those_of_any_function() -> None:
+def test_wrong_arguments_raise_type_error_as_for_any_function() -> None:
     s = both(FakeVenue())
     with pytest.raises(TypeError, match=r"set_leverage\(\): missing a required argument: 'leverage'"):
         s.exchange.set_leverage("BTCUSDC")
@@ -154,7 +157,7 @@ def test_wrong_arguments_are_told_like_those_of_any_function() -> None:
         s.exchange.vault_close()
 
 
-def test_what_breaks_a_rule_is_refused_before_anything_is_recorded() -> None:
+def test_a_broken_rule_is_reported_before_anything_is_recorded() -> None:
     fake = FakeVenue()
     s = both(fake)
     with pytest.raises(MalformedRequest) as caught:
@@ -181,7 +184,7 @@ def test_expiry_can_be_chosen_or_left_out() -> None:
     assert "expiryAfter" not in json.loads(fake.bodies[-1])
 
 
-def test_the_awaited_twin_sends_the_same_bytes() -> None:
+def test_the_asynchronous_twin_sends_the_same_bytes() -> None:
     one, two = FakeVenue(), FakeVenue()
     made = both(one).buy("BTCUSDC", "0.01", "60000", expiry_after=None, tif="IOC")
 

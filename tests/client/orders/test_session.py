@@ -21,6 +21,7 @@ from toolkit import errors, orders
 from toolkit.client.io.rate_limits import Rate
 from toolkit.client.io.transport import Retry
 from toolkit.client.orders.intents import IntentState
+from toolkit.connecting import development_wallet
 from toolkit.venue.local import LocalVenue
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -199,7 +200,7 @@ class Flaky(httpx.BaseTransport):
 
 
 def flaky(venue: LocalVenue, script: list[str], **options: Any) -> tuple[toolkit.Session, Flaky]:
-    wallet = toolkit.Wallet(agent=toolkit.session.development_wallet(0).key("agent").reveal(), account=MASTER)
+    wallet = toolkit.Wallet(agent=development_wallet(0).key("agent").reveal(), account=MASTER)
     transport = Flaky(venue.transport(), script)
     return toolkit.connect(venue=venue, transport=transport, wallet=wallet, retry=HASTY, **options), transport
 

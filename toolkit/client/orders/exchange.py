@@ -1,263 +1,27 @@
-"""`session.exchange`: one method for each action of the specification, made from the declarations.
+"""`session.exchange`: one method for each action of the specification, synchronous or awaited.
 
-The methods take what the action's fields say, in Python's spelling, and fill in what only the program can know:
-dexChain, nonce, expiryAfter, client ids, and the wallet's own addresses. They check the action's form; the pre-trade
-rules of a product are checked by `session.place`.
+The methods are made at import from the declarations (see `exchange_flows`). The stub of this module spells them out for
+editors and type checkers; `python -m tests.stubs` writes it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Coroutine, Mapping
-from inspect import Parameter, Signature
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError
-from ...orders import Order
-from ...products import Product, decimal_text
-from ...protocol.actions import ACTIONS, Action
-from ...protocol.fields import Address, Bool, DecimalText, Field, Int, Items, Object, Rule
-from ..io.flow import AsyncDriver, Asynchronous, Driver, Flow, Synchronous, flow
-from ..reads.catalogue import Catalogue
-from .delivery import UNSET, Delivery, Unset
-from .receipts import Receipt
+from ...protocol.actions import ACTIONS
+from ..io.flow import Asynchronous, Synchronous
+from .exchange_flows import ExchangeFlows
 
 if TYPE_CHECKING:
-    from ...environments import Environment
-
-ZERO_ADDRESS = "0x" + "0" * 40
-AGENT_NAME = "toolkit"
-"""Name that agents are approved under when the caller gives none."""
-
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "approveAgent": {"agentAddress": None, "agentName": AGENT_NAME, "validitySeconds": 0},
-    "approveAgentToBuilder": {"validitySeconds": 0},
-    "vaultCreate": {"description": "", "currencyCode": 1},
-    "vaultDeposit": {"currencyCode": 1},
-    "vaultWithdraw": {"currencyCode": 1},
-    "vaultPreWithdraw": {"currencyCode": 1},
-    "vaultRebalance": {"currencyCode": 1},
-}
-_NAMES = {"from": "from_vault", "to": "to_vault", "symbolCode": "symbol"}
-_PRODUCT_FIELDS = frozenset({"symbolCode"})
-
-
-class ExchangeFlows:
-    """What both faces of `session.exchange` share. One method for each action; see the head of this module."""
-
-    def __init__(
-        self, driver: Driver | AsyncDriver, environment: Environment, delivery: Delivery, catalogue: Catalogue
-    ) -> None:
-        self._driver: Any = driver
-        self._environment = environment
-        self._delivery = delivery
-        self._catalogue = catalogue
-
-    @flow
-    def send(
-        self,
-        payload: Mapping[str, Any],
-        *,
-        expiry_after: int | Unset | None = UNSET,
-        vault_address: str | None = None,
-    ) -> Flow[Receipt]:
-        """Sign and send an action given in wire names, as the specification writes it. Returns the Receipt.
-
-        `expiry_after` is Unix ms; by default a minute from now where the action carries it, None for no expiry.
-        Raises as the methods of the actions do.
-        """
-        from ...protocol.actions import declaration
-
-        return (
-            yield from self._delivery.submit(
-                declaration(payload), payload, expiry_after=expiry_after, vault_address=vault_address
-            )
-        )
-
-    @flow
-    def revoke_agent(self, agent_name: str = AGENT_NAME, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
-        """Revoke the agent approved under this name: approveAgent with the zero address and validitySeconds 0.
-
-        Signed by: Master. Raises as `approve_agent` does. Source: venue-facts, "Master-signed typed data".
-        """
-        values = {"agentAddress": ZERO_ADDRESS, "agentName": agent_name, "validitySeconds": 0}
-        return (yield from self._call(ACTIONS["approveAgent"], values, {"expiry_after": expiry_after}))
-
-    def _call(self, action: Action, values: Mapping[str, Any], options: Mapping[str, Any]) -> Flow[Receipt]:
-        payload: dict[str, Any] = {"type": action.type}
-        for entry in action.fields:
-            if entry.name == "dexChain":
-                payload["dexChain"] = self._environment.chain.dex_chain
-            elif values.get(entry.name) is not None:
-                payload[entry.name] = yield from self._wire(entry, values[entry.name], action)
-        if action.type == "approveAgent" and "agentAddress" not in payload:
-            payload["agentAddress"] = self._own_agent()
-        return (yield from self._delivery.submit(action, payload, **options))
-
-    def _own_agent(self) -> str:
-        wallet = self._delivery.wallet
-        if wallet is None or wallet.agent is None:
-            raise InputError(
-                "agent_address is missing, and this wallet has no agent key to approve",
-                field="agent_address",
-                rule="required",
-            )
-        return wallet.agent
-
-    def _wire(self, entry: Field, value: Any, action: Action) -> Flow[Any]:
-        """Return a value as the wire has it: symbols become codes, amounts text, orders their items."""
-        rule = entry.rule
-        if entry.name in _PRODUCT_FIELDS and isinstance(value, str | Product):
-            return (yield from self._catalogue.find(value)).code
-        if isinstance(rule, DecimalText):
-            return decimal_text(value, entry.name)
-        if isinstance(rule, Items) and entry.name == "cancels":
-            return (yield from self._cancels(value))
-        if isinstance(rule, Items | Object):
-            return (yield from self._items(value, action, isinstance(rule, Object)))
-        return value
-
-    def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
-        reduce_field = "reduceOnlyOption" if action.type == "placeOrder" else "reduceOnly"
-        given = [value] if isinstance(value, Order | Mapping) else list(value)
-        if action.type != "placeOrder" and len(given) == 1 and isinstance(given[0], Order):
-            given = list(given[0].legs)
-        made = []
-        for order in given:
-            if isinstance(order, Order):
-                product = yield from self._catalogue.find(order.symbol)
-                order = order.to_item(product, reduce_field=reduce_field)
-            made.append(order)
-        return made[0] if single and made else made
-
-    def _cancels(self, value: Any) -> Flow[list[Any]]:
-        """Ids and codes of cancels travel as text. Source: specification, "Exchange API"."""
-        given = [value] if isinstance(value, Mapping) else list(value)
-        made = []
-        for item in given:
-            if isinstance(item, Mapping):
-                item = dict(item)
-                if isinstance(item.get("symbolCode"), str) and not item["symbolCode"].isdigit():
-                    item["symbolCode"] = (yield from self._catalogue.find(item["symbolCode"])).code
-                for name in ("symbolCode", "clOrdId", "ordId"):
-                    if isinstance(item.get(name), int) and not isinstance(item[name], bool):
-                        item[name] = str(item[name])
-            made.append(item)
-        return made
-
-
-def python_name(field: str) -> str:
-    """Return a wire name in Python's spelling: ordPx → ord_px."""
-    return _NAMES.get(field) or re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), field)
-
-
-def _method(action: Action) -> Callable[..., Flow[Receipt]]:
-    """Return the generator function of one action, with its signature and docstring."""
-    defaults = _DEFAULTS.get(action.type, {})
-    entries = [entry for entry in action.fields if entry.name != "dexChain"]
-    by_name = {python_name(entry.name): entry.name for entry in entries}
-    signature = _signature(action, entries, defaults)
-
-    def call(self: ExchangeFlows, *args: Any, **keywords: Any) -> Flow[Receipt]:
-        try:
-            bound = signature.bind(self, *args, **keywords)
-        except TypeError as error:
-            raise TypeError(f"{action.method}(): {error}") from None
-        given = bound.arguments
-        values = {**defaults, **{by_name[name]: given[name] for name in by_name if name in given}}
-        options: dict[str, Any] = {name: given[name] for name in ("expiry_after", "vault_address") if name in given}
-        return self._call(action, values, options)
-
-    call.__name__ = action.method
-    call.__qualname__ = f"Exchange.{action.method}"
-    call.__doc__ = _docstring(action, entries)
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    call.__annotations__ = {name: p.annotation for name, p in signature.parameters.items() if name != "self"}
-    return call
-
-
-def _signature(action: Action, entries: list[Field], defaults: Mapping[str, Any]) -> Signature:
-    required = [entry for entry in entries if entry.required and entry.name not in defaults]
-    optional = [entry for entry in entries if entry not in required]
-    parameters = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
-    for entry in required:
-        parameters.append(_parameter(entry, Parameter.empty))
-    for entry in optional:
-        parameters.append(_parameter(entry, defaults.get(entry.name)))
-    if action.expiry:
-        parameters.append(Parameter("expiry_after", Parameter.KEYWORD_ONLY, default=UNSET, annotation="int | None"))
-    if action.vault:
-        needed = Parameter.empty if action.vault_required else None
-        kind = "str" if action.vault_required else "str | None"
-        parameters.append(Parameter("vault_address", Parameter.KEYWORD_ONLY, default=needed, annotation=kind))
-    return Signature(parameters, return_annotation="Flow[Receipt]")
-
-
-def _parameter(entry: Field, default: Any) -> Parameter:
-    kind = _kind(entry)
-    if default is None:
-        kind += " | None"
-    return Parameter(python_name(entry.name), Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
-
-
-def _kind(entry: Field) -> str:
-    rule: Rule = entry.rule
-    if entry.name in _PRODUCT_FIELDS:
-        return "str | int"
-    if isinstance(rule, Int):
-        return "int"
-    if isinstance(rule, Bool):
-        return "bool"
-    if isinstance(rule, DecimalText):
-        return "str | int | Decimal"
-    if isinstance(rule, Items):
-        return "Sequence[Mapping]" if entry.name == "cancels" else "Sequence[Order | Mapping]"
-    return "Order | Mapping" if isinstance(rule, Object) else "str"
-
-
-def _docstring(action: Action, entries: list[Field]) -> str:
-    lines = [action.summary, ""]
-    for entry in entries:
-        lines.append(f"{python_name(entry.name)}: {_accepts(entry)}{'; ' + entry.note if entry.note else ''}")
-        if isinstance(entry.rule, Items | Object):
-            item = entry.rule.item if isinstance(entry.rule, Items) else entry.rule
-            lines += [f"    {field.name}: {field.rule.accepts}{_needed(field)}" for field in item.fields]
-    if action.expiry:
-        lines.append("expiry_after: Unix ms after which the venue refuses it; default in a minute, None: never")
-    if action.vault:
-        lines.append("vault_address: act for this vault")
-    signed = action.message if action.typed is None else f"typed data {action.typed.primary_type}"
-    lines += [
-        "",
-        f"Signed by: {action.signer} ({signed}). Returns a Receipt.",
-        "Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue",
-        "refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.",
-        'Source: specification, "Exchange API".',
-    ]
-    return "\n".join(lines)
-
-
-def _accepts(entry: Field) -> str:
-    if entry.name in _PRODUCT_FIELDS:
-        return "a product's symbol or code"
-    if isinstance(entry.rule, Address) and entry.name == "agentAddress":
-        return f"{entry.rule.accepts}{'' if entry.note else ' (default: this wallet' + chr(39) + 's agent)'}"
-    return entry.rule.accepts
-
-
-def _needed(field: Field) -> str:
-    return " (required)" if field.required else ""
-
-
-for _action in ACTIONS.values():
-    setattr(ExchangeFlows, _action.method, flow(_method(_action)))
+    from .receipts import Receipt
 
 
 class Exchange(ExchangeFlows, Synchronous):
     """The specification's actions, one method each; see `help(session.exchange.place_order)`."""
 
     if TYPE_CHECKING:
-
+        # For Jedi in a notebook, which reads this file and not the stub: it needs some type to show a signature.
         def __getattr__(self, name: str) -> Callable[..., Receipt]: ...
 
     def __repr__(self) -> str:
@@ -265,7 +29,7 @@ class Exchange(ExchangeFlows, Synchronous):
 
 
 class AsyncExchange(ExchangeFlows, Asynchronous):
-    """The awaited twin of Exchange."""
+    """The asynchronous twin of Exchange: the same methods as coroutine functions."""
 
     if TYPE_CHECKING:
 

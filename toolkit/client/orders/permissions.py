@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BadRequest, HttpStatus, InputError
 from ...orders import Order
 from ...products import Amount, decimal_text
-from ..io.flow import Asynchronous, Flow, Synchronous, flow, subflow
+from ..io.flow import Flow, flow, subflow
 from ..reads.derived_columns import records
 from ..reads.reading import Reader
 from .delivery import UNSET, Delivery, Unset
@@ -257,14 +257,6 @@ class BuilderFlows:
         else:
             receipt = yield from subflow(session.exchange.place_builder_order, order, builder, rate, **options)
         return receipt
-
-
-class BuilderSide(BuilderFlows, Synchronous):
-    """`session.builder`; see `BuilderFlows`."""
-
-
-class AsyncBuilderSide(BuilderFlows, Asynchronous):
-    """`session.aio.builder`, awaited."""
 
 
 def rows_to_revoke(table: Iterable[Mapping[str, Any]], who: str) -> list[Mapping[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from ...checks import Failure
 from ...errors import CheckFailed, InputError, WalletError
@@ -80,15 +80,15 @@ class TradingFlows:
         quantity: Amount,
         price: Amount | None = None,
         *,
-        type: str | None = None,
-        tif: str | None = None,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         reduce_only: bool | str | None = None,
         cl_ord_id: int | None = None,
         slippage: Amount | None = None,
         tp: Amount | Order | None = None,
         sl: Amount | Order | None = None,
         trigger_price: Amount | None = None,
-        trigger_by: str | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
@@ -114,15 +114,15 @@ class TradingFlows:
         quantity: Amount,
         price: Amount | None = None,
         *,
-        type: str | None = None,
-        tif: str | None = None,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         reduce_only: bool | str | None = None,
         cl_ord_id: int | None = None,
         slippage: Amount | None = None,
         tp: Amount | Order | None = None,
         sl: Amount | Order | None = None,
         trigger_price: Amount | None = None,
-        trigger_by: str | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
@@ -343,7 +343,7 @@ class TradingFlows:
         price: Amount | None = None,
         *,
         slippage: Amount | None = None,
-        tif: str | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
         """Close the whole position of a product with reduce-only orders, at market or at `price`.
@@ -369,7 +369,9 @@ class TradingFlows:
         return receipt
 
     @flow
-    def set_margin_mode(self, symbol: str | int, mode: str, *, vault_address: str | None = None) -> Flow[Receipt]:
+    def set_margin_mode(
+        self, symbol: str | int, mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
+    ) -> Flow[Receipt]:
         """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
         method = self.exchange.set_margin_mode
         receipt: Receipt = yield from subflow(method, symbol, mode.upper(), vault_address=vault_address)

@@ -1,134 +1,27 @@
-"""`session.info`: every query of the Info API as a method that returns a DataFrame, made from the declarations.
+"""`session.info`: one method for each query of the Info API, synchronous or awaited.
 
-Each method asks once. Long reads that page by themselves are methods of the session: `klines`, `fills`, `orders`,
-`order_events`, `ledger`, `funding_payments`, `funding_rate_history`.
+The methods are made at import from the declarations (see `info_flows`). The stub of this module spells them out for
+editors and type checkers; `python -m tests.stubs` writes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.reads.info import ENDPOINTS, Endpoint
-from ...protocol.reads.info_params import Param
-from ..io.flow import Asynchronous, Flow, Synchronous, flow
-from .reading import Reader
+from ...protocol.reads.info import ENDPOINTS
+from ..io.flow import Asynchronous, Synchronous
+from .info_flows import InfoFlows
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class InfoFlows:
-    """What both faces of `session.info` share. One method for each query; see the head of this module."""
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-        self._driver: Any = session._driver
-        self._reader = Reader(session)
-
-
-def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
-    """Return the generator function of one query, with its signature and docstring."""
-    signature = _signature(endpoint)
-
-    def call(self: InfoFlows, *args: Any, **keywords: Any) -> Flow[pd.DataFrame]:
-        try:
-            given = dict(signature.bind(self, *args, **keywords).arguments)
-        except TypeError as error:
-            raise TypeError(f"{endpoint.name}(): {error}") from None
-        given.pop("self")
-        exact = given.pop("exact", False)
-        return self._reader.table(endpoint, given, exact)
-
-    call.__name__ = endpoint.name
-    call.__qualname__ = f"Info.{endpoint.name}"
-    call.__doc__ = _docstring(endpoint)
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    call.__annotations__ = {name: p.annotation for name, p in signature.parameters.items() if name != "self"}
-    return call
-
-
-def _signature(endpoint: Endpoint) -> Signature:
-    params = endpoint.params.values()
-    required = [param for param in params if param.required and not param.fill]
-    optional = [param for param in params if param not in required]
-    parameters = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
-    parameters += [
-        Parameter(param.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_kind(param)) for param in required
-    ]
-    parameters += [
-        Parameter(
-            param.name, Parameter.KEYWORD_ONLY, default=_default(param), annotation=f"{_kind(param)}{_none(param)}"
-        )
-        for param in optional
-    ]
-    parameters.append(Parameter("exact", Parameter.KEYWORD_ONLY, default=False, annotation="bool"))
-    return Signature(parameters, return_annotation="Flow[pd.DataFrame]")
-
-
-def _default(param: Param) -> Any:
-    return None if param.required else param.default
-
-
-def _none(param: Param) -> str:
-    return " | None" if _default(param) is None else ""
-
-
-def _kind(param: Param) -> str:
-    if param.kind == "integer" and param.name == "interval":
-        return "int | str | timedelta"
-    return {
-        "integer": "int",
-        "page": "int",
-        "time": "int | str | datetime",
-        "flag": "bool",
-        "code": "str | int",
-        "symbol": "str | int",
-        "enum": "str | int",
-    }.get(param.kind, "str")
-
-
-def _accepts(param: Param) -> str:
-    if param.kind == "time":
-        return "ms since 1970, ISO text or a datetime; UTC without a zone"
-    if param.kind in ("code", "symbol"):
-        return "symbol or code"
-    if param.name == "interval" and param.kind == "integer":
-        return "seconds, '1m', '4h', '1d' or a timedelta"
-    if param.fill:
-        return "default: the session's account"
-    return param.rule
-
-
-def _docstring(endpoint: Endpoint) -> str:
-    lines = [f"{endpoint.summary}, as a DataFrame.", ""]
-    lines += [f"{param.name}: {param.about} ({_accepts(param)})" for param in endpoint.params.values()]
-    lines.append("exact: amounts as Decimal instead of float64")
-    rows = f"Rows: {endpoint.order}. " if endpoint.order else ""
-    lines += ["", f"{rows}Columns (dtype; unit):"]
-    for field in endpoint.record.fields:
-        unit = f"; {field.unit}" if field.unit else ""
-        lines.append(f"    {field.column} ({field.dtype}{unit}): {field.about}")
-    lines += [
-        "",
-        "Unknown fields follow under their wire names; the answer as it came is in `frame.attrs['raw']`.",
-        "Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,",
-        "TransportError when no usable answer came.",
-        f'Source: venue-facts, "Info API": GET {endpoint.path}.',
-    ]
-    return "\n".join(lines)
-
-
-for _endpoint in ENDPOINTS.values():
-    setattr(InfoFlows, _endpoint.name, flow(_method(_endpoint)))
 
 
 class Info(InfoFlows, Synchronous):
     """The queries of the Info API, one method each; see `help(session.info.trades)`."""
 
     if TYPE_CHECKING:
-
+        # For Jedi in a notebook, which reads this file and not the stub: it needs some type to show a signature.
         def __getattr__(self, name: str) -> Callable[..., pd.DataFrame]: ...
 
     def __repr__(self) -> str:
@@ -136,7 +29,7 @@ class Info(InfoFlows, Synchronous):
 
 
 class AsyncInfo(InfoFlows, Asynchronous):
-    """The awaited twin of Info."""
+    """The asynchronous twin of Info: the same methods as coroutine functions."""
 
     if TYPE_CHECKING:
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ...errors import InputError
 from ...protocol.reads import feed as wire
+from ...suggestions import Suggesting
 from .client import FeedClient
 from .connections import HubConnection, SocketConnection
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
@@ -44,7 +45,7 @@ class SessionLike(Protocol):
         """The account's address."""
 
 
-class Stream:
+class Stream(Suggesting):
     """Live objects of one session.
 
     `settings` are the connection's time-outs and limits (see `Settings`); set them before the first live object. `rng`
@@ -281,17 +282,48 @@ class AsyncStream:
     def __init__(self, stream: Any) -> None:
         self._stream: Stream = stream if isinstance(stream, Stream) else stream.sync.stream
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._stream, name)
-        if name not in LIVE_NAMES:
-            return found
+    if TYPE_CHECKING:
+        # Written out for type checkers and editors, which can't follow `__getattr__`.
+        state: str
+        reason: str
+        reconnects: int
+        live: list[Live]
 
-        def open_live(*args: Any, **kwargs: Any) -> AsyncLive[Any]:
-            return AsyncLive(found(*args, **kwargs))
+        def assert_healthy(self, max_age_ms: int | None = None) -> None: ...
+        def close(self) -> None: ...
+        def order_book(self, symbol: str, depth: int = 20) -> AsyncLive[LiveBook]: ...
+        def trades(self, symbol: str) -> AsyncLive[LiveLog]: ...
+        def ticker(self, symbol: str) -> AsyncLive[LiveValue]: ...
+        def tickers(self) -> AsyncLive[LiveTable]: ...
+        def candles(self, symbol: str, interval: str | int = "1m") -> AsyncLive[LiveCandles]: ...
+        def account(self, address: str | None = None) -> AsyncLive[LiveAccount]: ...
+        def orders(self, address: str | None = None) -> AsyncLive[LiveAccount]: ...
+        def positions(self, address: str | None = None) -> AsyncLive[LiveAccount]: ...
+        def leverages(self, address: str | None = None) -> AsyncLive[LiveAccount]: ...
+        def fills(self, address: str | None = None) -> AsyncLive[LiveLog]: ...
+        def order_history(self, address: str | None = None) -> AsyncLive[LiveLog]: ...
+        def closed_positions(self, address: str | None = None) -> AsyncLive[LiveLog]: ...
+        def funding(self, address: str | None = None) -> AsyncLive[LiveLog]: ...
+        def events(self, address: str | None = None) -> AsyncLive[LiveLog]: ...
+        def blocks(self) -> AsyncLive[LiveLog]: ...
+        def block_height(self) -> AsyncLive[LiveValue]: ...
+        def transactions(self) -> AsyncLive[LiveLog]: ...
 
-        open_live.__name__, open_live.__doc__ = name, found.__doc__
-        open_live.__wrapped__ = found  # type: ignore[attr-defined]
-        return open_live
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "_stream":  # copy looks names up before the copy has its attributes
+                raise AttributeError(name)
+            found = getattr(self._stream, name)
+            if name not in LIVE_NAMES:
+                return found
+
+            def open_live(*args: Any, **kwargs: Any) -> AsyncLive[Any]:
+                return AsyncLive(found(*args, **kwargs))
+
+            open_live.__name__, open_live.__doc__ = name, found.__doc__
+            open_live.__wrapped__ = found
+            return open_live
 
     def __dir__(self) -> list[str]:
         return sorted({*LIVE_NAMES, "assert_healthy", "close", "live", "reason", "reconnects", "state"})

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
+from ...suggestions import Suggesting
 from ..clocks import milliseconds
 from ..engine import arguments
 
@@ -29,7 +30,7 @@ class ControllableVenue(Protocol):
     def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
 
 
-class Controls:
+class Controls(Suggesting):
     """Interventions into one venue. Products are given by symbol or code, amounts are exact (text, int, Decimal).
 
     Each is a command of the venue: it is journaled, and a revert undoes it. All raise VenueError when the venue refuses
@@ -39,6 +40,9 @@ class Controls:
 
     def __init__(self, venue: ControllableVenue) -> None:
         self._venue = venue
+
+    def __repr__(self) -> str:
+        return f"<Controls of a local venue: {', '.join(name for name in dir(self) if not name.startswith('_'))}>"
 
     def set_oracle(self, product: str | int, price: Amount, *, hold: bool = True) -> dict[str, Any]:
         """Set the oracle price, and the mark price with it. With `hold` it stays until `release_oracle`."""

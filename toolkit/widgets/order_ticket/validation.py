@@ -16,7 +16,7 @@ from ...orders import Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
 from .buying_power import account_rules, max_affordable_steps
-from .draft import Choice, Draft, Holdings, MAX_CLIENT_ID, Problem, TicketInputs, TicketMarket, Validation, decimal_of
+from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, decimal_of
 from .preview import preview_order
 
 FIELDS = {
@@ -234,7 +234,9 @@ def _worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decima
 def _best_prices(draft: Draft, market: TicketMarket) -> tuple[Choice, ...]:
     quotes = [("bid", market.bid), ("ask", market.ask)]
     return tuple(
-        Choice(f"{name} {plain_text(price)}", {"price": plain_text(price)}) for name, price in quotes if price is not None
+        Choice(f"{name} {plain_text(price)}", {"price": plain_text(price)})
+        for name, price in quotes
+        if price is not None
     )
 
 

@@ -1,0 +1,163 @@
+"""Writes the stubs of modules whose methods are made at import: `python -m tests.stubs`.
+
+Type checkers and editors can't run the loops and decorators that make these methods from declarations and flows, so the
+stubs spell them out. Only modules that hold nothing but such classes have one, because mypy checks a stub in place of
+its module's code.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import inspect
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from toolkit.client.io.flow import Asynchronous, Synchronous, flow
+from toolkit.suggestions import Suggesting
+
+MODULES = ("toolkit.client.orders.exchange", "toolkit.client.reads.info", "toolkit.session_methods")
+RUNNERS = (Synchronous, Asynchronous)
+INTERNAL = ("__init__", "__repr__", "_account", "_rows")
+"""Members with an underscore that a stub shows, because other modules of the toolkit use them."""
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def path_of(module: str) -> Path:
+    """Return the path of a module's stub."""
+    return ROOT.joinpath(*module.split(".")).with_suffix(".pyi")
+
+
+def stub(name: str) -> str:
+    """Return the stub of a module, before it is formatted."""
+    module = importlib.import_module(name)
+    bodies, imports = [], set()
+    for kind in vars(module).values():
+        if inspect.isclass(kind) and kind.__module__ == name:
+            text, needed = _class(kind)
+            bodies.append(text)
+            imports |= needed
+    head = f"# Written by `python -m tests.stubs` from {name}; change declarations or flows instead.\n"
+    return head + "\n".join([*sorted(imports), "", *bodies])
+
+
+def _class(kind: type) -> tuple[str, set[str]]:
+    """Return the text of a class and the imports that it needs."""
+    runner = next(base for base in RUNNERS if issubclass(kind, base))
+    parts, imports = [], {_import(runner.__module__, runner.__name__)}
+    for name, owner in _members(kind):
+        text, annotations = _member(name, inspect.getattr_static(kind, name))
+        parts.append(text)
+        for annotation in annotations:
+            imports |= _imports(annotation, owner)
+    body = textwrap.indent("\n".join([_docstring(kind), *parts]), "    ")
+    return f"class {kind.__name__}({runner.__name__}):\n{body}\n", imports
+
+
+def _members(kind: type) -> Iterator[tuple[str, ModuleType]]:
+    """Yield the functions and properties that a stub shows, in the order of their definition, and their modules."""
+    seen = set()
+    skipped = {*RUNNERS, Suggesting, object}
+    # the class itself comes last: its flows are bound in alphabetical order, those of its bases stand as written
+    for base in (base for base in (*kind.__mro__[1:], kind) if base not in skipped):
+        for name, defined in vars(base).items():
+            shown = name in INTERNAL or not name.startswith("_")
+            if shown and name not in seen and isinstance(defined, FunctionType | flow | property | cached_property):
+                seen.add(name)
+                yield name, sys.modules[_function(inspect.getattr_static(kind, name)).__module__]
+
+
+def _function(member: Any) -> Callable[..., Any]:
+    """Return the function behind a member: the getter of a property, else the member itself."""
+    found: Callable[..., Any] = getattr(member, "func", None) or getattr(member, "fget", None) or member
+    return found
+
+
+def _member(name: str, member: Any) -> tuple[str, list[str]]:
+    """Return the text of a function or property, and its annotations."""
+    function = _function(member)
+    signature = inspect.signature(function)
+    annotations = [parameter.annotation for parameter in signature.parameters.values()]
+    annotations = [given for given in (*annotations, signature.return_annotation) if given is not signature.empty]
+    word = "async def" if inspect.iscoroutinefunction(function) else "def"
+    decorator = "@property\n" if function is not member else ""
+    returned = "" if signature.return_annotation is signature.empty else f" -> {signature.return_annotation}"
+    body = "..." if name.startswith("_") else _docstring(function)
+    text = f"{decorator}{word} {name}({_parameters(signature)}){returned}:\n{textwrap.indent(body, '    ')}"
+    return text, annotations
+
+
+def _parameters(signature: inspect.Signature) -> str:
+    """Return parameters as source text; a default that is no plain value is written as "..."."""
+    plain = (str, int, float, type(None))
+    shown = []
+    for parameter in signature.parameters.values():
+        text = str(parameter.replace(annotation=parameter.empty, default=parameter.empty))
+        if parameter.annotation is not parameter.empty:
+            text += f": {parameter.annotation}"
+        if parameter.default is not parameter.empty:
+            text += f" = {parameter.default!r}" if isinstance(parameter.default, plain) else " = ..."
+        shown.append((parameter.kind, text))
+    texts = [text for _, text in shown]
+    kinds = [kind for kind, _ in shown]
+    if inspect.Parameter.KEYWORD_ONLY in kinds:
+        texts.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    return ", ".join(texts)
+
+
+def _docstring(thing: Any) -> str:
+    text = inspect.cleandoc(thing.__doc__ or "")
+    return f'"""{text}"""' if "\n" not in text else f'"""{text}\n"""'
+
+
+def _imports(annotation: str, module: ModuleType) -> set[str]:
+    """Return import statements for the names of an annotation that a module uses."""
+    names = {node.id for node in ast.walk(ast.parse(annotation)) if isinstance(node, ast.Name)}
+    return {_statement(name, module) for name in names if not hasattr(builtins, name)}
+
+
+def _statement(name: str, module: ModuleType) -> str:
+    if name in (imported := _imported(module)):
+        return imported[name]
+    # what a module neither imports nor defines is a class of the widgets; see toolkit.session_methods
+    found = getattr(module if hasattr(module, name) else importlib.import_module("toolkit.widgets"), name)
+    return _import(found.__module__, name)
+
+
+@cache
+def _imported(module: ModuleType) -> dict[str, str]:
+    """Return the names that a module imports, also for type checkers only, with a statement that imports each."""
+    found: dict[str, str] = {}
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Import):
+            found |= {alias.asname or alias.name: f"import {ast.unparse(alias)}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = (module.__package__ or "").split(".")
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *(node.module or "").split(".")])
+            found |= {alias.name: _import(source, alias.name) for alias in node.names}
+    return found
+
+
+def _import(module: str, name: str) -> str:
+    return f"from {module} import {name}"
+
+
+def main() -> None:
+    """Write all stubs, formatted as the rest of the code."""
+    paths = [path_of(module) for module in MODULES]
+    for module, path in zip(MODULES, paths, strict=True):
+        path.write_text(stub(module), encoding="utf-8", newline="\n")
+    for words in (("check", "--select", "I", "--fix", "--quiet"), ("format", "--quiet")):
+        subprocess.run([sys.executable, "-m", "ruff", *words, *map(str, paths)], check=True, cwd=ROOT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""What editors and type checkers see: every method with its real signature, and no name that is not there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pydoc
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jedi
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+
+import toolkit
+from tests import stubs
+from toolkit.client.stream.stream import LIVE_NAMES, AsyncStream, Stream
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PROGRAM = '''
+"""Lines that must pass, and lines that must not, with the code of the error that mypy reports for them."""
+
+import asyncio
+from decimal import Decimal
+
+import pandas as pd
+
+import toolkit
+from toolkit import Receipt, Session, orders
+
+session = toolkit.connect(clock="manual")
+made: Receipt = session.buy("BTCUSDC", "0.01", price=Decimal(60000), tif="POST_ONLY")
+session.exchange.place_order([orders.buy("BTCUSDC", "0.01", 60000), {"symbolCode": 1}], expiry_after=None)
+session.exchange.set_margin_mode("BTCUSDC", "CROSS", vault_address="0x")
+fills: pd.DataFrame = session.info.trades(side="BUY", start="2026-01-01", exact=True)
+session.info.klines("BTCUSDC", "1h", start=0, end=1)
+price: str = session.ticket("BTCUSDC").price
+book = session.stream.order_book("BTCUSDC", depth=5).frame()
+toolkit.orders.buy("BTCUSDC", 1)
+toolkit.widgets.OrderTicket
+if session.venue is not None:
+    session.venue.control.set_oracle("BTCUSDC", "60000")
+
+
+async def main(session: Session) -> None:
+    sent: Receipt = await session.aio.exchange.cancel_all("BTCUSDC")
+    rows: pd.DataFrame = await session.aio.info.positions(symbol=1)
+    await session.aio.stream.order_book("BTCUSDC", depth=5).wait()
+    await session.aio.exchange.cancel_all("BTCUSDC", nonsense=True)  # call-arg
+    session.aio.stream.nonsense("BTCUSDC")  # attr-defined
+    session.aio.klines("BTCUSDC", intervall="1h").close()  # call-arg
+
+
+asyncio.run(main(session))
+session.exchange.plaace_order(1, nonsense=3)  # attr-defined
+session.exchange.place_order(1)  # arg-type
+session.exchange.place_order([], nonsense=3)  # call-arg
+session.exchange.set_leverage("BTCUSDC")  # call-arg
+session.exchange.set_leverage("BTCUSDC", 1.5)  # arg-type
+session.exchange.set_margin_mode("BTCUSDC", "cross")  # arg-type
+session.info.trades(side="BYU")  # arg-type
+session.info.trades("BTCUSDC")  # call-arg
+session.info.tradez()  # attr-defined
+session.stream.order_book(1)  # arg-type
+session.stream.nonsense()  # attr-defined
+session.buy("BTCUSDC")  # call-arg
+session.buy("BTCUSDC", [])  # arg-type
+session.buy("BTCUSDC", "0.01", price=1, tif="POSTONLY")  # arg-type
+session.fetch_balance()  # attr-defined
+session.builder.place(1, "0.0002")  # arg-type
+toolkit.conect()  # attr-defined
+late: Receipt = session.aio.buy("BTCUSDC", "0.01")  # assignment
+'''
+
+
+def shape(text: str) -> tuple[list[str], list[str]]:
+    """Return the imported names and the classes of a stub, without its layout."""
+    body = ast.parse(text).body
+    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [f"{getattr(node, 'module', '')} {ast.unparse(alias)}" for node in imports for alias in node.names]
+    return sorted(names), [ast.dump(node) for node in body if isinstance(node, ast.ClassDef)]
+
+
+@pytest.mark.parametrize("module", stubs.MODULES)
+def test_stubs_are_current(module: str) -> None:
+    checked_in = stubs.path_of(module).read_text(encoding="utf-8")
+    assert shape(checked_in) == shape(stubs.stub(module)), "write them with: python -m tests.stubs"
+
+
+@pytest.mark.parametrize("module", stubs.MODULES)
+def test_signatures_and_docstrings_at_run_time_equal_the_stubs(module: str) -> None:
+    tree = ast.parse(stubs.path_of(module).read_text(encoding="utf-8"))
+    for declared in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        kind = getattr(importlib.import_module(module), declared.name)
+        methods = {
+            node.name: node for node in declared.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
+        assert {name for name in dir(kind) if not name.startswith("_")} <= set(methods)
+        for name, node in methods.items():
+            member = inspect.getattr_static(kind, name)
+            if node.decorator_list:
+                member = getattr(member, "func", None) or member.fget
+            assert inspect.iscoroutinefunction(member) == isinstance(node, ast.AsyncFunctionDef)
+            assert signature_of(member) == (parameters_of(node), node.returns and ast.unparse(node.returns)), name
+            if not name.startswith("_"):
+                assert inspect.cleandoc(member.__doc__) == ast.get_docstring(node)
+
+
+def signature_of(function: Any) -> tuple[list[tuple[str, str]], str | None]:
+    """Return names with annotations, and the return type, normalised; keyword-only names begin with a star."""
+    signature = inspect.signature(function)
+    found = [
+        ("*" * (p.kind is p.KEYWORD_ONLY) + name, "" if p.annotation is p.empty else normal(p.annotation))
+        for name, p in signature.parameters.items()
+    ]
+    returned = signature.return_annotation
+    return found, None if returned is signature.empty else normal(returned)
+
+
+def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[tuple[str, str]]:
+    args = [(one.arg, one) for one in node.args.args] + [("*" + one.arg, one) for one in node.args.kwonlyargs]
+    args += [(one.arg, one) for one in (node.args.vararg, node.args.kwarg) if one is not None]
+    return [(name, "" if one.annotation is None else ast.unparse(one.annotation)) for name, one in args]
+
+
+def normal(annotation: str) -> str:
+    return ast.unparse(ast.parse(annotation))
+
+
+def test_the_asynchronous_stream_declares_what_it_gives() -> None:
+    tree = ast.parse(inspect.getsource(AsyncStream))
+    declared = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for name in LIVE_NAMES:
+        parameters, returned = signature_of(getattr(Stream, name))
+        assert (parameters_of(declared[name]), declared[name].returns and ast.unparse(declared[name].returns)) == (
+            parameters,
+            f"AsyncLive[{returned}]",
+        )
+
+
+@pytest.mark.timeout(300)
+def test_mypy_passes_what_is_right_and_refuses_what_is_not(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    words = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--no-error-summary", str(program)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    found = {int(line): code for line, code in re.findall(r"program\.py:(\d+): error: .*\[([a-z-]+)\]", done.stdout)}
+    lines = enumerate(PROGRAM.splitlines(), 1)
+    expected = {number: line.partition("  # ")[2] for number, line in lines if "  # " in line}
+    assert found == expected, done.stdout + done.stderr
+
+
+def test_an_editable_install_is_a_path_file_which_static_tools_follow(tmp_path: Path) -> None:
+    (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["editable"])
+    with zipfile.ZipFile(built) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".pth")]
+        assert Path(archive.read(name).decode().strip()) == ROOT
+
+
+def completions(code: str) -> set[str]:
+    """Return what Jedi offers at the end of code that stands after a connect()."""
+    script = jedi.Script(f"import toolkit\ns = toolkit.connect()\n{code}", project=jedi.Project(ROOT))
+    return {found.name_with_symbols for found in script.complete()}
+
+
+@pytest.mark.parametrize(
+    ("code", "offered"),
+    [
+        ("s.exchange.pl", {"place_order", "place_bracket_order", "place_builder_order", "place_builder_bracket_order"}),
+        ("s.info.", {"trades", "positions", "klines", "order_states"}),
+        ("s.stream.", {"order_book", "trades", "ticker", "close"}),
+        ("s.", {"buy", "sell", "klines", "positions", "exchange", "info", "stream", "venue", "ticket", "aio"}),
+        ("s.exchange.place_order([], ", {"expiry_after=", "vault_address="}),
+        ("s.info.trades(", {"side=", "start=", "end=", "exact="}),
+        ("s.buy('BTCUSDC', 1, ", {"price=", "tif=", "tp="}),
+        ("s.buy('BTCUSDC', 1).", {"order_id", "results"}),
+        ("s.ticket('BTCUSDC').", {"price", "quantity", "problems", "submit"}),
+        ("s.widgets.", {"order_book", "dashboard"}),
+        ("s.builder.", {"register", "traders", "place"}),
+        ("s.stream.order_book('BTCUSDC').", {"bids", "asks", "frame", "wait"}),
+        ("s.aio.exchange.", {"place_order", "cancel_all"}),
+        ("s.aio.stream.", {"order_book", "trades"}),
+        ("s.venue.control.set_o", {"set_oracle"}),
+        ("toolkit.orders.bu", {"buy"}),
+        ("s.klines('BTCUSDC').", {"groupby", "resample"}),
+    ],
+)
+def test_editors_complete_names_and_arguments(code: str, offered: set[str]) -> None:
+    assert offered <= completions(code)
+
+
+def test_editors_show_signature_and_docstring_of_a_call() -> None:
+    script = jedi.Script("import toolkit\ns = toolkit.connect()\ns.exchange.set_leverage(", project=jedi.Project(ROOT))
+    (signature,) = script.get_signatures()
+    assert signature.to_string() == (
+        "set_leverage(symbol: str | int, leverage: str | int | Decimal, *, vault_address: str | None=None) -> Receipt"
+    )
+    assert "Set the leverage of a product." in signature.docstring()
+
+
+@pytest.fixture
+def shell() -> Iterator[Any]:
+    InteractiveShell.clear_instance()
+    made = InteractiveShell.instance()
+    yield made
+    made.history_manager.end_session()
+    InteractiveShell.clear_instance()
+
+
+def test_help_and_the_question_mark_show_signature_and_docstring(shell: Any) -> None:
+    with toolkit.connect(clock="manual") as session:
+        for method in (session.exchange.set_leverage, session.info.trades, session.buy, session.stream.order_book):
+            assert method.__doc__
+            parameters = list(inspect.signature(method).parameters)
+            shown = pydoc.plain(pydoc.render_doc(method))
+            asked = shell.inspector.info(method, oname=method.__name__)
+            for text in (shown, asked["definition"]):
+                assert re.search(rf"{method.__name__}\(.*{'.*'.join(parameters)}.*\) -> ", text, re.DOTALL)
+            first_line = method.__doc__.partition("\n")[0]
+            assert first_line in shown
+            assert first_line in asked["docstring"]
+
+
+@pytest.mark.parametrize(
+    ("code", "offered"),
+    [
+        ("s.exchange.pl", {"place_order", "place_bracket_order"}),
+        ("s.info.tr", {"trades", "transactions"}),
+        ("s.stream.ord", {"order_book", "orders"}),
+        ("s.exchange.set_margin_mode('BTCUSDC', mar", {"margin_mode="}),
+    ],
+)
+def test_a_notebook_completes_live_objects(shell: Any, code: str, offered: set[str]) -> None:
+    with toolkit.connect(clock="manual") as session:
+        shell.push({"s": session})
+        with provisionalcompleter():
+            found = {made.text.rpartition(".")[2] for made in shell.Completer.completions(code, len(code))}
+    assert offered <= found

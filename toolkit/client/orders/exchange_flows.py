@@ -1,0 +1,255 @@
+"""The flows of `session.exchange`: one for each action of the specification, made from the declarations.
+
+A flow takes the fields of its action, in Python's spelling, and fills in what the session knows: dexChain, nonce,
+expiryAfter, client ids, and the wallet's own addresses. It checks the form of the action; `session.place` also checks
+the pre-trade rules of the product.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence  # noqa: F401 - for annotations made below
+from decimal import Decimal  # noqa: F401
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
+
+from ...errors import InputError
+from ...orders import Order
+from ...products import Product, decimal_text
+from ...protocol.actions import ACTIONS, Action, declaration
+from ...protocol.fields import Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
+from ...suggestions import Suggesting
+from ..io.flow import AsyncDriver, Driver, Flow, flow
+from ..reads.catalogue import Catalogue
+from .delivery import UNSET, Delivery, Unset
+from .receipts import Receipt
+
+if TYPE_CHECKING:
+    from ...environments import Environment
+
+ZERO_ADDRESS = "0x" + "0" * 40
+AGENT_NAME = "toolkit"
+"""Name that agents are approved under when the caller gives none."""
+
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "approveAgent": {"agentAddress": None, "agentName": AGENT_NAME, "validitySeconds": 0},
+    "approveAgentToBuilder": {"validitySeconds": 0},
+    "vaultCreate": {"description": "", "currencyCode": 1},
+    "vaultDeposit": {"currencyCode": 1},
+    "vaultWithdraw": {"currencyCode": 1},
+    "vaultPreWithdraw": {"currencyCode": 1},
+    "vaultRebalance": {"currencyCode": 1},
+}
+_NAMES = {"from": "from_vault", "to": "to_vault", "symbolCode": "symbol"}
+_PRODUCT_FIELD = "symbolCode"
+
+
+class ExchangeFlows(Suggesting):
+    """The flows of Exchange and AsyncExchange. Those of the actions are added below this class."""
+
+    def __init__(
+        self, driver: Driver | AsyncDriver, environment: Environment, delivery: Delivery, catalogue: Catalogue
+    ) -> None:
+        self._driver: Any = driver
+        self._environment = environment
+        self._delivery = delivery
+        self._catalogue = catalogue
+
+    @flow
+    def send(
+        self,
+        payload: Mapping[str, Any],
+        *,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Sign and send an action given in wire names, as the specification writes it. Returns the Receipt.
+
+        `expiry_after` is Unix ms; by default a minute from now where the action carries it, None for no expiry.
+        Raises as the methods of the actions do.
+        """
+        return (
+            yield from self._delivery.submit(
+                declaration(payload), payload, expiry_after=expiry_after, vault_address=vault_address
+            )
+        )
+
+    @flow
+    def revoke_agent(self, agent_name: str = AGENT_NAME, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
+        """Revoke the agent approved under this name: approveAgent with the zero address and validitySeconds 0.
+
+        Signed by: Master. Raises as `approve_agent` does. Source: venue-facts, "Master-signed typed data".
+        """
+        values = {"agentAddress": ZERO_ADDRESS, "agentName": agent_name, "validitySeconds": 0}
+        return (yield from self._call(ACTIONS["approveAgent"], values, {"expiry_after": expiry_after}))
+
+    def _call(self, action: Action, values: Mapping[str, Any], options: Mapping[str, Any]) -> Flow[Receipt]:
+        payload: dict[str, Any] = {"type": action.type}
+        for entry in action.fields:
+            if entry.name == "dexChain":
+                payload["dexChain"] = self._environment.chain.dex_chain
+            elif values.get(entry.name) is not None:
+                payload[entry.name] = yield from self._wire(entry, values[entry.name], action)
+        if action.type == "approveAgent" and "agentAddress" not in payload:
+            payload["agentAddress"] = self._own_agent()
+        return (yield from self._delivery.submit(action, payload, **options))
+
+    def _own_agent(self) -> str:
+        wallet = self._delivery.wallet
+        if wallet is None or wallet.agent is None:
+            raise InputError(
+                "agent_address is missing, and this wallet has no agent key to approve",
+                field="agent_address",
+                rule="required",
+            )
+        return wallet.agent
+
+    def _wire(self, entry: Field, value: Any, action: Action) -> Flow[Any]:
+        """Return a value in wire form: symbols become codes, amounts text, orders their items."""
+        rule = entry.rule
+        if entry.name == _PRODUCT_FIELD and isinstance(value, str | Product):
+            return (yield from self._catalogue.find(value)).code
+        if isinstance(rule, DecimalText):
+            return decimal_text(value, entry.name)
+        if isinstance(rule, Items) and entry.name == "cancels":
+            return (yield from self._cancels(value))
+        if isinstance(rule, Items | Object):
+            return (yield from self._items(value, action, isinstance(rule, Object)))
+        return value
+
+    def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
+        reduce_field = "reduceOnlyOption" if action.type == "placeOrder" else "reduceOnly"
+        given = [value] if isinstance(value, Order | Mapping) else list(value)
+        # placeOrder takes independent orders; elsewhere one Order may stand for the items of its bracket.
+        if action.type != "placeOrder" and len(given) == 1 and isinstance(given[0], Order):
+            given = list(given[0].legs)
+        made = []
+        for order in given:
+            if isinstance(order, Order):
+                product = yield from self._catalogue.find(order.symbol)
+                order = order.to_item(product, reduce_field=reduce_field)
+            made.append(order)
+        return made[0] if single and made else made
+
+    def _cancels(self, value: Any) -> Flow[list[Any]]:
+        """Return cancels with ids and codes as text, as the specification writes them ("Exchange API")."""
+        given = [value] if isinstance(value, Mapping) else list(value)
+        made = []
+        for item in given:
+            if isinstance(item, Mapping):
+                item = dict(item)
+                if isinstance(item.get("symbolCode"), str) and not item["symbolCode"].isdigit():
+                    item["symbolCode"] = (yield from self._catalogue.find(item["symbolCode"])).code
+                for name in ("symbolCode", "clOrdId", "ordId"):
+                    if isinstance(item.get(name), int) and not isinstance(item[name], bool):
+                        item[name] = str(item[name])
+            made.append(item)
+        return made
+
+
+def python_name(field: str) -> str:
+    """Return a wire name in Python's spelling: ordPx → ord_px."""
+    return _NAMES.get(field) or re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), field)
+
+
+def _method(action: Action) -> Callable[..., Flow[Receipt]]:
+    """Return the generator function of one action, with its signature and docstring."""
+    defaults = _DEFAULTS.get(action.type, {})
+    entries = [entry for entry in action.fields if entry.name != "dexChain"]
+    by_name = {python_name(entry.name): entry.name for entry in entries}
+    signature = _signature(action, entries, defaults)
+
+    def call(self: ExchangeFlows, *args: Any, **keywords: Any) -> Flow[Receipt]:
+        # `call` accepts any arguments, so it must refuse wrong ones itself, under the name that the user wrote.
+        try:
+            bound = signature.bind(self, *args, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{action.method}(): {error}") from None
+        given = bound.arguments
+        values = {**defaults, **{by_name[name]: given[name] for name in by_name if name in given}}
+        options: dict[str, Any] = {name: given[name] for name in ("expiry_after", "vault_address") if name in given}
+        return self._call(action, values, options)
+
+    call.__name__ = action.method
+    call.__qualname__ = f"Exchange.{action.method}"
+    call.__doc__ = _docstring(action, entries)
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__annotations__ = {name: p.annotation for name, p in signature.parameters.items() if name != "self"}
+    return call
+
+
+def _signature(action: Action, entries: list[Field], defaults: Mapping[str, Any]) -> Signature:
+    required = [entry for entry in entries if entry.required and entry.name not in defaults]
+    optional = [entry for entry in entries if entry not in required]
+    parameters = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
+    for entry in required:
+        parameters.append(_parameter(entry, Parameter.empty))
+    for entry in optional:
+        parameters.append(_parameter(entry, defaults.get(entry.name)))
+    if action.expiry:
+        kind = "int | Unset | None"
+        parameters.append(Parameter("expiry_after", Parameter.KEYWORD_ONLY, default=UNSET, annotation=kind))
+    if action.vault:
+        needed = Parameter.empty if action.vault_required else None
+        kind = "str" if action.vault_required else "str | None"
+        parameters.append(Parameter("vault_address", Parameter.KEYWORD_ONLY, default=needed, annotation=kind))
+    return Signature(parameters, return_annotation="Flow[Receipt]")
+
+
+def _parameter(entry: Field, default: Any) -> Parameter:
+    annotation = _annotation(entry) + (" | None" if default is None else "")
+    return Parameter(python_name(entry.name), Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+
+
+def _annotation(entry: Field) -> str:
+    rule: Rule = entry.rule
+    if entry.name == _PRODUCT_FIELD:
+        return "str | int"
+    if isinstance(rule, Items):
+        # A single order or cancel is accepted without a list around it.
+        item = "Mapping[str, Any]" if entry.name == "cancels" else "Order | Mapping[str, Any]"
+        return f"{item} | Sequence[{item}]"
+    if isinstance(rule, EnumName):
+        return f"Literal[{', '.join(map(json.dumps, rule.numbers))}]"
+    return {Int: "int", Bool: "bool", DecimalText: "str | int | Decimal", Object: "Order | Mapping[str, Any]"}.get(
+        type(rule), "str"
+    )
+
+
+def _docstring(action: Action, entries: list[Field]) -> str:
+    lines = [action.summary, ""]
+    for entry in entries:
+        lines.append(f"{python_name(entry.name)}: {_accepts(entry)}{'; ' + entry.note if entry.note else ''}")
+        if isinstance(entry.rule, Items | Object):
+            item = entry.rule.item if isinstance(entry.rule, Items) else entry.rule
+            lines += [f"    {field.name}: {field.rule.accepts}{_needed(field)}" for field in item.fields]
+    if action.expiry:
+        lines.append("expiry_after: Unix ms after which the venue refuses it; default in a minute, None: never")
+    if action.vault:
+        lines.append("vault_address: act for this vault")
+    signed = action.message if action.typed is None else f"typed data {action.typed.primary_type}"
+    lines += [
+        "",
+        f"Signed by: {action.signer} ({signed}). Returns a Receipt.",
+        "Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue",
+        "refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.",
+        'Source: specification, "Exchange API".',
+    ]
+    return "\n".join(lines)
+
+
+def _accepts(entry: Field) -> str:
+    if entry.name == _PRODUCT_FIELD:
+        return "a product's symbol or code"
+    if isinstance(entry.rule, Address) and entry.name == "agentAddress":
+        return f"{entry.rule.accepts}{'' if entry.note else ' (default: this wallet' + chr(39) + 's agent)'}"
+    return entry.rule.accepts
+
+
+def _needed(field: Field) -> str:
+    return " (required)" if field.required else ""
+
+
+for _action in ACTIONS.values():
+    setattr(ExchangeFlows, _action.method, flow(_method(_action)))

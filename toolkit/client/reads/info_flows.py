@@ -1,0 +1,141 @@
+"""The flows of `session.info`: one for each query of the Info API, made from the declarations, returning a DataFrame.
+
+Each flow sends one query. Methods of the session read all pages: `klines`, `fills`, `orders`, `order_events`, `ledger`,
+`funding_payments`, `funding_rate_history`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, timedelta  # noqa: F401 - for annotations made below
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
+
+from ...protocol.enums import ENUMS
+from ...protocol.reads.info import ENDPOINTS, Endpoint
+from ...protocol.reads.info_params import Param
+from ...suggestions import Suggesting
+from ..io.flow import Flow, flow
+from .reading import Reader
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TYPES = {
+    "integer": "int",
+    "page": "int",
+    "time": "int | str | date | datetime",
+    "flag": "bool",
+    "code": "str | int",
+    "symbol": "str | int",
+}
+"""Kind of a parameter → what a caller may give, as an annotation; other kinds are text."""
+
+
+class InfoFlows(Suggesting):
+    """The flows of Info and AsyncInfo. Those of the queries are added below this class."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._driver: Any = session._driver
+        self._reader = Reader(session)
+
+
+def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
+    """Return the generator function of one query, with its signature and docstring."""
+    signature = _signature(endpoint)
+
+    def call(self: InfoFlows, *args: Any, **keywords: Any) -> Flow[pd.DataFrame]:
+        # `call` accepts any arguments, so it must refuse wrong ones itself, under the name that the user wrote.
+        try:
+            given = dict(signature.bind(self, *args, **keywords).arguments)
+        except TypeError as error:
+            raise TypeError(f"{endpoint.name}(): {error}") from None
+        given.pop("self")
+        exact = given.pop("exact", False)
+        return self._reader.table(endpoint, given, exact)
+
+    call.__name__ = endpoint.name
+    call.__qualname__ = f"Info.{endpoint.name}"
+    call.__doc__ = _docstring(endpoint)
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__annotations__ = {name: p.annotation for name, p in signature.parameters.items() if name != "self"}
+    return call
+
+
+def _signature(endpoint: Endpoint) -> Signature:
+    params = list(endpoint.params.values())
+    required = _required(params)
+    optional = [param for param in params if param not in required]
+    parameters = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
+    parameters += [
+        Parameter(param.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_annotation(param)) for param in required
+    ]
+    parameters += [
+        Parameter(param.name, Parameter.KEYWORD_ONLY, default=_default(param), annotation=_annotation(param))
+        for param in optional
+    ]
+    parameters.append(Parameter("exact", Parameter.KEYWORD_ONLY, default=False, annotation="bool"))
+    return Signature(parameters, return_annotation="Flow[pd.DataFrame]")
+
+
+def _required(params: Iterable[Param]) -> list[Param]:
+    """Return the parameters that a caller must give; a session fills in some that the venue requires."""
+    return [param for param in params if param.required and not param.fill]
+
+
+def _default(param: Param) -> Any:
+    return None if param.required else param.default
+
+
+def _annotation(param: Param) -> str:
+    if param.kind == "enum":
+        known = ENUMS[param.enum]
+        annotation = _literal(known.names) + (" | int" if known.name_of else "")
+    elif param.kind == "choice":
+        annotation = _literal(param.choices)
+    elif param.kind == "integer" and param.name == "interval":
+        annotation = "int | str | timedelta"
+    else:
+        annotation = _TYPES.get(param.kind, "str")
+    return annotation + (" | None" if param not in _required([param]) and _default(param) is None else "")
+
+
+def _literal(names: Iterable[str]) -> str:
+    return f"Literal[{', '.join(map(json.dumps, names))}]"
+
+
+def _accepts(param: Param) -> str:
+    if param.kind == "time":
+        return "ms since 1970, ISO text or a datetime; UTC without a zone"
+    if param.kind in ("code", "symbol"):
+        return "symbol or code"
+    if param.name == "interval" and param.kind == "integer":
+        return "seconds, '1m', '4h', '1d' or a timedelta"
+    if param.fill:
+        return "default: the session's account"
+    return param.rule
+
+
+def _docstring(endpoint: Endpoint) -> str:
+    lines = [f"{endpoint.summary}, as a DataFrame.", ""]
+    lines += [f"{param.name}: {param.about} ({_accepts(param)})" for param in endpoint.params.values()]
+    lines.append("exact: amounts as Decimal instead of float64")
+    rows = f"Rows: {endpoint.order}. " if endpoint.order else ""
+    lines += ["", f"{rows}Columns (dtype; unit):"]
+    for field in endpoint.record.fields:
+        unit = f"; {field.unit}" if field.unit else ""
+        lines.append(f"    {field.column} ({field.dtype}{unit}): {field.about}")
+    lines += [
+        "",
+        "Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.",
+        "Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,",
+        "TransportError when no usable answer came.",
+        f'Source: venue-facts, "Info API": GET {endpoint.path}.',
+    ]
+    return "\n".join(lines)
+
+
+for _endpoint in ENDPOINTS.values():
+    setattr(InfoFlows, _endpoint.name, flow(_method(_endpoint)))

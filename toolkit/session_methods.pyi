@@ -1,0 +1,759 @@
+# Written by `python -m tests.stubs` from toolkit.session_methods; change declarations or flows instead.
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Literal
+
+import pandas as pd
+
+from toolkit.client.io.flow import Asynchronous, Flow, Synchronous
+from toolkit.client.orders.delivery import Prepared, Unset
+from toolkit.client.orders.receipts import ItemResult, Receipt
+from toolkit.client.reads.candle_cache import CandleCache
+from toolkit.client.reads.conversion import Time
+from toolkit.client.reads.reading import Query
+from toolkit.orders import Order
+from toolkit.products import Amount, Product, ProductTable
+from toolkit.widgets.factory import Widgets
+from toolkit.widgets.order_ticket.ticket import OrderTicket
+from toolkit.widgets.panels.dashboard import Dashboard
+from toolkit.widgets.panels.portfolio import Blotter
+
+class SessionMethods(Synchronous):
+    """The methods of Session."""
+    @property
+    def account(self) -> str | None:
+        """Address of the master that owns the orders and positions; None while it is not known."""
+    def _account(self) -> Flow[str]: ...
+    def product(self, symbol: str | int) -> Product:
+        """Return a product by symbol or code, with its exact steps and limits.
+
+        The product list is kept for a minute, and fetched again before UnknownProduct is raised.
+        """
+    def product_table(self) -> ProductTable:
+        """Return all products by symbol as Product objects; `products()` returns them as a DataFrame."""
+    def buy(
+        self,
+        symbol: str | int,
+        quantity: Amount,
+        price: Amount | None = None,
+        *,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
+        reduce_only: bool | str | None = None,
+        cl_ord_id: int | None = None,
+        slippage: Amount | None = None,
+        tp: Amount | Order | None = None,
+        sl: Amount | Order | None = None,
+        trigger_price: Amount | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Buy `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
+
+        The order is checked first, then signed and sent. `tif` is GTC, IOC, FOK or POST_ONLY; `tp` and `sl` are trigger
+        prices (or orders) of a bracket; `slippage` limits a market order (ratio). Amounts are exact: text, whole
+        numbers or Decimal.
+
+        Raises CheckFailed with every broken rule before anything is signed, ActionRejected when the venue refuses,
+        OutcomeUnknown without a response (`resolve` settles it).
+        """
+    def sell(
+        self,
+        symbol: str | int,
+        quantity: Amount,
+        price: Amount | None = None,
+        *,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
+        reduce_only: bool | str | None = None,
+        cl_ord_id: int | None = None,
+        slippage: Amount | None = None,
+        tp: Amount | Order | None = None,
+        sl: Amount | Order | None = None,
+        trigger_price: Amount | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Sell `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
+
+        Arguments and errors are those of `buy`.
+        """
+    def place(
+        self,
+        orders: Order | Sequence[Order],
+        *,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Check, sign and send orders made with `toolkit.orders`: one, several at once, or one bracket.
+
+        Several orders are one request; the venue accepts or refuses each, and `receipt.results` has one entry per
+        order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are
+        those of `buy`.
+        """
+    def prepare(
+        self,
+        what: Order | Sequence[Order] | Mapping[str, Any],
+        *,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Prepared:
+        """Return what would be signed for orders (checked first) or for an action in wire names, without signing it.
+
+        `.explain()` of the result shows proto bytes, typed data and digest; `send_prepared` signs and sends exactly
+        that. Raises CheckFailed, InputError, WalletError.
+        """
+    def send_prepared(self, prepared: Prepared, *, confirmed: bool = False) -> Receipt:
+        """Sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this (on Mainnet).
+
+        Errors are those of `buy`, without CheckFailed.
+        """
+    def replace(
+        self,
+        existing: Receipt | ItemResult | int,
+        new: Order,
+        *,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Replace an open order, given by its receipt or order id, with `new`.
+
+        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`.
+        """
+    def cancel(
+        self,
+        what: Receipt | ItemResult | int | Iterable[Receipt | ItemResult | int] | None = None,
+        *,
+        symbol: str | int | None = None,
+        cl_ord_id: int | None = None,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Cancel orders, given by a placement's receipt, an order id (also as text), several of these, or `cl_ord_id`.
+
+        With `symbol`, ids need no query for their product. Raises ActionRejected when an order can't be cancelled; the
+        results of its receipt say which.
+        """
+    def cancel_all(
+        self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
+    ) -> list[Receipt]:
+        """Cancel all open orders of a product (None: of every product with open orders), and return the receipts.
+
+        `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
+        """
+    def close_position(
+        self,
+        symbol: str | int,
+        price: Amount | None = None,
+        *,
+        slippage: Amount | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Close the whole position of a product with reduce-only orders, at market or at `price`.
+
+        Raises InputError when there is none. In hedge mode both legs are closed. Errors are those of `buy`.
+        """
+    def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Receipt:
+        """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
+    def set_margin_mode(
+        self, symbol: str | int, mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
+    ) -> Receipt:
+        """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
+    def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Receipt:
+        """Add `amount` USDC to the margin of an isolated position, or remove it if negative. Returns the Receipt."""
+    def resolve(
+        self, intents: str | Receipt | Iterable[str | Receipt] | None = None, *, resend: bool | None = None
+    ) -> list[Receipt]:
+        """Settle intents with an unknown outcome (None: all of them), and return the receipt of each, oldest first.
+
+        The venue is asked for the orders' client ids, else for the nonce. What it does not know is sent again as the
+        identical bytes: by default only while that is safe (it expires by itself, or is under a minute old), with
+        `resend=True` always, with False never. What can't be settled stays UNKNOWN; nothing is guessed.
+        """
+    def _rows(self, path: str, query: Query) -> Flow[list[Mapping[str, Any]]]: ...
+    def products(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return all products, index `symbol`; a row that can't be read is left out with a warning.
+
+        Columns as in `help(session.info.products)`. `product(symbol)` returns one with its exact steps and limits.
+        """
+    def klines(
+        self,
+        symbol: str | int,
+        interval: int | str | timedelta = "1h",
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        limit: int = 500,
+        closed: bool = False,
+        fill: bool = False,
+        cache: CandleCache | str | os.PathLike[str] | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return candles that start in [start, end], oldest first, index `time` (UTC, start of the candle).
+
+        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now, `start` to `limit` candles before
+        it. The last candle may still be forming; `closed` leaves it out. An interval without trades has no candle;
+        `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed candles as
+        Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False) or when
+        the read takes long (None). `exact` returns Decimal.
+
+        Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
+        (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
+        Source: venue-facts, "Info API": GET /info/kline/list.
+        """
+    def funding_rates(self, symbol: str | int | None = None, *, exact: bool = False) -> pd.DataFrame:
+        """Return the running funding rate of each product (or of one), index `symbol`.
+
+        Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, ratio): the rate if every interval
+        of a year settled it.
+        """
+    def funding_rate_history(
+        self,
+        symbol: str | int,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return all settled funding rates of a product in [start, end], oldest first.
+
+        Columns as in `help(session.info.funding_rate_history)`, and `annualised` as in `funding_rates`.
+        """
+    def wallet_balances(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
+        """Return balance, equity and available funds, one row per currency (columns: `help(session.info.wallet)`)."""
+    def positions(
+        self, symbol: str | int | None = None, *, account: str | None = None, exact: bool = False
+    ) -> pd.DataFrame:
+        """Return open positions, one row per long or short side, with derived columns.
+
+        Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
+        margin (assigned if isolated, else entry value / leverage), return_on_margin (ratio), liquidation_price (NA
+        where no price liquidates), leverage, margin_mode, position_mode, realized_pnl, fees, created, time, account.
+        Amounts are USDC, float64 (Decimal with `exact`); names are string, times datetime64[ms, UTC]. A liquidation
+        price assumes that the marks of the other positions stay; formulas are those of `toolkit.margin`.
+        `session.info.positions()` returns the venue's own record.
+        """
+    def orders(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        open: bool = False,
+        status: str | None = None,
+        side: str | int | None = None,
+        type: str | int | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return the latest state of all orders that changed in [start, end], oldest change first.
+
+        `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
+        Columns as in `help(session.info.order_states)`.
+        """
+    def order_events(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        order_id: int | None = None,
+        client_order_id: int | None = None,
+        status: str | None = None,
+        side: str | int | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return every event of every order in [start, end], oldest first.
+
+        Columns as in `help(session.info.order_events)`.
+        """
+    def fills(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        order_id: int | None = None,
+        side: str | int | None = None,
+        role: str | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return all fills in [start, end], oldest first.
+
+        Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
+        all fees of the fill; negative is received).
+        """
+    def ledger(
+        self,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        kind: str | None = None,
+        tx_hash: str | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return every change of the balance in [start, end], oldest first.
+
+        Columns as in `help(session.info.ledger)`.
+        """
+    def funding_payments(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return funding paid (negative) and received in [start, end], oldest first.
+
+        Columns as in `help(session.info.funding_payments)`.
+        """
+    def permissions(self, *, ended: bool = False, builders: Iterable[str] = ...) -> pd.DataFrame:
+        """Return who may act for this account: one row per agent, builder authorisation and vault.
+
+        `ended` includes those that were revoked or have expired. The published query of authorisations needs the
+        builder's address. Where a venue refuses it without one, the builders in `builders` and those in this session's
+        ledger are queried, and `frame.attrs["complete"]` is False.
+
+        Columns: kind (agent, builder, vault), name, address (the agent wallet, the builder's agent, the vault), of (the
+        builder, the vault's leader), may (a description), all string; since, until (datetime64[ms, UTC]), max_fee_rate
+        (float64, ratio), status (string: ACTIVE, REVOKED, EXPIRED, OPEN, CLOSED).
+        """
+    def revoke(self, who: str, *, expiry_after: int | Unset | None = ...) -> Receipt:
+        """End an agent's approval (by its name or address) or the builder's authorisation (by either address).
+
+        Names are case-sensitive. An address that was approved under several names loses all of them, with one request
+        each, and the last receipt is returned.
+
+        Signed by: Master. Raises InputError when no active agent or builder has that name or address.
+        """
+    def allow_builder(
+        self,
+        builder: str,
+        agent: str,
+        max_fee_rate: Amount,
+        *,
+        validity_seconds: int = 0,
+        expiry_after: int | Unset | None = ...,
+    ) -> Receipt:
+        """Let a builder's agent wallet place orders for this account, for a fee of at most `max_fee_rate` (a ratio).
+
+        `validity_seconds` 0 is 7 days. It replaces an earlier authorisation. Signed by: Trader master.
+        Source: specification, "Builder Code".
+        """
+    def end_builder(self, *, expiry_after: int | Unset | None = ...) -> Receipt:
+        """End this account's active builder authorisation. Signed by: Trader master."""
+    @property
+    def widgets(self) -> Widgets:
+        """Live widgets for notebooks: `session.widgets.order_book(symbol)` and others."""
+    def ticket(self, symbol: str | int, **fields: Any) -> OrderTicket:
+        """Return an order ticket, a widget; `fields` fills it, e.g. side="SELL", price="70000"."""
+    def blotter(self, symbol: str | int | None = None) -> Blotter:
+        """Return a widget with the account's positions, open orders and fills (of one product, or all)."""
+    def dashboard(self, symbol: str | int, interval: str | int = "1m") -> Dashboard:
+        """Return a widget with ticket, candles, order book, trades, account and blotter for one product."""
+
+class AsyncSessionMethods(Asynchronous):
+    """The methods of AsyncSession, coroutine functions."""
+    @property
+    def account(self) -> str | None:
+        """Address of the master that owns the orders and positions; None while it is not known."""
+    def _account(self) -> Flow[str]: ...
+    async def product(self, symbol: str | int) -> Product:
+        """Return a product by symbol or code, with its exact steps and limits.
+
+        The product list is kept for a minute, and fetched again before UnknownProduct is raised.
+        """
+    async def product_table(self) -> ProductTable:
+        """Return all products by symbol as Product objects; `products()` returns them as a DataFrame."""
+    async def buy(
+        self,
+        symbol: str | int,
+        quantity: Amount,
+        price: Amount | None = None,
+        *,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
+        reduce_only: bool | str | None = None,
+        cl_ord_id: int | None = None,
+        slippage: Amount | None = None,
+        tp: Amount | Order | None = None,
+        sl: Amount | Order | None = None,
+        trigger_price: Amount | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Buy `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
+
+        The order is checked first, then signed and sent. `tif` is GTC, IOC, FOK or POST_ONLY; `tp` and `sl` are trigger
+        prices (or orders) of a bracket; `slippage` limits a market order (ratio). Amounts are exact: text, whole
+        numbers or Decimal.
+
+        Raises CheckFailed with every broken rule before anything is signed, ActionRejected when the venue refuses,
+        OutcomeUnknown without a response (`resolve` settles it).
+        """
+    async def sell(
+        self,
+        symbol: str | int,
+        quantity: Amount,
+        price: Amount | None = None,
+        *,
+        type: Literal["LIMIT", "MARKET"] | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
+        reduce_only: bool | str | None = None,
+        cl_ord_id: int | None = None,
+        slippage: Amount | None = None,
+        tp: Amount | Order | None = None,
+        sl: Amount | Order | None = None,
+        trigger_price: Amount | None = None,
+        trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Sell `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
+
+        Arguments and errors are those of `buy`.
+        """
+    async def place(
+        self,
+        orders: Order | Sequence[Order],
+        *,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Check, sign and send orders made with `toolkit.orders`: one, several at once, or one bracket.
+
+        Several orders are one request; the venue accepts or refuses each, and `receipt.results` has one entry per
+        order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are
+        those of `buy`.
+        """
+    async def prepare(
+        self,
+        what: Order | Sequence[Order] | Mapping[str, Any],
+        *,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Prepared:
+        """Return what would be signed for orders (checked first) or for an action in wire names, without signing it.
+
+        `.explain()` of the result shows proto bytes, typed data and digest; `send_prepared` signs and sends exactly
+        that. Raises CheckFailed, InputError, WalletError.
+        """
+    async def send_prepared(self, prepared: Prepared, *, confirmed: bool = False) -> Receipt:
+        """Sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this (on Mainnet).
+
+        Errors are those of `buy`, without CheckFailed.
+        """
+    async def replace(
+        self,
+        existing: Receipt | ItemResult | int,
+        new: Order,
+        *,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Replace an open order, given by its receipt or order id, with `new`.
+
+        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`.
+        """
+    async def cancel(
+        self,
+        what: Receipt | ItemResult | int | Iterable[Receipt | ItemResult | int] | None = None,
+        *,
+        symbol: str | int | None = None,
+        cl_ord_id: int | None = None,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Cancel orders, given by a placement's receipt, an order id (also as text), several of these, or `cl_ord_id`.
+
+        With `symbol`, ids need no query for their product. Raises ActionRejected when an order can't be cancelled; the
+        results of its receipt say which.
+        """
+    async def cancel_all(
+        self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
+    ) -> list[Receipt]:
+        """Cancel all open orders of a product (None: of every product with open orders), and return the receipts.
+
+        `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
+        """
+    async def close_position(
+        self,
+        symbol: str | int,
+        price: Amount | None = None,
+        *,
+        slippage: Amount | None = None,
+        tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Close the whole position of a product with reduce-only orders, at market or at `price`.
+
+        Raises InputError when there is none. In hedge mode both legs are closed. Errors are those of `buy`.
+        """
+    async def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Receipt:
+        """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
+    async def set_margin_mode(
+        self, symbol: str | int, mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
+    ) -> Receipt:
+        """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
+    async def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Receipt:
+        """Add `amount` USDC to the margin of an isolated position, or remove it if negative. Returns the Receipt."""
+    async def resolve(
+        self, intents: str | Receipt | Iterable[str | Receipt] | None = None, *, resend: bool | None = None
+    ) -> list[Receipt]:
+        """Settle intents with an unknown outcome (None: all of them), and return the receipt of each, oldest first.
+
+        The venue is asked for the orders' client ids, else for the nonce. What it does not know is sent again as the
+        identical bytes: by default only while that is safe (it expires by itself, or is under a minute old), with
+        `resend=True` always, with False never. What can't be settled stays UNKNOWN; nothing is guessed.
+        """
+    def _rows(self, path: str, query: Query) -> Flow[list[Mapping[str, Any]]]: ...
+    async def products(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return all products, index `symbol`; a row that can't be read is left out with a warning.
+
+        Columns as in `help(session.info.products)`. `product(symbol)` returns one with its exact steps and limits.
+        """
+    async def klines(
+        self,
+        symbol: str | int,
+        interval: int | str | timedelta = "1h",
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        limit: int = 500,
+        closed: bool = False,
+        fill: bool = False,
+        cache: CandleCache | str | os.PathLike[str] | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return candles that start in [start, end], oldest first, index `time` (UTC, start of the candle).
+
+        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now, `start` to `limit` candles before
+        it. The last candle may still be forming; `closed` leaves it out. An interval without trades has no candle;
+        `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed candles as
+        Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False) or when
+        the read takes long (None). `exact` returns Decimal.
+
+        Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
+        (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
+        Source: venue-facts, "Info API": GET /info/kline/list.
+        """
+    async def funding_rates(self, symbol: str | int | None = None, *, exact: bool = False) -> pd.DataFrame:
+        """Return the running funding rate of each product (or of one), index `symbol`.
+
+        Columns as in `help(session.info.funding_rates)`, and `annualised` (float64, ratio): the rate if every interval
+        of a year settled it.
+        """
+    async def funding_rate_history(
+        self,
+        symbol: str | int,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return all settled funding rates of a product in [start, end], oldest first.
+
+        Columns as in `help(session.info.funding_rate_history)`, and `annualised` as in `funding_rates`.
+        """
+    async def wallet_balances(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
+        """Return balance, equity and available funds, one row per currency (columns: `help(session.info.wallet)`)."""
+    async def positions(
+        self, symbol: str | int | None = None, *, account: str | None = None, exact: bool = False
+    ) -> pd.DataFrame:
+        """Return open positions, one row per long or short side, with derived columns.
+
+        Columns: symbol, side (LONG, SHORT), size (base units), entry_price, mark_price, notional, unrealized_pnl,
+        margin (assigned if isolated, else entry value / leverage), return_on_margin (ratio), liquidation_price (NA
+        where no price liquidates), leverage, margin_mode, position_mode, realized_pnl, fees, created, time, account.
+        Amounts are USDC, float64 (Decimal with `exact`); names are string, times datetime64[ms, UTC]. A liquidation
+        price assumes that the marks of the other positions stay; formulas are those of `toolkit.margin`.
+        `session.info.positions()` returns the venue's own record.
+        """
+    async def orders(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        open: bool = False,
+        status: str | None = None,
+        side: str | int | None = None,
+        type: str | int | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return the latest state of all orders that changed in [start, end], oldest change first.
+
+        `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
+        Columns as in `help(session.info.order_states)`.
+        """
+    async def order_events(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        order_id: int | None = None,
+        client_order_id: int | None = None,
+        status: str | None = None,
+        side: str | int | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return every event of every order in [start, end], oldest first.
+
+        Columns as in `help(session.info.order_events)`.
+        """
+    async def fills(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        order_id: int | None = None,
+        side: str | int | None = None,
+        role: str | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return all fills in [start, end], oldest first.
+
+        Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
+        all fees of the fill; negative is received).
+        """
+    async def ledger(
+        self,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        kind: str | None = None,
+        tx_hash: str | None = None,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return every change of the balance in [start, end], oldest first.
+
+        Columns as in `help(session.info.ledger)`.
+        """
+    async def funding_payments(
+        self,
+        symbol: str | int | None = None,
+        start: Time | None = None,
+        end: Time | None = None,
+        *,
+        account: str | None = None,
+        progress: bool | None = None,
+        exact: bool = False,
+    ) -> pd.DataFrame:
+        """Return funding paid (negative) and received in [start, end], oldest first.
+
+        Columns as in `help(session.info.funding_payments)`.
+        """
+    async def permissions(self, *, ended: bool = False, builders: Iterable[str] = ...) -> pd.DataFrame:
+        """Return who may act for this account: one row per agent, builder authorisation and vault.
+
+        `ended` includes those that were revoked or have expired. The published query of authorisations needs the
+        builder's address. Where a venue refuses it without one, the builders in `builders` and those in this session's
+        ledger are queried, and `frame.attrs["complete"]` is False.
+
+        Columns: kind (agent, builder, vault), name, address (the agent wallet, the builder's agent, the vault), of (the
+        builder, the vault's leader), may (a description), all string; since, until (datetime64[ms, UTC]), max_fee_rate
+        (float64, ratio), status (string: ACTIVE, REVOKED, EXPIRED, OPEN, CLOSED).
+        """
+    async def revoke(self, who: str, *, expiry_after: int | Unset | None = ...) -> Receipt:
+        """End an agent's approval (by its name or address) or the builder's authorisation (by either address).
+
+        Names are case-sensitive. An address that was approved under several names loses all of them, with one request
+        each, and the last receipt is returned.
+
+        Signed by: Master. Raises InputError when no active agent or builder has that name or address.
+        """
+    async def allow_builder(
+        self,
+        builder: str,
+        agent: str,
+        max_fee_rate: Amount,
+        *,
+        validity_seconds: int = 0,
+        expiry_after: int | Unset | None = ...,
+    ) -> Receipt:
+        """Let a builder's agent wallet place orders for this account, for a fee of at most `max_fee_rate` (a ratio).
+
+        `validity_seconds` 0 is 7 days. It replaces an earlier authorisation. Signed by: Trader master.
+        Source: specification, "Builder Code".
+        """
+    async def end_builder(self, *, expiry_after: int | Unset | None = ...) -> Receipt:
+        """End this account's active builder authorisation. Signed by: Trader master."""
+
+class BuilderSide(Synchronous):
+    """`session.builder`: register, see traders, place orders for them. The wallet's master is the builder."""
+    def __init__(self, session: Any) -> None: ...
+    def register(self, name: str, *, expiry_after: int | Unset | None = ...) -> Receipt:
+        """Register this wallet's master as a builder, once. Signed by: Builder master."""
+    def traders(self, *, ended: bool = False) -> pd.DataFrame:
+        """Return the authorisations of this builder, newest first, one row per trader and agent.
+
+        `ended` includes those that were revoked or have expired. Columns as in `help(session.info.builder_agents)`.
+        """
+    def place(
+        self,
+        order: Order,
+        fee_rate: Amount,
+        *,
+        builder: str | None = None,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Check, sign and send an order, or a bracket, for the trader who authorised this wallet's agent.
+
+        `fee_rate` is a ratio of each fill's value, paid by the trader to the builder; `builder` is the builder's
+        master, by default this session's account. Raises as `session.place` does. Signed by: Builder agent.
+        """
+    def __repr__(self) -> str: ...
+
+class AsyncBuilderSide(Asynchronous):
+    """`session.aio.builder`: the asynchronous twin of BuilderSide."""
+    def __init__(self, session: Any) -> None: ...
+    async def register(self, name: str, *, expiry_after: int | Unset | None = ...) -> Receipt:
+        """Register this wallet's master as a builder, once. Signed by: Builder master."""
+    async def traders(self, *, ended: bool = False) -> pd.DataFrame:
+        """Return the authorisations of this builder, newest first, one row per trader and agent.
+
+        `ended` includes those that were revoked or have expired. Columns as in `help(session.info.builder_agents)`.
+        """
+    async def place(
+        self,
+        order: Order,
+        fee_rate: Amount,
+        *,
+        builder: str | None = None,
+        expiry_after: int | Unset | None = ...,
+        vault_address: str | None = None,
+    ) -> Receipt:
+        """Check, sign and send an order, or a bracket, for the trader who authorised this wallet's agent.
+
+        `fee_rate` is a ratio of each fill's value, paid by the trader to the builder; `builder` is the builder's
+        master, by default this session's account. Raises as `session.place` does. Signed by: Builder agent.
+        """
+    def __repr__(self) -> str: ...

@@ -1,0 +1,134 @@
+"""AttributeErrors that say which name was meant: the nearest one here, or ours for a name of another library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+OURS = {
+    # ccxt, hyperliquid-python-sdk and python-binance, in this order
+    "toolkit.connect()": "Exchange Info Client AsyncClient Hyperliquid hyperliquid binance ccxt",
+    "toolkit.research.backtest": "backtest Backtest",
+    "toolkit.venue.local.LocalVenue": "LocalVenue Venue",
+    "session.products()": (
+        "fetch_markets load_markets markets meta spot_meta get_exchange_info futures_exchange_info get_symbol_info"
+    ),
+    "session.klines(symbol, interval)": (
+        "fetch_ohlcv candles_snapshot get_klines get_historical_klines futures_klines futures_historical_klines "
+        "candles ohlcv"
+    ),
+    "session.funding_rates()": "fetch_funding_rate fetch_funding_rates funding_rate meta_and_asset_ctxs",
+    "session.funding_rate_history(symbol)": "fetch_funding_rate_history funding_history futures_funding_rate",
+    "session.funding_payments()": "fetch_funding_history user_funding_history",
+    "session.wallet_balances()": (
+        "fetch_balance balance balances get_account get_asset_balance futures_account futures_account_balance"
+    ),
+    "session.positions()": "fetch_position fetch_positions user_state futures_position_information get_positions",
+    "session.orders()": "fetch_orders fetch_closed_orders historical_orders get_all_orders futures_get_all_orders",
+    "session.orders(open=True)": (
+        "fetch_open_orders open_orders frontend_open_orders get_open_orders futures_get_open_orders"
+    ),
+    "session.info.order_states(order_id=…)": (
+        "fetch_order query_order_by_oid query_order_by_cloid get_order futures_get_order"
+    ),
+    "session.fills()": ("fetch_my_trades user_fills user_fills_by_time get_my_trades futures_account_trades my_trades"),
+    "session.ledger()": "fetch_ledger user_non_funding_ledger_updates futures_income_history",
+    "session.buy(symbol, quantity, price) or session.sell(…)": (
+        "create_order create_limit_order create_market_order create_limit_buy_order create_limit_sell_order "
+        "create_market_buy_order create_market_sell_order order market_open order_limit order_limit_buy "
+        "order_limit_sell order_market order_market_buy order_market_sell futures_create_order"
+    ),
+    "session.place([…])": "create_orders bulk_orders place_orders futures_place_batch_order",
+    "session.prepare(order)": "create_test_order futures_create_test_order",
+    "session.replace(order, new)": "edit_order modify_order bulk_modify_orders futures_modify_order",
+    "session.cancel(order)": (
+        "cancel_order cancel_orders bulk_cancel cancel_by_cloid bulk_cancel_by_cloid futures_cancel_order "
+        "futures_cancel_orders"
+    ),
+    "session.cancel_all(symbol)": "cancel_all_orders futures_cancel_all_open_orders",
+    "session.close_position(symbol)": "market_close close_all_positions",
+    "session.set_leverage(symbol, leverage)": "update_leverage futures_change_leverage",
+    "session.set_margin_mode(symbol, mode)": "futures_change_margin_type",
+    "session.assign_margin(symbol, amount)": (
+        "add_margin reduce_margin update_isolated_margin futures_change_position_margin"
+    ),
+    "session.exchange.withdraw(destination, amount)": "withdraw_from_bridge usd_transfer",
+    "session.exchange.vault_deposit(vault, amount)": "vault_usd_transfer",
+    "session.exchange.approve_agent()": "add_agent",
+    "session.stream.order_book(symbol)": (
+        "fetch_order_book watch_order_book l2_snapshot get_order_book futures_order_book order_book l2_book depth"
+    ),
+    "session.stream.trades(symbol)": "fetch_trades watch_trades get_recent_trades futures_recent_trades",
+    "session.stream.ticker(symbol)": (
+        "fetch_ticker watch_ticker get_ticker get_symbol_ticker futures_ticker futures_mark_price ticker"
+    ),
+    "session.stream.tickers()": "fetch_tickers watch_tickers all_mids get_all_tickers tickers",
+    "session.stream.candles(symbol)": "watch_ohlcv",
+    "session.stream.orders()": "watch_orders",
+    "session.stream.fills()": "watch_my_trades",
+    "session.stream.positions()": "watch_positions",
+    "session.stream.account()": "watch_balance",
+    "session.stream": "subscribe ws websocket",
+    "session.venue.advance(span)": "tick mine evm_mine evm_increase_time time_travel sleep wait",
+    "session.venue.snapshot()": "evm_snapshot",
+    "session.venue.revert(snapshot)": "evm_revert rollback",
+    "session.venue.control.set_oracle(product, price)": "set_oracle set_price set_mark_price set_oracle_price",
+    "session.venue.control.fund(address, amount)": "deal set_balance faucet",
+}
+"""What to use here → names that other libraries give it. The order of the parameters is not theirs."""
+
+
+def no_attribute(owner: str, name: str, names: Iterable[str] = (), better: str = "") -> AttributeError:
+    """Return the error for a missing attribute of `owner`: with `better`, else our name for it, else the nearest names.
+
+    >>> str(no_attribute("'Session' object", "fetch_balance"))
+    "'Session' object has no attribute 'fetch_balance'; use session.wallet_balances()"
+    >>> str(no_attribute("'Session' object", "postions", ["positions", "orders"]))
+    "'Session' object has no attribute 'postions'; did you mean 'positions'?"
+    """
+    message = f"{owner} has no attribute {name!r}"
+    # Python itself, copy, pickle and IPython probe names that begin with an underscore; those stay cheap.
+    if not name.startswith("_"):
+        if better := better or _by_their_name().get(name, ""):
+            message += f"; use {better}"
+        elif nearest := _nearest(name, names):
+            message += f"; did you mean {nearest}?"
+    # With `name` set, Python's own traceback does not add a second suggestion.
+    return AttributeError(message, name=name)
+
+
+class Suggesting:
+    """Mixin: a missing attribute is reported with the name that was probably meant.
+
+    `_parts` names attributes whose own members are looked up as well, so that `session.place_order` leads to
+    `session.exchange.place_order`; `_path` is how users reach the object. Attributes that exist are found without any
+    of this.
+    """
+
+    _path = ""
+    _parts: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:  # a type checker would take it for "any name goes"
+
+        def __getattr__(self, name: str) -> Any:
+            kind = type(self)
+            if hasattr(kind, name):
+                # The attribute is a property that raised AttributeError itself: show that error, not "no attribute".
+                return object.__getattribute__(self, name)
+            owner = f"{kind.__name__!r} object"
+            if name.startswith("_"):
+                raise no_attribute(owner, name)
+            parts = [part for part in self._parts if hasattr(type(getattr(self, part, None)), name)]
+            better = " or ".join(f"{self._path}.{part}.{name}" for part in parts)
+            raise no_attribute(owner, name, dir(self), better)
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    public = [other for other in names if not other.startswith("_")]
+    return " or ".join(map(repr, get_close_matches(name, public, n=2, cutoff=0.7)))
+
+
+def _by_their_name() -> dict[str, str]:
+    return {theirs: ours for ours, names in OURS.items() for theirs in names.split()}
