@@ -33,18 +33,18 @@ def interrupt() -> None:
 
 def interrupt_prices(venue: LocalVenue, after: int) -> None:
     """Interrupt in the middle of a tick, when so many prices have been asked for."""
-    desk, left = venue.core.risk_index, [after]
-    source = desk.source
+    core, left = venue.core, [after]
+    source = core.price_source
     assert source is not None
 
     def asked(*given: Any) -> tuple[int, int]:
         left[0] -= 1
         if not left[0]:
-            desk.source = source
+            core.price_source = source
             interrupt()
         return source(*given)
 
-    desk.source = asked
+    core.price_source = asked
 
 
 @pytest.mark.parametrize("after", [1, 30, 333])
