@@ -191,7 +191,7 @@ class Core:
                 return Outcome()
         except Exception:
             # What the rule changed before it failed is followed up now, because the indexes of what changed are not
-            # part of the state: a core restored from a dump would never do it and would go on differently.
+            # part of the state: a core restored from a dump would not, and would continue differently.
             self.run_hooks()
             raise
         self.run_hooks()
@@ -354,4 +354,4 @@ class Core:
 
 
 def _discard(event: ev.Event) -> None:
-    """Take an event that nothing reads."""
+    """Drop an event, because nothing reads events now."""

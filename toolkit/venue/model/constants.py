@@ -20,9 +20,10 @@ USDC = 1_000_000
 PERCENT = 1_000_000
 """Parts of RATE in 1 %."""
 DAY = 86_400_000
+"""Milliseconds in a day."""
 
-# Names for members of the wire's enums that rules compare with all the time: a global name is read three times as fast
-# as an attribute of an enum class.
+# Members of the wire's enums that the matching path compares with: a global name is read three times as fast as an
+# attribute of an enum class.
 NEW, PARTIALLY_FILLED, FILLED = OrderStatus.NEW, OrderStatus.PARTIALLY_FILLED, OrderStatus.FILLED
 CANCELED, UNTRIGGERED, REJECTED = OrderStatus.CANCELED, OrderStatus.ORDER_STATUS_UNTRIGGERED, OrderStatus.REJECTED
 STATUS_NAMES = ("", *(status.name for status in OrderStatus))
