@@ -14,7 +14,7 @@ from ...errors import InputError, VenueError
 from ...products import Product
 from ..model.accounts import VenueAccount
 from ..model.book import Book
-from ..model.constants import CANCELED, FILLED, REJECTED
+from ..model.constants import ENDED
 from ..model.genesis import Genesis
 from ..model.history import Transaction
 from ..model.risk_index import RiskIndex
@@ -25,9 +25,6 @@ from . import events as ev
 from .arguments import check_types
 from .codes import REFUSED, SIGNATURE, UNSUPPORTED, TxCode
 from .commands import ActionContext, Command, Control, Outcome, Refused, Submit, WireError
-
-ENDED = frozenset({FILLED, CANCELED, REJECTED})
-"""Terminal states of an order."""
 
 Authorize = Callable[["Core", Submit], ActionContext]
 EnterVault = Callable[["Core", ActionContext, str], None]
