@@ -36,7 +36,7 @@ def order(price: str = "30000", quantity: str = "0.01") -> dict[str, Any]:
 
 
 class Scripted(Hooks):
-    """Refuses the actions it is told to."""
+    """Refuses the given actions."""
 
     def __init__(self, **codes: int) -> None:
         self.codes = codes
@@ -163,7 +163,7 @@ def test_development_accounts_are_funded_and_agents_are_not_approved_yet() -> No
 
 @given(nonces=st.lists(st.integers(0, 30) | st.integers(2**63 - 5, 2**63 - 1), max_size=40))
 def test_nonces_follow_the_rule_of_the_largest_kept_ones(nonces: list[int]) -> None:
-    """A used nonce, or one below a full window's smallest, is 40207; nothing else is asked of it."""
+    """A used nonce, or one below a full window's smallest, is 40207; no other rule applies."""
     kept = 6
     account = "0x" + "a1" * 20
     with pytest.MonkeyPatch.context() as patch:

@@ -113,7 +113,7 @@ def test_blocks_hold_their_transactions(core: Core) -> None:
     assert len({block.hash for block in blocks}) == 2
 
 
-def test_a_dump_goes_on_identically(core: Core) -> None:
+def test_a_restored_core_continues_identically(core: Core) -> None:
     submit(core, 1)
     copy = Core.load(core.dump())
     assert copy.state_hash() == core.state_hash()
@@ -123,7 +123,7 @@ def test_a_dump_goes_on_identically(core: Core) -> None:
     assert copy.dump() == core.dump()
 
 
-def test_bytes_that_are_no_dump_are_named() -> None:
+def test_bytes_other_than_a_dump_are_refused() -> None:
     with pytest.raises(VenueError, match="no dump of this version"):
         Core.load(b"PK\x03\x04")
     whole = Core().dump()
@@ -134,7 +134,7 @@ def test_bytes_that_are_no_dump_are_named() -> None:
             Core.load(whole.replace(old, new))
 
 
-def test_events_are_only_made_while_somebody_hears_and_change_nothing() -> None:
+def test_recording_events_does_not_change_the_state() -> None:
     cores = [Core(Genesis()), Core(Genesis())]
     cores[1].record_events(False)
     for core in cores:

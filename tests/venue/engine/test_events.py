@@ -1,4 +1,4 @@
-"""What the core tells while it matches: events, trades, candles, and the orders the venue itself places."""
+"""Events, trades and candles of matching, and the orders the venue itself places."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ def test_only_addresses_are_addresses_and_mixed_letters_must_be_eip_55(venue: Lo
         control.ban,
         control.unban,
     ):
-        with pytest.raises(InputError, match="address 'hello' is no address; an address is 0x and 40 hex digits"):
+        with pytest.raises(InputError, match="address 'hello' is not an address; an address is 0x and 40 hex digits"):
             call("hello")
         with pytest.raises(InputError, match="break the EIP-55 checksum") as caught:
             call(broken)
@@ -341,10 +341,10 @@ def test_prices_beyond_any_order_are_refused(venue: LocalVenue) -> None:
 
 def test_commands_of_another_program_are_checked_by_the_core_alike(venue: LocalVenue) -> None:
     for name, args, words in (
-        ("fund", {"address": "hello", "amount": "5"}, "address 'hello' is no address"),
+        ("fund", {"address": "hello", "amount": "5"}, "address 'hello' is not an address"),
         ("fund", {"address": "0x" + "77" * 20, "amount": 1.5}, "amount: Expected `str`, got `float`; it takes address"),
         ("fund", {"address": "0x" + "77" * 20}, "missing the argument `amount`"),
-        ("ban", {"address": "x"}, "no address"),
+        ("ban", {"address": "x"}, "is not an address"),
         ("pause", {"product": 1, "at": 5}, "there is no argument `at`; it takes product: int"),
         ("script_oracle", {"product": 1, "points": [[1]]}, "a point is"),
     ):

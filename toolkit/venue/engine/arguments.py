@@ -1,7 +1,7 @@
-"""What interventions are given, read in one place: exact amounts and addresses, and every argument's type.
+"""Arguments of interventions: exact amounts, addresses, and the type of each.
 
-The methods of `control` read what somebody wrote, before it is a command; the rules of the core read the command again,
-because it may come from a journal or another program. Wrong arguments raise InputError, which the core makes a refusal.
+The methods of `control` check what a user passes; the rules of the core check the command again, because it may come
+from a journal or another program. Wrong arguments raise InputError, which the core turns into a refusal.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def positive(value: object, field: str) -> str:
 
 
 def address(value: object, field: str = "address") -> str:
-    """Return an address in lower case. Raises InputError for what is none, or has letters that break EIP-55."""
+    """Return an address in lower case. Raises InputError for other text, and for letters that break EIP-55."""
     if not isinstance(value, str) or not is_address(value):
         raise InputError(
-            f"{field} {shown(value)} is no address; an address is 0x and 40 hex digits",
+            f"{field} {shown(value)} is not an address; an address is 0x and 40 hex digits",
             field=field,
             rule="address",
             value=value,
@@ -66,21 +66,21 @@ def address(value: object, field: str = "address") -> str:
 
 
 def check_types(rule: Callable[..., Any], args: Mapping[str, Any]) -> None:
-    """Refuse arguments that a control's rule does not have, lacks, or wants of another type. Raises InputError."""
+    """Raise InputError for arguments that a control's rule does not have, that are missing, or of another type."""
     shape = _shape(rule)
     if shape is None:
         return
     try:
         msgspec.convert(args, shape)
     except msgspec.ValidationError as error:
-        raise InputError(f"{_worded(str(error))}; it takes {_signature(rule)}", rule="type", value=args) from None
+        raise InputError(f"{_reworded(str(error))}; it takes {_signature(rule)}", rule="type", value=args) from None
 
 
 @functools.cache
 def _shape(rule: Callable[..., Any]) -> type[msgspec.Struct] | None:
-    """Return a struct of a rule's arguments; None for one that takes any, or does not say of which type."""
+    """Return a struct of a rule's arguments; None for a rule that takes any, or whose annotations are unknown here."""
     try:
-        kinds = get_type_hints(rule, localns={"Core": Any})  # known to type checkers only
+        kinds = get_type_hints(rule, localns={"Core": Any})  # rules import Core for type checkers only
     except NameError:
         return None
     fields: list[tuple[str, Any, Any]] = []
@@ -94,16 +94,16 @@ def _shape(rule: Callable[..., Any]) -> type[msgspec.Struct] | None:
 
 
 def _parameters(rule: Callable[..., Any]) -> list[inspect.Parameter]:
-    return list(inspect.signature(rule).parameters.values())[1:]
+    return list(inspect.signature(rule).parameters.values())[1:]  # the first one is the core
 
 
 def _signature(rule: Callable[..., Any]) -> str:
     return ", ".join(f"{parameter.name}: {parameter.annotation}" for parameter in _parameters(rule)) or "nothing"
 
 
-def _worded(said: str) -> str:
-    """Return what msgspec says about arguments as `name: what it says`."""
-    what, _, path = said.partition(" - at `$.")
+def _reworded(message: str) -> str:
+    """Return msgspec's message about arguments in the form `name: message`."""
+    what, _, path = message.partition(" - at `$.")
     what = what.replace("Object contains unknown field", "there is no argument").replace(
         "Object missing required field", "missing the argument"
     )

@@ -1,7 +1,7 @@
 """The state as bytes: dump, load, hash.
 
-MessagePack of the typed state, with dictionaries in the order they grew, because that order is part of how the venue
-goes on. Nothing in it depends on the hash seed of the process.
+The format is MessagePack of the typed state. Dictionaries keep their insertion order, because rules iterate over them:
+two states that differ in it would go on differently. Nothing depends on the hash seed of the process.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def dump(state: State) -> bytes:
 
 
 def load(data: bytes) -> State:
-    """Return the dumped state. Raises VenueError for other bytes, and damaged ones that make no state."""
+    """Return the dumped state. Raises VenueError for other bytes, and for damaged ones that decode to no state."""
     if not data.startswith(MAGIC):
         raise VenueError(f"these bytes are no dump of this version: they begin with {data[:24]!r}, not {MAGIC!r}")
     try:
         return _decoder.decode(data[len(MAGIC) :])
-    except Exception as error:  # damaged bytes may also be no text
+    except Exception as error:  # damaged bytes can break anything, UTF-8 included
         raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
 
 

@@ -1,7 +1,8 @@
-"""What goes into the core and what comes out: commands, outcomes, refusals, and the context of an action."""
+"""The interface of the core: commands, outcomes, refusals, and the context of an action."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -10,7 +11,10 @@ from ..model.accounts import VenueAccount
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
-    """A signed action whose signer has been recovered. `nonce`, `expiry_after` and `vault` are as in the envelope."""
+    """A signed action whose signer has been recovered; `nonce`, `expiry_after` and `vault` are those of the envelope.
+
+    Times are in ms.
+    """
 
     time: int
     action: dict[str, Any]
@@ -19,17 +23,17 @@ class Submit(msgspec.Struct, frozen=True, tag="submit"):
     expiry_after: int | None = None
     vault: str | None = None
     digest: bytes = b""
-    """What was signed; makes the transaction hash."""
+    """Hash of the signed data; the transaction hash is made from it."""
 
 
 class Advance(msgspec.Struct, frozen=True, tag="advance"):
-    """Let time pass: everything due up to and including `time` happens, in order."""
+    """Let time pass: everything that is due up to and including `time` (ms) happens, in order."""
 
     time: int
 
 
 class Control(msgspec.Struct, frozen=True, tag="control"):
-    """An intervention from outside the wire (tests, teaching, market replay): CONTROLS[name](core, **args)."""
+    """An intervention that the wire does not have (tests, teaching, market replay): CONTROLS[name](core, **args)."""
 
     time: int
     name: str
@@ -49,7 +53,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Refused(Exception):
-    """A business rule says no: `code` becomes txCode, `reason` is in words with the numbers that matter."""
+    """A business rule refuses the action. `code` is a member of TxCode, `reason` a sentence with the numbers."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -58,7 +62,7 @@ class Refused(Exception):
 
 
 class WireError(Exception):
-    """The request is not executed at all: `code` of the specification's table, `message` in words."""
+    """The request is not executed at all. `code` is from the specification's table, `message` a sentence."""
 
     def __init__(self, code: int, message: str, *, status: int = 200, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -68,29 +72,21 @@ class WireError(Exception):
         self.data = data
 
 
+@dataclass(slots=True, eq=False)
 class ActionContext:
     """Who acts, for whom, in which transaction."""
 
-    __slots__ = ("account", "builder", "nonce", "owner", "signer", "time", "tx_hash", "vault")
+    account: VenueAccount
+    """The account that is acted for (the vault's account in a vault context)."""
+    signer: str = ""
+    nonce: int = 0
+    time: int = 0
+    tx_hash: str = ""
+    vault: str | None = None
+    builder: str | None = None
+    """Builder's master address while a builder action is executed."""
+    owner: VenueAccount = field(init=False)
+    """The account whose wallet or agent signed; it differs from `account` only in a vault context."""
 
-    def __init__(
-        self,
-        account: VenueAccount,
-        signer: str = "",
-        nonce: int = 0,
-        time: int = 0,
-        tx_hash: str = "",
-        vault: str | None = None,
-        builder: str | None = None,
-    ) -> None:
-        self.account = account
-        """The account that is acted for (the vault's account in a vault context)."""
-        self.owner = account
-        """The account whose wallet or agent signed; another one than `account` only in a vault context."""
-        self.signer = signer
-        self.nonce = nonce
-        self.time = time
-        self.tx_hash = tx_hash
-        self.vault = vault
-        self.builder = builder
-        """Builder's master address while a builder action is executed."""
+    def __post_init__(self) -> None:
+        self.owner = self.account

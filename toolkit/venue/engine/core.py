@@ -14,7 +14,7 @@ from ...errors import InputError, VenueError
 from ...products import Product
 from ..model.accounts import VenueAccount
 from ..model.book import Book
-from ..model.constants import CANCELED, FILLED, REJECTED
+from ..model.constants import ENDED
 from ..model.genesis import Genesis
 from ..model.history import Transaction
 from ..model.risk_index import RiskIndex
@@ -25,9 +25,6 @@ from . import events as ev
 from .arguments import check_types
 from .codes import REFUSED, SIGNATURE, UNSUPPORTED, TxCode
 from .commands import ActionContext, Command, Control, Outcome, Refused, Submit, WireError
-
-ENDED = frozenset({FILLED, CANCELED, REJECTED})
-"""Terminal states of an order."""
 
 Authorize = Callable[["Core", Submit], ActionContext]
 EnterVault = Callable[["Core", ActionContext, str], None]
@@ -191,7 +188,7 @@ class Core:
                 return Outcome()
         except Exception:
             # What the rule changed before it failed is followed up now, because the indexes of what changed are not
-            # part of the state: a core restored from a dump would never do it and would go on differently.
+            # part of the state: a core restored from a dump would not, and would continue differently.
             self.run_hooks()
             raise
         self.run_hooks()
@@ -354,4 +351,4 @@ class Core:
 
 
 def _discard(event: ev.Event) -> None:
-    """Take an event that nothing reads."""
+    """Drop an event, because nothing reads events now."""

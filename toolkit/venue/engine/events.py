@@ -1,4 +1,4 @@
-"""What a command made happen, as the feed consumes it: `Core.events` after each command, in order.
+"""Events that commands cause, in order, for the feed: `Core.events` after each command.
 
 Units as in `state`. Events are not part of the state; the shell clears them.
 """
@@ -11,11 +11,11 @@ from ..model.history import ClosedPosition, FundingPayment, FundingRate, OrderEv
 
 
 class Event(msgspec.Struct, gc=False):
-    """Base of all events. Those that hold nothing but numbers, text and records of such can't be part of a cycle."""
+    """Base of all events. Most hold only numbers, text and flat records, which form no cycles: gc=False is safe."""
 
 
 class BookChange(Event):
-    """A price level has a new total (0 = gone). `sequence` is the market's, one larger each time."""
+    """A price level has a new total (0 = removed). `sequence` is the market's and grows by one each time."""
 
     product: int
     side: int
@@ -85,7 +85,7 @@ class CandleChanged(Event):
 
 
 class BlockDone(Event):
-    """Time entered a new block: the one of `height` is complete. Not emitted for every empty block on the way."""
+    """Time entered a new block, so the one of `height` is complete. Skipped empty blocks have no event."""
 
     height: int
     time: int
@@ -106,7 +106,7 @@ class TxDone(Event):
 
 
 class UserNotice(Event, gc=True):
-    """Something for the userEvent channel of one account: `kind` as on the wire, `data` JSON-ready."""
+    """A message for the userEvent channel of one account: `kind` as on the wire, `data` ready for JSON."""
 
     address: str
     kind: str

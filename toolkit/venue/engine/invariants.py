@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.book import Ladder
-from ..model.constants import CANCELED, FILLED, FOK, HEDGE, LIQUIDATION, POST_ONLY, REJECTED, TAKER
+from ..model.constants import CANCELED, ENDED, FILLED, FOK, HEDGE, LIQUIDATION, POST_ONLY, REJECTED, TAKER
 from ..model.history import OrderEvent
 from .registry import invariant
 
@@ -190,7 +190,7 @@ def order_violations(orders: Iterable[VenueOrder]) -> Iterator[str]:
         unsized = order.waiting and order.quantity == 0  # a whole-position TP/SL gets its quantity when it triggers
         if order.filled < 0 or order.leaves < 0 or (order.filled + order.leaves > order.quantity and not unsized):
             yield f"filled and open steps exceed the ordered ones: {order}"
-        if order.status in (FILLED, CANCELED, REJECTED) and (order.leaves or order.priority):
+        if order.status in ENDED and (order.leaves or order.priority):
             yield f"an ended order is still open: {order}"
         if (order.status == FILLED and order.filled != order.quantity) or (order.status == REJECTED and order.filled):
             yield f"the status does not fit the filled steps: {order}"

@@ -1,1 +1,1 @@
-"""What the venue remembers: the state that is hashed and dumped, and the indexes rebuilt from it."""
+"""The state that is hashed and dumped, and the books and indexes that are rebuilt from it."""

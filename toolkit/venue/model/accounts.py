@@ -1,7 +1,7 @@
 """An account with its positions and live orders.
 
-Units as in `state`. What is written all the time is a slotted dataclass (fast to change), what is made all the time a
-Struct (fast to make).
+Units as in `state`. Objects that change often are slotted dataclasses, because writing their attributes is faster;
+objects that are created often are Structs, because creating them is faster.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .constants import CROSS, NEW, NORMAL, ONE_WAY, UNTRIGGERED
 
 
 class VenueOrder(msgspec.Struct, gc=False):
-    """One order, from acceptance to its end; live ones are in `Account.orders`, ended ones in `History.orders`."""
+    """One order, from acceptance to its end; live ones are in `VenueAccount.orders`, ended ones in `History.orders`."""
 
     id: int
     address: str

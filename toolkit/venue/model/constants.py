@@ -20,12 +20,15 @@ USDC = 1_000_000
 PERCENT = 1_000_000
 """Parts of RATE in 1 %."""
 DAY = 86_400_000
+"""Milliseconds in a day."""
 
-# Names for members of the wire's enums that rules compare with all the time: a global name is read three times as fast
-# as an attribute of an enum class.
+# Members of the wire's enums that the matching path compares with: a global name is read three times as fast as an
+# attribute of an enum class.
 NEW, PARTIALLY_FILLED, FILLED = OrderStatus.NEW, OrderStatus.PARTIALLY_FILLED, OrderStatus.FILLED
 CANCELED, UNTRIGGERED, REJECTED = OrderStatus.CANCELED, OrderStatus.ORDER_STATUS_UNTRIGGERED, OrderStatus.REJECTED
 STATUS_NAMES = ("", *(status.name for status in OrderStatus))
+ENDED = frozenset({FILLED, CANCELED, REJECTED})
+"""Terminal states of an order."""
 LIMIT, MARKET = OrderType.LIMIT, OrderType.MARKET
 STOP_LIMIT, STOP_MARKET = OrderType.STOP_LIMIT, OrderType.STOP_MARKET
 TAKE_PROFIT_LIMIT, TAKE_PROFIT_MARKET = OrderType.TAKE_PROFIT_LIMIT, OrderType.TAKE_PROFIT_MARKET

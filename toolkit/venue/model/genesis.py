@@ -1,6 +1,6 @@
-"""How a venue begins: its products, margin tables, seed and time (venue-facts, "Trading rules"), and its `Config`.
+"""How a venue begins: products, margin tables, seed, time and `Config` (venue-facts, "Trading rules").
 
-Units as in `state`. Sources are the venue's published rules unless docs/assumptions.md calls them our own.
+Units as in `state`. Values are the venue's published rules, except those that docs/assumptions.md lists as our own.
 """
 
 from __future__ import annotations
@@ -94,16 +94,16 @@ def default_fee_tiers() -> list[FeeTier]:
 
 
 class Config(msgspec.Struct, frozen=True):
-    """Settings of one venue, fixed at its genesis."""
+    """Every number of a venue that is a choice, fixed at its genesis. Times are in ms, rates in parts of RATE."""
 
     price_interval: int = 3_000
-    """Oracle and mark prices, premium samples."""
+    """Interval of oracle and mark prices and of premium samples."""
     sample_interval: int = 60_000
-    """Samples of what accounts with positions are worth."""
+    """Interval of the equity samples of accounts with positions."""
     basis_samples: int = 50
-    """Samples of mid − oracle in the mark price: 150 s."""
+    """Number of samples of mid − oracle in the mark price: 150 s."""
     book_samples: int = 10
-    """Samples of the book's median price that may join the mark price: 30 s."""
+    """Number of samples of the book's median price in the mark price: 30 s."""
 
     impact_margin: int = 200 * USDC
     """Margin whose notional at the highest leverage measures impact prices."""
@@ -111,7 +111,7 @@ class Config(msgspec.Struct, frozen=True):
     """Interest rate of 8 hours."""
     funding_clamp: int = PERCENT // 20
     funding_cap: int = 2 * PERCENT
-    """Largest rate of one interval."""
+    """Largest absolute rate of one interval."""
 
     fee_tiers: list[FeeTier] = msgspec.field(default_factory=default_fee_tiers)
     volume_days: int = 30
@@ -124,9 +124,9 @@ class Config(msgspec.Struct, frozen=True):
     liquidation_pause: int = 30_000
     """Time between two slices."""
     takeover_fee: int = PERCENT // 2
-    """Part of the maintenance margin that the LP vault is paid for a position it takes over."""
+    """Part of the maintenance margin that the LP vault receives for a position it takes over."""
     lp_capital: int = 1_000_000 * USDC
-    """What the LP vault begins with."""
+    """Initial cash of the LP vault."""
     lp_leverage: int = 500
     """Largest notional the LP vault takes over, in hundredths of its equity."""
 
@@ -136,7 +136,7 @@ class Config(msgspec.Struct, frozen=True):
 
 
 class Genesis(msgspec.Struct, frozen=True):
-    """The first state of a venue; the same genesis and commands give the same bytes."""
+    """How one venue begins; the same genesis and commands give the same bytes."""
 
     seed: int = 7
     time: int = GENESIS_TIME

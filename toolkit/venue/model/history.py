@@ -1,4 +1,4 @@
-"""What happened, as append-only records: orders, fills, transfers of cash, trades, candles, transactions, blocks.
+"""Append-only records: orders, fills, transfers of cash, trades, candles, transactions, blocks.
 
 Units as in `state`.
 """
@@ -14,7 +14,7 @@ from .accounts import VenueOrder
 T = TypeVar("T")
 
 ROUND = "ROUNDING"
-"""Business type of what is left when the payer is rounded up and the receiver down."""
+"""Business type of the remainder when the payer's amount is rounded up and the receiver's down."""
 
 
 class LedgerEntry(NamedTuple):
@@ -33,14 +33,14 @@ class LedgerEntry(NamedTuple):
     """Balance after it."""
     product: int
     reference: str
-    """What it belongs to: order id, vault, destination …"""
+    """The order id, vault, destination … it belongs to."""
     counterparty: str
     """The other side; "" where there is none."""
 
 
 class Transfer(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One movement of cash with both its sides, in double entry: an entry of the payer, of the receiver, and of the
-    venue's rounding account where the payer was rounded up and the receiver down. Money in micro-USDC."""
+    """One movement of cash in double entry, in micro-USDC: an entry of the payer, one of the receiver, and one of the
+    venue's rounding account when the payer's amount was rounded up and the receiver's down."""
 
     id: int
     time: int
@@ -227,12 +227,12 @@ class LiquidationStep(msgspec.Struct, array_like=True, gc=False, frozen=True):
     equity: int
     """Of the position's margin group before it."""
     paid: int
-    """What the LP vault or INSURANCE gave so that the group did not end below nothing."""
+    """Amount the LP vault or INSURANCE paid so that the group did not end below zero."""
     tx_hash: str
 
 
 class EquityPoint(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """What an account was worth at one moment, micro-USDC."""
+    """The equity of an account at one moment, micro-USDC."""
 
     time: int
     equity: int
@@ -292,7 +292,7 @@ class Log(msgspec.Struct, Generic[T]):
 
 
 class History(msgspec.Struct):
-    """What happened, in order; lists only grow."""
+    """All records of a venue, in order; lists only grow."""
 
     orders: Log[VenueOrder] = msgspec.field(default_factory=Log)
     """Ended orders (FILLED, CANCELED, REJECTED), never touched again."""
@@ -306,7 +306,7 @@ class History(msgspec.Struct):
     closed_positions: Log[ClosedPosition] = msgspec.field(default_factory=Log)
     liquidations: Log[LiquidationStep] = msgspec.field(default_factory=Log)
     equity: dict[str, list[EquityPoint]] = {}
-    """Account → samples of what it was worth; see `samples`."""
+    """Account → its equity samples; see `risk.equity_samples`."""
     trades: dict[int, list[PublicTrade]] = {}
     """By product code."""
     candles: dict[int, list[Candle]] = {}

@@ -1,4 +1,4 @@
-"""What the venue remembers of permissions, builders, vaults and referrals: parts of `state.State`.
+"""Permissions, builders, vaults and referrals: parts of `state.State`.
 
 Units as in `state`: times in ms, money in micro-USDC, rates in parts of RATE, lower-case addresses. Vault shares are
 counted in millionths.
@@ -21,14 +21,14 @@ class Approval(msgspec.Struct):
     tx_hash: str
     expires: int
     ended: int = 0
-    """When it was revoked or replaced, 0 = not."""
+    """Time it was revoked or replaced, 0 = neither."""
     ended_height: int = 0
     ended_tx: str = ""
     replaced: bool = False
     """True when another approval of the same name ended it."""
 
     def active(self, now: int) -> bool:
-        """Tell whether the agent may act at `now`."""
+        """Return whether the agent may act at `now`."""
         return not self.ended and now <= self.expires
 
 
@@ -48,7 +48,7 @@ class Grant(msgspec.Struct):
     replaced: bool = False
 
     def active(self, now: int) -> bool:
-        """Tell whether the builder's agent may act at `now`."""
+        """Return whether the builder's agent may act at `now`."""
         return not self.ended and now <= self.expires
 
 
@@ -74,11 +74,11 @@ class PermissionState(msgspec.Struct):
 
 
 class Holding(msgspec.Struct):
-    """What one depositor has in one vault."""
+    """The shares of one depositor in one vault."""
 
     shares: int = 0
     cost: int = 0
-    """What the shares were paid for, at average cost."""
+    """Amount paid for the shares, at average cost."""
     since: int = 0
     """First deposit."""
     locked_until: int = 0
@@ -117,16 +117,16 @@ class Vault(msgspec.Struct):
     shares: int = 0
     holders: dict[str, Holding] = {}
     reserve: int = 0
-    """Cash set aside for withdrawals; it is held in the venue's account `vaults`, no margin for positions."""
+    """Cash set aside for withdrawals. The venue's account `vaults` holds it, so it is no margin for positions."""
     events: list[VaultEvent] = []
     samples: list[tuple[int, int, int, int]] = []
     """Hourly (time, net asset value, price of a share in micro-USDC, profit since creation)."""
     paid_in: int = 0
-    """Deposits − withdrawals (a sub-vault's: what it got less what it gave); net asset value minus this is profit."""
+    """Deposits − withdrawals (of a sub-vault: received − given); net asset value minus this is profit."""
 
 
 class ReferredDay(msgspec.Struct, array_like=True, gc=False):
-    """What one invitee traded and paid on one UTC day, and what that brought its inviter and the inviter's inviter."""
+    """One invitee's volume and fees of one UTC day, and the rewards of its inviter and of the inviter's inviter."""
 
     volume: int = 0
     fees: int = 0
@@ -142,12 +142,12 @@ class Referral(msgspec.Struct):
     bound: int = 0
     invited: list[str] = []
     days: dict[int, ReferredDay] = {}
-    """UTC day number → what it did as an invitee."""
+    """UTC day number → its volume, fees and rewards as an invitee."""
     due: dict[str, int] = {}
     """Payer of fees → rebates earned from it and not yet paid out."""
     rate_day: int = -1
     rate: int = 0
-    """Rebate rate of the first tier, parts of RATE, worked out on the day `rate_day`."""
+    """Rebate rate of the first tier, parts of RATE, computed on the day `rate_day`."""
 
 
 class Payout(msgspec.Struct, array_like=True, gc=False, frozen=True):
@@ -163,7 +163,7 @@ class Payout(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class Referrals(msgspec.Struct):
-    """Who invited whom, and what was paid for it."""
+    """All invitations, and the rewards paid for them."""
 
     accounts: dict[str, Referral] = {}
     codes: dict[str, str] = {}

@@ -1,6 +1,6 @@
-"""What the money rules keep beside the state because it can be rebuilt from it: tables, who holds what, who changed.
+"""Tables and indexes of the money rules that can be rebuilt from the state: margin tables, holders, what changed.
 
-Nothing here is hashed or dumped, and nothing here may decide an order of events: readers sort what they take from it.
+Nothing here is hashed or dumped, so its order must not decide the order of events: readers sort what they take from it.
 """
 
 from __future__ import annotations
@@ -38,16 +38,18 @@ class RiskTable:
         self.taker_rate: int = whole(product.taker_fee_rate * RATE, f"{product.symbol}: defaultTakerFeeRate")
         rows: list[tuple[int, int, int]] = []
         leverages: list[tuple[int, int]] = []
-        before = deduction = 0
+        name = f"{product.symbol}: margin table {product.margin_table_id}"
+        rate_below = deduction = 0
         for tier in product.tiers:
-            name = f"{product.symbol}: margin table {product.margin_table_id}"
             floor = whole(tier.floor * MICRO, name)
             rate = whole(tier.maintenance_rate * RATE, name)
-            deduction += floor * (rate - before) if rows else 0
-            rows.append((floor if rows else -1, rate, deduction))
-            limit = min(hundredths(tier.max_leverage), self.max_leverage)
-            leverages.append((floor if leverages else -1, limit))
-            before = rate
+            # The deduction makes the margin continuous where a higher rate begins.
+            deduction += floor * (rate - rate_below) if rows else 0
+            # A notional belongs to the tier whose floor it exceeds; −1 lets the lowest tier include a notional of 0.
+            bound = floor if rows else -1
+            rows.append((bound, rate, deduction))
+            leverages.append((bound, min(hundredths(tier.max_leverage), self.max_leverage)))
+            rate_below = rate
         self.rows: tuple[tuple[int, int, int], ...] = tuple(reversed(rows))
         """(floor, maintenance rate, deduction × RATE) from the highest tier down; the lowest has floor −1."""
         self.leverages: tuple[tuple[int, int], ...] = tuple(reversed(leverages))
@@ -55,17 +57,17 @@ class RiskTable:
         self.steepest: int = max((rate for _, rate, _ in rows), default=0)
         """Highest maintenance rate of any tier."""
 
-    def maintenance(self, value: int) -> int:
-        """Return the maintenance margin of a notional, rounded up (see `margin.maintenance_margin`)."""
+    def maintenance(self, value_micro: int) -> int:
+        """Return the maintenance margin of a notional, both in micro-USDC (see `margin.maintenance_margin`)."""
         for floor, rate, deduction in self.rows:
-            if value > floor:
-                return -((deduction - value * rate) // RATE)
+            if value_micro > floor:
+                return -((deduction - value_micro * rate) // RATE)  # rounded up, against the account
         return 0
 
-    def leverage_limit(self, value: int) -> int:
+    def leverage_limit(self, value_micro: int) -> int:
         """Return the highest leverage, in hundredths, that a notional allows."""
         for floor, leverage in self.leverages:
-            if value > floor:
+            if value_micro > floor:
                 return leverage
         return self.max_leverage
 
@@ -95,7 +97,7 @@ class RiskIndex:
         self.rates: dict[str, tuple[int, int, int]] = {}
 
     def rebuild_products(self, products: Mapping[int, Product]) -> None:
-        """Make the tables anew after products or margin tables changed; everybody has to be looked at again."""
+        """Rebuild the tables after products or margin tables changed, and mark every product to be checked again."""
         self.tables = {code: RiskTable(product) for code, product in products.items()}
         self.bands = {code: {} for code in products}
         self.moved = set(products)

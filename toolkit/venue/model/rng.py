@@ -30,7 +30,7 @@ def _scramble(word: int) -> int:
 
 
 class Rng(msgspec.Struct, gc=False):
-    """A stream of random integers; `state` is everything there is to save."""
+    """A stream of random integers; `state` is its whole state."""
 
     state: int = 0
 

@@ -29,9 +29,9 @@ class MakerQuotes(msgspec.Struct):
     random: int
     """State of the stream that decides about trades."""
     drift: int = 0
-    """How far the participants' fair price lies above the index, millionths."""
+    """Distance of the participants' fair price above the index, in millionths."""
     mood: int = 0
-    """Leaning of the takers: −1,000,000 only sell … +1,000,000 only buy."""
+    """Bias of the takers: −1,000,000 only sell … +1,000,000 only buy."""
     near: dict[int, int] = {}
     bids: dict[int, int] = {}
     asks: dict[int, int] = {}
@@ -53,15 +53,15 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class Laboratory(msgspec.Struct):
-    """Interventions that last."""
+    """Interventions that stay in force until they are taken back."""
 
     disabled: list[str] = []
     """Action types that are switched off (code 40280)."""
     banned: list[str] = []
-    """Addresses that may do nothing (code 40281)."""
+    """Addresses whose every request is refused (code 40281)."""
     closed: list[str] = []
     """Peers (addresses of callers, "" for everybody) that are not served (code 40006)."""
     limits: dict[str, Limit] = {}
-    """Action type, "info" or "" (each action without its own) → how much one address may ask (code 40220)."""
+    """Action type, "info" or "" (each action without its own) → limit of each address (code 40220)."""
     scripts: dict[int, list[tuple[int, int]]] = {}
-    """Product → (time, oracle price in ticks) that are still to come, in order; price 0 lets go of the oracle."""
+    """Product → future (time, oracle price in ticks), in order; price 0 releases the oracle."""

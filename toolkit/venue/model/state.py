@@ -1,10 +1,10 @@
-"""Everything the venue remembers: the state that is hashed, dumped, replayed.
+"""The state of a venue: everything that is hashed, dumped and replayed.
 
 Only ints, strings, bools, None and containers of them. Units: prices in ticks, quantities in steps, money in
 micro-USDC (1e-6), times in int milliseconds, rates in parts of `RATE` (1e-8), leverage in hundredths; addresses are
-lower-case 0x text. What can be rebuilt from here (books, trigger queues, Product objects) is kept by the Core instead.
+lower-case 0x text. The Core keeps what can be rebuilt from it (books, trigger queues, Product objects).
 
-A room of the venue that remembers something adds its own class here, and a field with a default to `State`.
+A room of the venue that needs state adds its own class to this room, and a field with a default to `State`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .simulation_state import Laboratory, Simulation
 
 @dataclass(slots=True)
 class MarketState:
-    """What is known of one product besides its listing row. Prices in ticks, 0 = not known yet."""
+    """The market of one product. Prices in ticks, 0 = not known yet."""
 
     product: int
     oracle: int = 0
@@ -42,7 +42,7 @@ class MarketState:
     external: int = 0
     """Mid price of other venues' perpetuals, 0 = none."""
     pinned: bool = False
-    """True while the oracle price is held by hand and does not follow its source."""
+    """True while an intervention holds the oracle price, so that it does not follow its source."""
     basis: list[int | None] = field(default_factory=list)
     """Latest samples of bid + ask − 2·oracle, oldest first; None where the book had an empty side."""
     book: list[int | None] = field(default_factory=list)
@@ -55,7 +55,7 @@ class MarketState:
 
 
 class Liquidation(msgspec.Struct):
-    """A liquidation under way: of an isolated position, or of all cross positions of an account."""
+    """A liquidation in progress: of an isolated position, or of all cross positions of an account."""
 
     address: str
     product: int
@@ -72,7 +72,7 @@ class NonceWindow(msgspec.Struct):
 
 
 class Unsettled(msgspec.Struct):
-    """An action that was let in and answered, and takes effect at `due`."""
+    """An action that was accepted and answered, and takes effect at `due` (ms)."""
 
     due: int
     tx_hash: str
@@ -94,14 +94,14 @@ class State:
     block_ms: int
     """Length of a block; height = 1 + (time − genesis_time) // block_ms."""
     products: dict[int, dict[str, Any]]
-    """ProductMeta rows by code, in wire names; Core.products holds the Product objects made from them."""
+    """ProductMeta rows by code, in wire names; `Core.products` has the Product objects."""
     margin_tables: dict[int, list[dict[str, str]]]
     """riskLimitVo rows by table id."""
     accounts: dict[str, VenueAccount] = field(default_factory=dict)
     markets: dict[int, MarketState] = field(default_factory=dict)
     history: History = field(default_factory=History)
     schedule: dict[str, int] = field(default_factory=dict)
-    """Process name → time it is due next; absent = dormant."""
+    """Process name → time it is due next; a process that sleeps is absent."""
     nonces: dict[str, NonceWindow] = field(default_factory=dict)
     random: int = 0
     """State of the venue's generator (rng.Rng)."""
@@ -114,10 +114,10 @@ class State:
     """Position in History.transactions where the open block begins."""
     config: Config = field(default_factory=Config)
     deposits: int = 0
-    """Money that came in from outside, ever; and that left."""
+    """All money that ever came in from outside, micro-USDC, and that left."""
     withdrawals: int = 0
     liquidations: dict[str, Liquidation] = field(default_factory=dict)
-    """Those under way, by "address:product"."""
+    """Liquidations in progress, by "address:product"."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Settings of the venue that rules may read."""
     permissions: PermissionState = field(default_factory=PermissionState)
@@ -126,7 +126,7 @@ class State:
     """Address of the vault that takes over liquidations."""
     referrals: Referrals = field(default_factory=Referrals)
     unsettled: list[Unsettled] = field(default_factory=list)
-    """Answered actions that take effect later, when the venue settles with a delay."""
+    """Answered actions that take effect later, in a venue that settles with a delay."""
     laboratory: Laboratory = field(default_factory=Laboratory)
     simulation: Simulation | None = None
     """The simulated market; None when there is none."""

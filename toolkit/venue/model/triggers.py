@@ -1,4 +1,4 @@
-"""Waiting triggers of one product, ordered by trigger price. Kept beside the state and rebuilt from its orders."""
+"""Waiting triggers of one product, ordered by trigger price. Not part of the state: it is rebuilt from the orders."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from heapq import heapify, heappop, heappush
 from .accounts import VenueOrder
 
 FEW = 1_000
-"""Up to so many entries it is not worth looking for stale ones."""
+"""A queue of up to this many entries is not searched for stale ones."""
 
 
 class Triggers:
     """Six heaps: rising and falling triggers by last, mark and index price.
 
-    Entries of orders that ended or changed stay until they come up or there are more than `limit`; whoever takes them
-    looks at the order.
+    An entry whose order ended or changed stays until its price is reached or there are more than `limit` entries,
+    because removing it from the middle of a heap would cost more. The caller of `due` therefore checks each order.
     """
 
     __slots__ = ("_heaps", "entries", "limit")
@@ -23,22 +23,23 @@ class Triggers:
         self.entries = 0
         """Number of entries, waiting or stale."""
         self.limit = FEW
-        """With more entries than this it is time to `rebuild`."""
+        """With more entries than this, the caller should `rebuild`."""
         self._heaps: dict[tuple[int, bool], list[tuple[int, int, str]]] = {}
 
     def add(self, order: VenueOrder) -> None:
-        """Let an order wait for its trigger."""
+        """Add an order that waits for its trigger."""
         heap = self._heaps.setdefault((order.trigger_by, order.trigger_up), [])
         self.entries += 1
+        # heapq keeps the smallest entry first; falling triggers are negated, so that the highest one comes first.
         heappush(heap, (order.trigger if order.trigger_up else -order.trigger, order.id, order.address))
 
-    def due(self, by: int, price: int) -> list[tuple[int, str, int]]:
-        """Take out and return (id, address, trigger) of every entry that `price` meets. Some may be stale."""
+    def due(self, by: int, price_ticks: int) -> list[tuple[int, str, int]]:
+        """Remove and return (id, address, trigger) of every entry that a price reaches. Some may be stale."""
         found: list[tuple[int, str, int]] = []
         for up in (True, False):
             heap = self._heaps.get((by, up))
-            if heap and price:
-                while heap and (heap[0][0] <= price if up else -heap[0][0] >= price):
+            if heap and price_ticks:  # a price of 0 is not known yet
+                while heap and (heap[0][0] <= price_ticks if up else -heap[0][0] >= price_ticks):
                     key, order_id, address = heappop(heap)
                     found.append((order_id, address, abs(key)))
         self.entries -= len(found)
