@@ -122,7 +122,7 @@ class Product:
         unit = self.tick_size * self.step_size * MICRO
         if self.tick_size <= 0 or self.step_size <= 0 or unit < 1 or unit != int(unit):
             raise InputError(
-                f"{self.symbol}: tickSize {self.tick_size} x stepSize {self.step_size} is no multiple of 0.000001",
+                f"{self.symbol}: tickSize {self.tick_size} x stepSize {self.step_size} is not a multiple of 0.000001",
                 field="tickSize",
                 rule="exact money",
                 value=str(self.tick_size),
@@ -255,7 +255,7 @@ def decimal_text(value: Amount, name: str) -> str:
 
 
 def _not_exact(value: Any, name: str, advice: str) -> InputError:
-    words = f"{name} {shown(value)} is no exact amount; {advice}"
+    words = f"{name} {shown(value)} is not an exact amount; {advice}"
     return InputError(words, field=name, rule="exact", value=value)
 
 

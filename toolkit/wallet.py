@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .protocol.signing import PrivateKey
 
 Role = Literal["agent", "master"]
-NO_ADDRESS = "no address (0x and 40 hex digits); what was given is not repeated, as it may be a key"
+NO_ADDRESS = "not an address (0x and 40 hex digits); the value is not shown, as it may be a key"
 
 AGENT_VARIABLE = "TOOLKIT_AGENT_KEY"
 MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
@@ -219,7 +219,7 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
         try:
             secret = bytes.fromhex(digits)
         except ValueError:
-            return None, "has characters that are no hex digits"
+            return None, "has characters that are not hex digits"
     elif isinstance(text, bytes):
         secret = text
     else:
@@ -262,15 +262,15 @@ def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[PrivateKey
     except OSError as error:
         return None, f"can't be read ({error.strerror})"
     except TypeError:
-        return None, "its name is no path"
+        return None, "its name is not a path"
     except ValueError:
-        return None, "is not JSON, so it is no key file"
+        return None, "is not JSON, so it is not a key file"
     try:
         return _parse(bytes(Account.decrypt(stored, password)))
     except ValueError:
         return None, "the password does not open it"
     except Exception as error:
-        return None, f"is no key file that can be read ({type(error).__name__})"
+        return None, f"is not a readable key file ({type(error).__name__})"
 
 
 def _encrypted(key: PrivateKey | None, password: str) -> tuple[str, str]:
