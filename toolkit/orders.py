@@ -320,6 +320,7 @@ def close_position(
         raise InputError("there is no position to close: size is 0", field="size", rule="not zero", value=size)
     side = ("SELL" if held > 0 else "BUY") + ("_CLOSE_HEDGE" if hedge else "")
     text = decimal_text(size, "size").removeprefix("-")
+    # A *_CLOSE_HEDGE side only reduces, so it needs no REDUCE_ONLY.
     return order(symbol, side, text, price, reduce_only=None if hedge else True, **options)
 
 
@@ -367,7 +368,7 @@ def _ladder_price(
             value=str(price),
             nearest=(str(below), str(above)),
         )
-    return price.quantize(product.tick_size)
+    return price.quantize(product.tick_size)  # exact: only the number of decimals changes
 
 
 def _shares(product: Product, quantity: Amount, weights: Sequence[Amount] | None, count: int) -> list[Decimal]:
@@ -385,6 +386,7 @@ def _shares(product: Product, quantity: Amount, weights: Sequence[Amount] | None
         )
     exact_shares = [total * part / sum(parts) for part in parts]
     steps = [int(share) for share in exact_shares]
+    # Largest remainder method; of equal remainders the earlier order comes first.
     by_remainder = sorted(range(count), key=lambda index: (steps[index] - exact_shares[index], index))
     for index in by_remainder[: int(total) - sum(steps)]:
         steps[index] += 1

@@ -35,6 +35,7 @@ MAX_PRICE = Decimal(999_999)
 """Highest price an order may have (venue-facts, "Trading rules")."""
 
 
+# Prices and quantities of a market repeat, and every order is parsed by the client and by the venue.
 @lru_cache(maxsize=1 << 14)
 def whole_units(text: str, places: int, size: int) -> int:
     """Return a plain decimal text as a multiple of `size` × 10^−places; −1 if it is not plain, or not a multiple.
@@ -271,7 +272,7 @@ def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal
     if isinstance(value, float) and math.isfinite(value):
         value = f"{value:.{FLOAT_DIGITS}g}"
     count = (exact(value, name) / unit).to_integral_value(_ROUNDING[direction])
-    return (count * unit).quantize(unit)
+    return (count * unit).quantize(unit)  # with the decimals of the unit
 
 
 class ProductTable(Mapping[str, Product]):

@@ -147,6 +147,7 @@ def _names(label: str, enum: type[IntEnum]) -> Names:
     return Names(label, {member.value: member.name for member in enum})
 
 
+# Statuses travel as names, so a query may not give their numbers, which are the local venue's own.
 _STATUSES = tuple(status.name for status in OrderStatus)
 
 ENUMS: dict[str, Names] = {

@@ -22,6 +22,7 @@ import msgspec
 
 from ...errors import MalformedRequest
 from .. import jsontext
+from ..hexbytes import is_address
 
 Style = Literal["levels", "latest", "keyed", "append"]
 Method = Literal["subscribe", "unsubscribe", "ping"]
@@ -52,7 +53,6 @@ INTERNAL_CLOSE = 1011
 OVERLOAD_CLOSE = 1013
 
 _SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,31}")
-_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
 
 
 def _symbol(value: Any) -> str:
@@ -74,9 +74,9 @@ def _interval(value: Any) -> str:
 
 
 def _address(value: Any) -> str:
-    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+    if not is_address(value):
         raise _wrong("userAddress", "0x and 40 hex digits", value, ())
-    return value.lower()
+    return str(value).lower()
 
 
 _INTERVAL_TEXTS = tuple(str(seconds) for seconds in INTERVALS)

@@ -146,6 +146,7 @@ class Endpoint:
             for key in (self.items, "items", "list"):
                 if isinstance(data.get(key), list):
                     return list(data[key])
+            # An object without the expected keys is the row itself, or a page without rows.
             if self.shape == "one":
                 return [data]
             if self.items in data or "items" in data or "total" in data:

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from ...errors import MalformedRequest
 from ..enums import ENUMS
+from ..hexbytes import is_address
 
 ParamKind = Literal["integer", "page", "time", "text", "address", "hash", "flag", "choice", "enum", "code", "symbol"]
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
-_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
 _HASH = re.compile(r"0[xX][0-9a-fA-F]{64}")
 _SYMBOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,31}")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -112,9 +112,9 @@ def _parse_integer(param: Param, given: str) -> int:
     return value
 
 
-def _parse_hex(pattern: re.Pattern[str]) -> Callable[[Param, str], str]:
+def _parse_hex(accepts: Callable[[str], object]) -> Callable[[Param, str], str]:
     def parse(param: Param, given: str) -> str:
-        if not pattern.fullmatch(given):
+        if not accepts(given):
             raise param.wrong(given)
         return given.lower()
 
@@ -163,8 +163,8 @@ _PARSERS: dict[str, Callable[[Param, str], Any]] = {
     "flag": _parse_flag,
     "choice": _parse_choice,
     "enum": _parse_enum,
-    "address": _parse_hex(_ADDRESS),
-    "hash": _parse_hex(_HASH),
+    "address": _parse_hex(is_address),
+    "hash": _parse_hex(_HASH.fullmatch),
 }
 
 
