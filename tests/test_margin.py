@@ -29,9 +29,6 @@ def cents(value: Decimal | None) -> Decimal:
     return value.quantize(D("0.01"))
 
 
-# ------------------------------------------------------------------------------------- published examples
-
-
 def test_maintenance_margin_of_a_second_tier_keeps_the_first_tiers_share() -> None:
     assert margin.deductions(MAJOR) == [0, 1_875_000]
     assert margin.maintenance_margin(200_000_000, MAJOR) == 3_125_000
@@ -72,7 +69,7 @@ def test_liquidation_price_agrees_with_the_form_that_starts_from_the_mark() -> N
     assert cents(margin.liquidation_price(side, size, entry, stake, FLAT_1_25)) == cents(expected)
 
 
-def test_bankruptcy_price_as_published_is_rounded_away_from_the_trader() -> None:
+def test_bankruptcy_price_as_published_is_rounded_towards_solvency() -> None:
     # published for a margin of 1/50 of the value at bankruptcy, so entry·50/51
     stake = D("7890.08") / 51
     exact = margin.bankruptcy_price(1, 1, "7890.08", stake)
@@ -88,7 +85,7 @@ def test_funding_rates_as_published() -> None:
     assert margin.funding_payment(1, 60_000, margin.funding_rate("0.0008")) == 18
 
 
-def test_interest_alone_as_published_costs_a_twentieth_coin() -> None:
+def test_interest_without_premium_as_published() -> None:
     rate = margin.interest_rate("0.01", "0.0025", 3)
     assert rate == D("0.0025")
     assert margin.funding_payment(1, 20, rate) == D("0.05")
@@ -103,9 +100,6 @@ def test_auto_deleveraging_as_published_closes_the_highest_scores_first() -> Non
     steps = margin.adl_order(positions, 20)
     assert [(step.account, step.quantity, step.score) for step in steps] == [(2, 10, 6), (5, 10, 5)]
     assert [step.account for step in margin.adl_order(positions)] == [2, 5, 4, 1, 6, 3]
-
-
-# ---------------------------------------------------------------------------------------------- neighbours
 
 
 @pytest.mark.parametrize("floor", [10_000, 50_000, 250_000])
@@ -219,9 +213,6 @@ def test_margin_ratio_names_its_limits() -> None:
     assert margin.margin_ratio(50, 0) == margin.margin_ratio(50, -1) == D("Infinity")
 
 
-# --------------------------------------------------------------------------------------- mark and funding
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -299,9 +290,6 @@ def test_shorts_receive_what_longs_pay() -> None:
     assert margin.funding_payment(-2, 50_000, "0.0001") == -margin.funding_payment(2, 50_000, "0.0001") == -10
 
 
-# -------------------------------------------------------------------------------------- auto-deleveraging
-
-
 @dataclass
 class Holding:
     """A position as an object, without a score."""
@@ -345,9 +333,6 @@ def test_too_few_positions_close_what_they_can_and_ties_keep_their_order() -> No
         margin.adl_order([Holding("a", 1, D(1), D(1), D(1))])
 
 
-# ---------------------------------------------------------------------------------------- input, in words
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -369,7 +354,7 @@ def test_too_few_positions_close_what_they_can_and_ties_keep_their_order() -> No
         (lambda: margin.mark_price(0, 0, 1, 1, 1), "oracle is 0; it must be above 0"),
     ],
 )
-def test_wrong_input_is_refused_in_words(call: Any, message: str) -> None:
+def test_wrong_input_is_refused_with_its_reason(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()
 
@@ -470,7 +455,7 @@ def test_hedged_liquidation_price_is_a_root_with_a_sign_change(
 
 
 @given(sides, sizes, prices, st.decimals("0.000001", "1e6", places=6), st.sampled_from(["0.1", "0.5", "0.0001"]))
-def test_bankruptcy_leaves_nothing_and_rounds_away_from_the_trader(
+def test_equity_at_bankruptcy_is_zero_and_rounding_is_towards_solvency(
     side: int, size: Decimal, entry: Decimal, stake: Decimal, tick: str
 ) -> None:
     exact = margin.bankruptcy_price(side, size, entry, stake)
@@ -511,9 +496,6 @@ def test_deleveraging_closes_just_enough_from_the_top(rows: list[tuple[int, int]
     if steps:
         assert all(score <= scores[-1] for place, (_, score) in enumerate(rows) if place not in used)
     assert all(step.quantity == rows[step.account][0] for step in steps[:-1])
-
-
-# ------------------------------------------------------------------------------------- whatever is given
 
 
 class Broken:
@@ -660,6 +642,6 @@ def test_positions_may_be_rows_of_a_frame() -> None:
         (lambda: margin.liquidation_price("BUY", 1, 1, 1, FLAT_1_25), r"side is 'BUY'; it must be \+1 \(long\)"),
     ],
 )
-def test_junk_is_refused_in_words(call: Any, message: str) -> None:
+def test_junk_is_refused_with_its_reason(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()

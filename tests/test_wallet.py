@@ -176,8 +176,10 @@ def test_a_key_file_is_read_back_and_never_overwritten(tmp_path: Path, monkeypat
     assert "password = " not in whole
 
 
-@pytest.mark.parametrize(("text", "reason"), [("[", "not JSON"), ("{}", "no key file"), (None, "can't be read")])
-def test_a_file_that_is_no_key_file_is_told(tmp_path: Path, text: str | None, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "reason"), [("[", "not JSON"), ("{}", "not a readable key file"), (None, "can't be read")]
+)
+def test_an_invalid_key_file_is_reported(tmp_path: Path, text: str | None, reason: str) -> None:
     path = tmp_path / "key.json"
     if text is not None:
         path.write_text(text, encoding="utf-8")

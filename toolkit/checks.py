@@ -116,15 +116,15 @@ def default_slippage(product: Product) -> int:
     return min(_DEFAULT_SLIPPAGE, product.max_slippage)
 
 
-def slippage_bound(product: Product, side: int, reference: int, slippage: int) -> int:
+def slippage_bound(product: Product, side: int, reference_ticks: int, slippage: int) -> int:
     """Return the worst price in ticks a market order may trade at: reference × (1 ± slippage).
 
     Rounded towards the reference, so that the order never trades beyond its slippage.
     """
     width = slippage or default_slippage(product)
     if side > 0:
-        return reference * (SLIPPAGE_UNIT + width) // SLIPPAGE_UNIT
-    return -(-reference * (SLIPPAGE_UNIT - width) // SLIPPAGE_UNIT)
+        return reference_ticks * (SLIPPAGE_UNIT + width) // SLIPPAGE_UNIT
+    return -(-reference_ticks * (SLIPPAGE_UNIT - width) // SLIPPAGE_UNIT)
 
 
 def check_order(
@@ -183,10 +183,10 @@ def read_order(
 
     market = kind != LIMIT and kind in MARKET_TYPES
     text = get("ordPx")
-    price = whole_units(text, *product.tick_scale) if type(text) is str else -1
-    if market or not 0 < price <= product.max_price or price * 10 < mark:
-        price = _check_price(spec, product, text, price, mark, market)
-    spec.price = price
+    price_ticks = whole_units(text, *product.tick_scale) if type(text) is str else -1
+    if market or not 0 < price_ticks <= product.max_price or price_ticks * 10 < mark:
+        price_ticks = _check_price(spec, product, text, price_ticks, mark, market)
+    spec.price = price_ticks
 
     spec.trigger = spec.trigger_by = 0
     spec.trigger_up = False
@@ -195,23 +195,23 @@ def read_order(
         _read_trigger(spec, product, item, (last, mark, index), entry)
 
     text = get("ordQty")
-    quantity = whole_units(text, *product.step_scale) if type(text) is str else -1
-    if not 0 < quantity <= product.max_steps:
-        quantity = _check_quantity(spec, product, text, quantity, may_be_0=exits_position)
-    spec.quantity = quantity
+    quantity_steps = whole_units(text, *product.step_scale) if type(text) is str else -1
+    if not 0 < quantity_steps <= product.max_steps:
+        quantity_steps = _check_quantity(spec, product, text, quantity_steps, may_be_0=exits_position)
+    spec.quantity = quantity_steps
     slippage = get("slippagePct")
     spec.slippage = 0 if slippage is None else _read_slippage(spec, product, slippage)
 
     if market:
         if spec.tif == POST_ONLY or (spec.tif == GTC and kind == MARKET):
             _market_tif(spec, str(get("ordType")), str(get("timeInForce")))
-        price = spec.trigger or last or mark
+        price_ticks = spec.trigger or last or mark
     elif spec.tif == POST_ONLY and not spec.trigger:
-        if (spec.side > 0 and ask and price >= ask) or (spec.side < 0 and bid and 0 < price <= bid):
-            _would_match(spec, product, price, ask if spec.side > 0 else bid)
+        if (spec.side > 0 and ask and price_ticks >= ask) or (spec.side < 0 and bid and 0 < price_ticks <= bid):
+            _would_match(spec, product, price_ticks, ask if spec.side > 0 else bid)
     # Orders that reduce a position are exempt, so that the rest of any position can be closed.
-    if not spec.reduce and not spec.closing and 0 < price * quantity * product.unit < product.min_value:
-        spec.failures = [*(spec.failures or ()), min_value_failure(product, price, quantity)]
+    if not spec.reduce and not spec.closing and 0 < price_ticks * quantity_steps * product.unit < product.min_value:
+        spec.failures = [*(spec.failures or ()), min_value_failure(product, price_ticks, quantity_steps)]
     return spec
 
 
@@ -234,20 +234,14 @@ def _read_names(spec: Spec, get: Callable[[str], Any], builder: bool) -> None:
     spec.reduce = reduce
 
 
-def min_value_failure(product: Product, price: int, quantity: int) -> Failure:
-    """Return the failure of an order below minOrderValue; `price` in ticks is what it is valued at."""
-    value = Decimal(price * quantity * product.unit) / MICRO
-    enough = product.quantity_text(-(-product.min_value // (price * product.unit)))
+def min_value_failure(product: Product, price_ticks: int, quantity_steps: int) -> Failure:
+    """Return the failure of an order below minOrderValue, valued at `price_ticks`."""
+    value = plain_text(Decimal(price_ticks * quantity_steps * product.unit) / MICRO)
+    price, quantity = product.price_text(price_ticks), product.quantity_text(quantity_steps)
+    enough = product.quantity_text(-(-product.min_value // (price_ticks * product.unit)))
     least = plain_text(product.min_order_value)
-    return Failure(
-        "minOrderValue",
-        "ordQty",
-        product.quantity_text(quantity),
-        least,
-        f"order value {plain_text(value)} ({product.quantity_text(quantity)} at {product.price_text(price)}) is below"
-        f" minOrderValue {least}; nearest quantity {enough}",
-        (enough,),
-    )
+    message = f"order value {value} ({quantity} at {price}) is below minOrderValue {least}; nearest quantity {enough}"
+    return Failure("minOrderValue", "ordQty", quantity, least, message, (enough,))
 
 
 def _fail(
@@ -282,24 +276,24 @@ def _conditional_type(spec: Spec, name: Any, builder: bool) -> int:
     return int(_unknown(spec, "ordType", name, allowed, 0))
 
 
-def _check_price(spec: Spec, product: Product, text: object, price: int, mark: int, market: bool) -> int:
+def _check_price(spec: Spec, product: Product, text: object, price_ticks: int, mark_ticks: int, market: bool) -> int:
     """Report the rule that a price in ticks breaks; return the price as the order keeps it."""
     if market:
-        if price != 0:
+        if price_ticks != 0:
             message = f"price of a market order must be 0, got {text}"
             _fail(spec, "market price", "ordPx", str(text), "0", message, ("0",))
         return 0
-    if price <= 0:
+    if price_ticks <= 0:
         _off_grid(spec, "price", "ordPx", text, "tickSize", product.tick_size)
         return 0
-    if price > product.max_price:
+    if price_ticks > product.max_price:
         most = product.price_text(product.max_price)
         _fail(spec, "price band", "ordPx", str(text), most, f"price {text} is above {plain_text(MAX_PRICE)}", (most,))
-        return _kept(price)
-    least = product.price_text(-(-mark // 10))
-    message = f"price {text} is below 10 % of the mark price {product.price_text(mark)}"
+        return _kept(price_ticks)
+    least = product.price_text(-(-mark_ticks // 10))
+    message = f"price {text} is below 10 % of the mark price {product.price_text(mark_ticks)}"
     _fail(spec, "price band", "ordPx", str(text), least, message, (least,))
-    return price
+    return price_ticks
 
 
 def _kept(number: int) -> int:
@@ -323,17 +317,17 @@ def _off_grid(spec: Spec, what: str, field: str, text: object, rule: str, size: 
         _fail(spec, rule, field, str(text), step, f"{what} {text} is not a multiple of {rule} {step}", nearest)
 
 
-def _check_quantity(spec: Spec, product: Product, text: object, quantity: int, may_be_0: bool) -> int:
+def _check_quantity(spec: Spec, product: Product, text: object, quantity_steps: int, may_be_0: bool) -> int:
     """Report the rule that a quantity in steps breaks; return the quantity as the order keeps it.
 
     Only a take-profit or stop-loss may be 0, which means the whole position.
     """
-    if quantity > product.max_steps:
+    if quantity_steps > product.max_steps:
         most = product.quantity_text(product.max_steps)
         message = f"quantity {text} is above maxOrderQty {most}"
         _fail(spec, "maxOrderQty", "ordQty", str(text), most, message, (most,))
-        return _kept(quantity)
-    if quantity < 0 or not may_be_0:
+        return _kept(quantity_steps)
+    if quantity_steps < 0 or not may_be_0:
         _off_grid(spec, "quantity", "ordQty", text, "stepSize", product.step_size)
     return 0
 
@@ -343,12 +337,12 @@ def _market_tif(spec: Spec, kind: str, name: str) -> None:
     _fail(spec, "market timeInForce", "timeInForce", name, "IOC, FOK", message, ("IOC", "FOK"))
 
 
-def _would_match(spec: Spec, product: Product, price: int, best: int) -> None:
-    behind = best - spec.side
+def _would_match(spec: Spec, product: Product, price_ticks: int, best_ticks: int) -> None:
+    behind = best_ticks - spec.side
     nearest = (product.price_text(behind),) if behind > 0 else ()
-    other = f"best {'ask' if spec.side > 0 else 'bid'} {product.price_text(best)}"
-    message = f"POST_ONLY at {product.price_text(price)} would match the {other}"
-    _fail(spec, "POST_ONLY", "ordPx", product.price_text(price), other, message, nearest)
+    price, best = product.price_text(price_ticks), product.price_text(best_ticks)
+    other = f"best {'ask' if spec.side > 0 else 'bid'} {best}"
+    _fail(spec, "POST_ONLY", "ordPx", price, other, f"POST_ONLY at {price} would match the {other}", nearest)
 
 
 def _read_slippage(spec: Spec, product: Product, text: object) -> int:
@@ -373,7 +367,7 @@ def _read_slippage(spec: Spec, product: Product, text: object) -> int:
 
 
 def _read_trigger(
-    spec: Spec, product: Product, item: Mapping[str, Any], prices: tuple[int, int, int], entry: int
+    spec: Spec, product: Product, item: Mapping[str, Any], prices: tuple[int, int, int], entry_ticks: int
 ) -> None:
     """Read triggerPx and tpslTriggerType, and check them against the order type and the current prices.
 
@@ -396,33 +390,33 @@ def _read_trigger(
         what = item.get("ordType") if stop_type else "TP/SL from position"
         _fail(spec, "trigger price", "triggerPx", "", "", f"{what} needs a triggerPx")
         return
-    trigger = whole_units(text, *product.tick_scale) if type(text) is str else -1
-    if trigger <= 0:
+    trigger_ticks = whole_units(text, *product.tick_scale) if type(text) is str else -1
+    if trigger_ticks <= 0:
         _off_grid(spec, "trigger price", "triggerPx", text, "tickSize", product.tick_size)
         return
-    if trigger > product.max_price:
+    if trigger_ticks > product.max_price:
         most = product.price_text(product.max_price)
         message = f"trigger price {text} is above {plain_text(MAX_PRICE)}"
         _fail(spec, "price band", "triggerPx", text, most, message, (most,))
-    spec.trigger = _kept(trigger)
+    spec.trigger = _kept(trigger_ticks)
     # A stop triggers where the market moves against the position, a take-profit where it moves with it.
     spec.trigger_up = up = (spec.side > 0) == stop
-    now = entry or (prices[spec.trigger_by - 1] if spec.trigger_by else 0)
-    if now and (now >= trigger if up else now <= trigger):
-        _already_met(spec, product, text, now, bool(entry), stop)
+    now_ticks = entry_ticks or (prices[spec.trigger_by - 1] if spec.trigger_by else 0)
+    if now_ticks and (now_ticks >= trigger_ticks if up else now_ticks <= trigger_ticks):
+        _already_met(spec, product, text, now_ticks, bool(entry_ticks), stop)
 
 
-def _already_met(spec: Spec, product: Product, text: str, now: int, entry: bool, stop: bool) -> None:
+def _already_met(spec: Spec, product: Product, text: str, now_ticks: int, entry: bool, stop: bool) -> None:
     up = spec.trigger_up
     price = "the main order's price" if entry else TriggerType(spec.trigger_by).name
     what = f"a {'stop' if stop else 'take profit'} that {'buys' if spec.side > 0 else 'sells'}"
     message = (
         f"trigger price {text} is met already: {what} triggers at {price} {'≥' if up else '≤'} {text},"
-        f" which is {product.price_text(now)}"
+        f" which is {product.price_text(now_ticks)}"
     )
-    beyond = now + 1 if up else now - 1
-    nearest = (product.price_text(beyond),) if 0 < beyond <= product.max_price else ()
-    _fail(spec, "trigger met", "triggerPx", text, product.price_text(now), message, nearest)
+    beyond_ticks = now_ticks + 1 if up else now_ticks - 1
+    nearest = (product.price_text(beyond_ticks),) if 0 < beyond_ticks <= product.max_price else ()
+    _fail(spec, "trigger met", "triggerPx", text, product.price_text(now_ticks), message, nearest)
 
 
 def _plain_number(text: object) -> Decimal | None:

@@ -1,7 +1,7 @@
 """Environments: where an exchange is and which chain its signatures belong to.
 
-An environment is a frozen value; nothing is ever inferred from a URL. Every field can be overridden, first by
-arguments, then by the variables TOOLKIT_BASE_URL and TOOLKIT_WS_URL.
+An environment is a frozen value; nothing is inferred from a URL. Its addresses can be overridden by arguments, or by
+the variables TOOLKIT_BASE_URL and TOOLKIT_WS_URL.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DexChain = Literal["Mainnet", "Testnet"]
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What a signature is bound to: chain id, `source` of agent signatures, `dexChain` of master signatures."""
+    """The chain of signatures: chain id, `source` of agent signatures, `dexChain` of master signatures."""
 
     chain_id: int
     source: Literal["a", "b"]
@@ -40,7 +40,7 @@ class Environment:
 
     @property
     def is_mainnet(self) -> bool:
-        """True where real money moves."""
+        """True if orders trade real money."""
         return self.chain.dex_chain == "Mainnet"
 
     @property
@@ -63,9 +63,9 @@ def environment(
     ws_url: str | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> Environment:
-    """Return the preset `name` with overrides: arguments first, then TOOLKIT_BASE_URL and TOOLKIT_WS_URL.
+    """Return a preset by name, or an Environment, with overrides: arguments, then TOOLKIT_BASE_URL and TOOLKIT_WS_URL.
 
-    Raises InputError for a name that is no preset.
+    Raises InputError for an unknown name.
     """
     if isinstance(name, Environment):
         chosen = name

@@ -1,42 +1,42 @@
 """Every error the toolkit raises, in one tree.
 
 ToolkitError
-├── InputError                  something a user wrote is wrong; nothing was signed or sent   (also a ValueError)
+├── InputError                  an argument is wrong; nothing was signed or sent               (also a ValueError)
 │   ├── MalformedRequest        a field of an action, query or subscription breaks its rule    (code 40003)
 │   │   └── UnknownAction       no such action type                                            (code 40201)
-│   ├── BadSignature            a signature that can't name a signer, or a malleable one       (code 40204)
-│   ├── CheckFailed             an order breaks pre-trade rules; carries every failure
+│   ├── BadSignature            a signature without a signer, or a malleable one               (code 40204)
+│   ├── CheckFailed             an order breaks pre-trade rules; has every failure
 │   └── UnknownProduct          no such symbol or code in the product list
-├── WalletError                 a key is missing, unreadable or not of the role that is asked
-├── ExchangeError               the venue answered with a non-zero code
+├── WalletError                 a key is missing, unreadable or of another role
+├── ExchangeError               the venue responded with a non-zero code
 │   ├── LocationNotSupported    40006
 │   ├── UnsupportedAction       40201
 │   ├── SignatureRejected       40204
 │   ├── InvalidNonce            40207
 │   ├── RequestExpired          40208
 │   ├── RateLimited             40220
-│   ├── ActionRejected          40230  a business rule refused it ("Blockchain call failed")
+│   ├── ActionRejected          40230  a business rule rejected it ("Blockchain call failed")
 │   ├── BroadcastFailed         40231
 │   ├── ActionDisabled          40280
 │   ├── AddressBanned           40281
-│   ├── BadRequest              40003  the venue calls the request malformed
-│   └── UnknownCode             any other number; kept with its message
-├── TransportError              no usable answer came
-│   ├── NotSent                 the request certainly did not leave (refused connection, failed look-up)
-│   ├── TimedOut                no answer in time; whether it arrived is unknown
-│   ├── Disconnected            the connection broke after sending; whether it arrived is unknown
+│   ├── BadRequest              40003  the request is malformed
+│   └── UnknownCode             any other code, kept with its message
+├── TransportError              no usable response arrived
+│   ├── NotSent                 the request was certainly not sent (refused connection, failed look-up)
+│   ├── TimedOut                no response in time; whether the request arrived is unknown
+│   ├── Disconnected            the connection broke after sending; whether the request arrived is unknown
 │   ├── HttpStatus              an HTTP error without the venue's envelope
-│   └── BadAnswer               an answer that is not the envelope (HTML, half a JSON, another shape)
-├── OutcomeUnknown              a write without a known result; ask with session.resolve()
+│   └── BadAnswer               a response that is not the envelope (HTML, truncated or other JSON)
+├── OutcomeUnknown              a write with an unknown result; session.resolve() finds it out
 ├── FeedError                   the live feed
 │   ├── StaleData               a live object is older than allowed, or is being resynchronised
 │   └── SubscriptionRefused     the venue refused a subscription
-├── LimitReached                a strategy's or client's own limit stopped it
-└── VenueError                  the local venue as a laboratory: snapshots, journals, control
-    └── JournalDamaged          a command log is torn, truncated or altered
+├── LimitReached                a limit of the strategy or the client was reached
+└── VenueError                  tools of the local venue: snapshots, journals, control
+    └── JournalDamaged          a command log is truncated or altered
 
-Each carries what a program needs as attributes and says in one sentence what is wrong, which rule,
-which value, and what would pass.
+Each error has attributes for programs, and a message for people: what is wrong, which rule, which value, and what
+would pass.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ToolkitError(Exception):
 
 
 class InputError(ToolkitError, ValueError):
-    """Something a user wrote is wrong; nothing was signed or sent.
+    """An argument is wrong; nothing was signed or sent.
 
     Attributes: `field` (path of the field, or ""), `rule`, `value` (as given), `nearest` (values that would pass).
     """
@@ -78,13 +78,13 @@ class UnknownAction(MalformedRequest):
 
 
 class BadSignature(InputError):
-    """A signature that can't name a signer, or a malleable (high-s) one (wire code 40204)."""
+    """A signature from which no signer can be recovered, or a malleable (high-s) one (wire code 40204)."""
 
     code = 40204
 
 
 class CheckFailed(InputError):
-    """An order breaks pre-trade rules. `failures` holds every broken rule, the first one is the message."""
+    """An order breaks pre-trade rules. `failures` has every broken rule; the first one is the message."""
 
     def __init__(self, failures: Sequence[Any]) -> None:
         first = failures[0]
@@ -104,14 +104,14 @@ class UnknownProduct(InputError):
 
 
 class WalletError(ToolkitError):
-    """A key is missing, unreadable, or not of the role that is asked. Never carries key material."""
+    """A key is missing, unreadable, or of another role than needed. Never contains key material."""
 
 
 class ExchangeError(ToolkitError):
-    """The venue answered with a non-zero code.
+    """The venue responded with a non-zero code.
 
-    Attributes: `code`, `message` (the venue's words), `data` (as answered), `action` (its type), `http_status`,
-    `receipt` (of a write: with the results of each item of a batch).
+    Attributes: `code`, `message` and `data` (of the response), `action` (its type), `http_status`, `receipt` (of a
+    write, with the result of each item of a batch).
     """
 
     code: int = 0
@@ -136,7 +136,7 @@ class ExchangeError(ToolkitError):
 
 
 class BadRequest(ExchangeError):
-    """The venue calls the request malformed; `message` names the field."""
+    """The venue rejected the request as malformed; `message` names the field."""
 
     code = 40003
 
@@ -154,32 +154,32 @@ class UnsupportedAction(ExchangeError):
 
 
 class SignatureRejected(ExchangeError):
-    """The recovered signer may not do this: wrong key, chain, domain or payload, or an agent that is not approved."""
+    """The recovered signer is not authorised: wrong key, chain, domain or payload, or an agent without approval."""
 
     code = 40204
 
 
 class InvalidNonce(ExchangeError):
-    """The nonce was used before or is too old. After a re-send of identical bytes: the first one counted."""
+    """The nonce was used before or is too old. After sending identical bytes again: the first request counted."""
 
     code = 40207
 
 
 class RequestExpired(ExchangeError):
-    """expiryAfter had passed when the venue looked at it. `clock_skew_ms`: local clock minus the venue's, if known."""
+    """expiryAfter had passed when the request arrived. `clock_skew_ms`: local clock minus the venue's, if known."""
 
     code = 40208
     clock_skew_ms: int | None = None
 
 
 class RateLimited(ExchangeError):
-    """Too many requests of this action by this address."""
+    """The address sent too many requests of this action."""
 
     code = 40220
 
 
 class ActionRejected(ExchangeError):
-    """A business rule refused the action; `message` is the venue's reason, `data["txCode"]` its number."""
+    """A business rule rejected the action; `message` is the venue's reason, `data["txCode"]` its code."""
 
     code = 40230
 
@@ -191,7 +191,7 @@ class BroadcastFailed(ExchangeError):
 
 
 class ActionDisabled(ExchangeError):
-    """The venue switched this action off (emergency)."""
+    """The venue has disabled this action (emergency)."""
 
     code = 40280
 
@@ -203,7 +203,7 @@ class AddressBanned(ExchangeError):
 
 
 class UnknownCode(ExchangeError):
-    """A code that no document names; number and message are kept."""
+    """An undocumented code; number and message are kept."""
 
 
 EXCHANGE_ERRORS: dict[int, type[ExchangeError]] = {
@@ -232,25 +232,25 @@ def exchange_error(
     action: str = "",
     http_status: int = 200,
 ) -> ExchangeError:
-    """Return the error of the class that belongs to `code` (UnknownCode for a number nobody documents)."""
+    """Return the error for a code, an UnknownCode if the code is undocumented."""
     kind = EXCHANGE_ERRORS.get(code, UnknownCode)
     return kind(message, code=code, data=data, action=action, http_status=http_status)
 
 
 class TransportError(ToolkitError):
-    """No usable answer came. `sent` is False when the request certainly did not leave, True or None otherwise."""
+    """No usable response arrived. `sent` is False if the request was certainly not sent, True or None otherwise."""
 
     sent: bool | None = None
 
 
 class NotSent(TransportError):
-    """The request certainly did not leave this machine; it can be sent again freely."""
+    """The request certainly did not leave this machine; sending it again is safe."""
 
     sent = False
 
 
 class TimedOut(TransportError):
-    """No answer in time. Whether the request arrived is unknown."""
+    """No response in time. Whether the request arrived is unknown."""
 
 
 class Disconnected(TransportError):
@@ -267,7 +267,7 @@ class HttpStatus(TransportError):
 
 
 class BadAnswer(TransportError):
-    """An answer that is not the venue's envelope. Attributes: `status`, `body` (first 500 characters)."""
+    """A response that is not the venue's envelope. Attributes: `status`, `body` (first 500 characters)."""
 
     def __init__(self, message: str, *, status: int = 200, body: str = "") -> None:
         super().__init__(message)
@@ -276,7 +276,7 @@ class BadAnswer(TransportError):
 
 
 class OutcomeUnknown(ToolkitError):
-    """A write whose result is not known. `intent` names the recorded intent; `session.resolve()` settles it."""
+    """The result of a write is unknown. `intent` is the recorded intent; `session.resolve()` finds out its result."""
 
     def __init__(self, message: str, *, intent: Any = None, receipt: Any = None) -> None:
         super().__init__(message)
@@ -285,7 +285,7 @@ class OutcomeUnknown(ToolkitError):
 
 
 class FeedError(ToolkitError):
-    """Something about the live feed."""
+    """An error of the live feed."""
 
 
 class StaleData(FeedError):
@@ -293,7 +293,7 @@ class StaleData(FeedError):
 
 
 class SubscriptionRefused(FeedError):
-    """The venue refused a subscription; carries its `code`."""
+    """The venue refused a subscription; `code` is the venue's."""
 
     def __init__(self, message: str, *, code: int = 0) -> None:
         super().__init__(message)
@@ -301,7 +301,7 @@ class SubscriptionRefused(FeedError):
 
 
 class LimitReached(ToolkitError):
-    """A strategy's or client's own limit stopped it. `limit` names it."""
+    """A limit of the strategy or the client was reached. `limit` is its name."""
 
     def __init__(self, message: str, *, limit: str = "") -> None:
         super().__init__(message)
@@ -309,11 +309,11 @@ class LimitReached(ToolkitError):
 
 
 class VenueError(ToolkitError):
-    """The local venue as a laboratory: snapshots, journals, control."""
+    """An error of the local venue's tools: snapshots, journals, control."""
 
 
 class JournalDamaged(VenueError):
-    """A command log is torn, truncated or altered. `whole` is the number of commands that are intact."""
+    """A command log is truncated or altered. `whole` is the number of intact commands at its start."""
 
     def __init__(self, message: str, *, whole: int = 0) -> None:
         super().__init__(message)

@@ -1,6 +1,6 @@
-"""Reads the arguments of formulas: numbers of every kind exactly, sides and lists of rows.
+"""Exact numbers: reading the arguments of formulas, computing with them, and writing integers as decimal text.
 
-Whatever is none raises InputError that names the argument, its value and what would pass; nothing else comes out.
+A value that can't be read raises InputError, which names the argument, its value and what would pass; no other error.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Number = Decimal | int | str | float
 """What an argument of a formula may be."""
 
 FLOAT_DIGITS = 15
-"""Every decimal of up to 15 digits survives a binary float unharmed; what has more was computed, not written."""
+"""A decimal of up to 15 digits is unchanged by a binary float; a float with more was computed, not written."""
 _MAGNITUDE = 300
-"""Powers of ten between which numbers lie: no product of a few of them overflows, and none is slow."""
+"""Largest power of ten of a number, in either direction: a product of several can't overflow, and is fast."""
 _CONTEXT = Context(prec=50)
 _ANSWER = Context(prec=28)
 _ZERO = Decimal(0)
@@ -45,7 +45,7 @@ def read_side(value: Any) -> int:
     """Return +1 (long) or −1 (short)."""
     number: Any = value if isinstance(value, numbers.Real | Decimal) else None
     if isinstance(value, bool) or (isinstance(value, Decimal) and value.is_nan()):
-        number = None  # a signalling NaN can't even be compared
+        number = None  # comparing a signalling NaN raises
     if number in (1, -1):
         return int(number)
     nearest = {"BUY": ("1",), "LONG": ("1",), "SELL": ("-1",), "SHORT": ("-1",)}
@@ -58,12 +58,12 @@ def read_side(value: Any) -> int:
 
 
 def read_price(value: Any, field: str) -> Decimal | None:
-    """Return a price above 0; None where there is none (None, or NaN as frames have it)."""
+    """Return a price above 0; None for a missing one (None, or NaN as in frames)."""
     return None if is_missing(value) else read_positive(value, field)
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value is None, or NaN as frames have it."""
+    """Return whether a value is None, or NaN as in frames."""
     if value is None or isinstance(value, Decimal):
         return value is None or value.is_qnan()
     if isinstance(value, numbers.Real):
@@ -132,7 +132,7 @@ def _from_float(text: str, value: Any, field: str) -> Decimal:
 
 
 def _from_other(value: Any, field: str) -> Decimal:
-    """Read numbers of other libraries: whole ones, fractions, and floats that are none of Python's."""
+    """Read numbers of other libraries: integers, fractions and floats."""
     whole = isinstance(value, numbers.Integral)
     try:
         if isinstance(value, numbers.Rational) and not whole:
@@ -159,7 +159,7 @@ def _from_ratio(value: numbers.Rational, field: str) -> Decimal:
 
 
 def read_rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
-    """Return what can be gone through; the words of a text and the keys of a mapping are no rows."""
+    """Return an iterable of rows. Text and mappings are refused: their characters and keys are not rows."""
     if not isinstance(value, str | bytes | Mapping):
         try:
             found: Iterable[Any] = iter(value)
@@ -170,7 +170,7 @@ def read_rows(value: Any, field: str, wanted: str) -> Iterable[Any]:
 
 
 def not_a(value: Any, field: str, wanted: str) -> InputError:
-    """Return the error of a value that is not what is wanted, in words."""
+    """Return the error for a value of the wrong kind; `wanted` describes the right one."""
     return InputError(f"{field} is {shown(value)}; {wanted}", field=field, value=value)
 
 
@@ -212,9 +212,9 @@ def plain_text(value: Decimal) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value as a message shows it, shortened."""
+    """Return the repr of a value for a message, shortened."""
     try:
         text = repr(value)
-    except Exception:  # somebody else's object, or a whole number of thousands of digits
+    except Exception:  # the repr of a foreign object can fail, and so does that of an integer of thousands of digits
         return f"of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:79]}…"

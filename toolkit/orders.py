@@ -1,11 +1,11 @@
-"""Orders as people write them, before they are actions.
+"""Orders as users write them, before they become actions.
 
     buy("BTCUSDC", "0.01", price="60000", tif="POST_ONLY")
     bracket(buy("BTCUSDC", "0.01"), take_profit="66000", stop_loss="57000")
     session.place([...])
 
-Amounts are exact: text, whole numbers, Decimal, or floats that are exact as written. Nothing is ever rounded; use
-`Product.round_price` and `round_quantity` where rounding is wanted.
+Amounts are exact: text, whole numbers, Decimal, or floats that are exact as written. Nothing is rounded; use
+`Product.round_price` and `Product.round_quantity` to round.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .errors import CheckFailed, InputError
 from .products import Amount, Direction, Product, decimal_text, exact
@@ -26,19 +26,19 @@ TimeInForce = Literal["GTC", "IOC", "FOK", "POST_ONLY"]
 ReduceOnly = Literal["REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION"]
 TriggerBy = Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"]
 
-SIDES = ("BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE")
-TIMES_IN_FORCE = ("GTC", "IOC", "FOK", "POST_ONLY")
-REDUCE_ONLY = ("REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION")
-TRIGGERS = ("LAST_PRICE", "MARK_PRICE", "INDEX_PRICE")
+SIDES: tuple[str, ...] = get_args(Side)
+TIMES_IN_FORCE: tuple[str, ...] = get_args(TimeInForce)
+REDUCE_ONLY: tuple[str, ...] = get_args(ReduceOnly)
+TRIGGERS: tuple[str, ...] = get_args(TriggerBy)
 BUILDER_TYPES = ("STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Order:
-    """One order; made with the functions below, or `dataclasses.replace` on another.
+    """One order. Create it with the functions of this module, change it with `dataclasses.replace`.
 
-    `symbol` is a product's symbol or code. Amounts are decimal text: `quantity` in base units ("0": the whole position,
-    for take-profits and stops), `price` and `trigger_price` in USDC (price None: a market order), `slippage` a ratio.
+    `symbol` is a product's symbol or code. Amounts are decimal text: `quantity` in base units ("0" in a take-profit or
+    stop is the whole position), `price` and `trigger_price` in USDC (price None: a market order), `slippage` a ratio.
     `take_profit` and `stop_loss` make it a bracket: they wait until this order fills, and one cancels the other.
     """
 
@@ -63,16 +63,16 @@ class Order:
 
     @property
     def is_bracket(self) -> bool:
-        """True when a take-profit or a stop-loss hangs on it."""
+        """True if the order has a take-profit or a stop-loss."""
         return self.take_profit is not None or self.stop_loss is not None
 
     @property
     def legs(self) -> tuple[Order, ...]:
-        """The order itself and, of a bracket, its take-profit and stop-loss."""
+        """The order itself and, for a bracket, its take-profit and stop-loss."""
         return tuple(leg for leg in (self, self.take_profit, self.stop_loss) if leg is not None)
 
     def to_item(self, product: Product, *, reduce_field: str = "reduceOnlyOption") -> dict[str, Any]:
-        """Return the order item of the specification. `reduce_field` is reduceOnly in brackets and replacements."""
+        """Return the order item on the wire. `reduce_field` is reduceOnly in brackets and replacements."""
         item: dict[str, Any] = {
             "symbolCode": product.code,
             "ordPx": self.price if self.price is not None else "0",
@@ -92,13 +92,14 @@ class Order:
         return item | {name: value for name, value in optional.items() if value is not None}
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
-        """Return the items of a bracket, main order first."""
+        """Return the items of a bracket, the main order first."""
         return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
 
     def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that this order (and its bracket) breaks; empty when it is fine."""
+        """Return every pre-trade rule that this order (and its bracket) breaks; empty if it passes."""
         from . import checks
 
+        # Triggers of a bracket are compared with the price at which the main order opens the position.
         entry = None if self.price is None else exact(self.price, "price")
         found = checks.check_order(product, self.to_item(product))
         for leg in self.legs[1:]:
@@ -106,7 +107,7 @@ class Order:
         return found
 
     def check(self, product: Product) -> Order:
-        """Return the order itself if it passes every pre-trade rule. Raises CheckFailed with all failures."""
+        """Return the order if it passes every pre-trade rule. Raises CheckFailed with all failures."""
         failures = self.failures(product)
         if failures:
             raise CheckFailed(failures)
@@ -159,11 +160,11 @@ def order(
     tp: Amount | Order | None = None,
     sl: Amount | Order | None = None,
 ) -> Order:
-    """Return an order from any amounts and spellings; the other functions of this module are shorter ways here.
+    """Return an order; the other functions of this module are shorter forms of this one.
 
-    Without a price it is a market order; `type` may say so (LIMIT or MARKET) and must agree. `tif` defaults to GTC with
-    a price and IOC without. `reduce_only` True is REDUCE_ONLY. `tp` and `sl` make a bracket: trigger prices, or orders.
-    Raises InputError that names the field.
+    Names are accepted in any case. An order without a price is a market order; `type` (LIMIT or MARKET) is optional and
+    must agree. `tif` defaults to GTC with a price and IOC without. `reduce_only` True is REDUCE_ONLY. `tp` and `sl`
+    make a bracket: trigger prices, or orders. Raises InputError, which names the field.
     """
     chosen = _one_of(side, SIDES, "side")
     _check_type(type, price)
@@ -195,12 +196,12 @@ def _check_type(kind: str | None, price: Amount | None) -> None:
 
 
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order:
-    """Return an order to buy: at `price`, or at market without one. Options as in `order`."""
+    """Return a buy order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "BUY", quantity, price, **options)
 
 
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order:
-    """Return an order to sell: at `price`, or at market without one. Options as in `order`."""
+    """Return a sell order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "SELL", quantity, price, **options)
 
 
@@ -210,7 +211,7 @@ def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **optio
 
 
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order:
-    """Return a market order: IOC unless `tif="FOK"`; `slippage` bounds it (a ratio, 0.01 is 1 %)."""
+    """Return a market order: IOC unless `tif="FOK"`; `slippage` limits its price (a ratio, 0.01 is 1 %)."""
     return order(symbol, side, quantity, None, **options)
 
 
@@ -224,9 +225,9 @@ def stop(
     trigger_by: str = "MARK_PRICE",
     **options: Any,
 ) -> Order:
-    """Return a stop-loss of a position: `side` SELL protects a long, BUY a short.
+    """Return a stop-loss of a position: `side` SELL for a long, BUY for a short.
 
-    Quantity 0 closes the whole position as it is when the trigger is reached; at market, or at `price`.
+    It closes at market, or at `price`. Quantity 0 closes the position's whole size at the time of the trigger.
     """
     return _from_position("SL_FROM_POSITION", symbol, side, trigger, quantity, price, trigger_by, options)
 
@@ -241,7 +242,7 @@ def take_profit(
     trigger_by: str = "MARK_PRICE",
     **options: Any,
 ) -> Order:
-    """Return a take-profit of a position: `side` SELL for a long, BUY for a short. Otherwise as `stop`."""
+    """Return a take-profit of a position: `side` SELL for a long, BUY for a short. Arguments as in `stop`."""
     return _from_position("TP_FROM_POSITION", symbol, side, trigger, quantity, price, trigger_by, options)
 
 
@@ -263,9 +264,9 @@ def _from_position(
 def bracket(
     entry: Order, *, take_profit: Amount | Order | None = None, stop_loss: Amount | Order | None = None
 ) -> Order:
-    """Return `entry` with a take-profit, a stop-loss, or both; each is a trigger price, or an order of one's own.
+    """Return `entry` with a take-profit, a stop-loss, or both; each is a trigger price or an order.
 
-    The children close what the entry opens; when one of them closes it, the other goes.
+    They close what the entry opens; when one of them has closed it, the other is cancelled.
     """
     if take_profit is None and stop_loss is None:
         raise InputError(
@@ -310,15 +311,16 @@ def _closing(side: str) -> Side:
 def close_position(
     symbol: str | int, size: Amount, price: Amount | None = None, *, hedge: bool = False, **options: Any
 ) -> Order:
-    """Return the reduce-only order that closes a position of `size` base units (below zero: short).
+    """Return the reduce-only order that closes a position of `size` base units (negative for a short).
 
-    In hedge mode (`hedge=True`) the *_CLOSE_HEDGE sides close. `session.close_position` looks the size up.
+    In hedge mode (`hedge=True`) it has a *_CLOSE_HEDGE side. `session.close_position` reads the size from the venue.
     """
     held = exact(size, "size")
     if held == 0:
         raise InputError("there is no position to close: size is 0", field="size", rule="not zero", value=size)
     side = ("SELL" if held > 0 else "BUY") + ("_CLOSE_HEDGE" if hedge else "")
     text = decimal_text(size, "size").removeprefix("-")
+    # A *_CLOSE_HEDGE side only reduces, so it needs no REDUCE_ONLY.
     return order(symbol, side, text, price, reduce_only=None if hedge else True, **options)
 
 
@@ -334,10 +336,10 @@ def scale(
     rounding: Direction | None = None,
     **options: Any,
 ) -> list[Order]:
-    """Return a ladder: `count` limit orders from price `first` to `last`, evenly spaced, `quantity` in all.
+    """Return a ladder: `count` limit orders at evenly spaced prices from `first` to `last`, of total `quantity`.
 
-    The quantity is shared evenly, or by `weights`, in whole steps, and adds up exactly. Prices that fall between ticks
-    are an error unless `rounding` says which way they go. Raises InputError that names the field.
+    The quantity is split evenly, or by `weights`, into whole steps, and adds up exactly. Prices between ticks are
+    rounded in the direction `rounding`; without it they are an error. Raises InputError, which names the field.
     """
     if count < 2:
         raise InputError(f"a ladder needs at least 2 orders, not {count}", field="count", rule="minimum", value=count)
@@ -366,11 +368,11 @@ def _ladder_price(
             value=str(price),
             nearest=(str(below), str(above)),
         )
-    return price.quantize(product.tick_size)
+    return price.quantize(product.tick_size)  # exact: only the number of decimals changes
 
 
 def _shares(product: Product, quantity: Amount, weights: Sequence[Amount] | None, count: int) -> list[Decimal]:
-    """Share whole steps by weight; what is left over goes, a step each, to the largest remainders."""
+    """Split whole steps by weight; the steps left over go, one each, to the orders with the largest remainders."""
     total = exact(quantity, "quantity") / product.step_size
     parts = [exact(weight, "weights") for weight in weights] if weights is not None else [Decimal(1)] * count
     if total != int(total) or len(parts) != count or min(parts) <= 0 or total < count:
@@ -384,6 +386,7 @@ def _shares(product: Product, quantity: Amount, weights: Sequence[Amount] | None
         )
     exact_shares = [total * part / sum(parts) for part in parts]
     steps = [int(share) for share in exact_shares]
+    # Largest remainder method; of equal remainders the earlier order comes first.
     by_remainder = sorted(range(count), key=lambda index: (steps[index] - exact_shares[index], index))
     for index in by_remainder[: int(total) - sum(steps)]:
         steps[index] += 1

@@ -1,7 +1,7 @@
 """Product: one listed market, with its exact steps and limits.
 
-Text and Decimal face the user; the integers beside them are what the venue counts in: prices in ticks, quantities in
-steps, money in micro-USDC. `unit` is the money of one tick times one step.
+Users see text and Decimal. The venue computes in integers: prices in ticks, quantities in steps, money in micro-USDC.
+`unit` is the value of one tick times one step.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .numerals import FLOAT_DIGITS, fixed_text, shown
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
-"""What users may write for a price or quantity; a float only when it is exact as written (see `exact`)."""
+"""A price or quantity as users write it; a float must be exact as written (see `exact`)."""
 
 _ROUNDING = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}
 _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _DIGITS = 40
-"""Decimal text on the wire has at most so many."""
+"""Largest number of digits in decimal text on the wire."""
 
 MICRO = 1_000_000
 """Micro-USDC in one USDC."""
@@ -35,11 +35,12 @@ MAX_PRICE = Decimal(999_999)
 """Highest price an order may have (venue-facts, "Trading rules")."""
 
 
+# Prices and quantities of a market repeat, and every order is parsed by the client and by the venue.
 @lru_cache(maxsize=1 << 14)
 def whole_units(text: str, places: int, size: int) -> int:
-    """Return how many units of `size` × 10^−places a plain decimal text is; −1 when it is not exact or not plain.
+    """Return a plain decimal text as a multiple of `size` × 10^−places; −1 if it is not plain, or not a multiple.
 
-    Plain means ASCII digits with at most one point, at most 40 characters: no sign, exponent or blanks.
+    Plain means ASCII digits with at most one point, at most 40 characters: no sign, exponent or spaces.
     """
     whole, _, part = text.partition(".")
     missing = places - len(part)
@@ -65,7 +66,7 @@ def _scale(size: Decimal) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class MarginTier:
-    """One row of a margin table: from `floor` (USDC notional, included) on, this rate and leverage limit hold."""
+    """One row of a margin table: maintenance rate and leverage limit above a notional of `floor` USDC."""
 
     floor: Decimal
     maintenance_rate: Decimal
@@ -122,12 +123,12 @@ class Product:
         unit = self.tick_size * self.step_size * MICRO
         if self.tick_size <= 0 or self.step_size <= 0 or unit < 1 or unit != int(unit):
             raise InputError(
-                f"{self.symbol}: tickSize {self.tick_size} x stepSize {self.step_size} is no multiple of 0.000001",
+                f"{self.symbol}: tickSize {self.tick_size} x stepSize {self.step_size} is not a multiple of 0.000001",
                 field="tickSize",
                 rule="exact money",
                 value=str(self.tick_size),
             )
-        put = object.__setattr__
+        put = object.__setattr__  # the dataclass is frozen
         put(self, "unit", int(unit))
         put(self, "max_steps", int(self.max_order_quantity / self.step_size))
         put(self, "min_value", int(self.min_order_value * MICRO))
@@ -146,15 +147,15 @@ class Product:
 
     @property
     def listed(self) -> bool:
-        """True while orders are taken."""
+        """True while the venue accepts orders."""
         return self.list_status == "listed"
 
     def ticks(self, price: str | Decimal) -> int:
-        """Return a price in ticks. Raises InputError for text that is no plain decimal or no multiple of tick_size."""
+        """Return a price in ticks. Raises InputError unless it is a plain decimal and a multiple of tick_size."""
         return self._whole(price, self.tick_scale, "price", "tickSize", self.tick_size)
 
     def steps(self, quantity: str | Decimal) -> int:
-        """Return a quantity in steps. Raises InputError for no plain decimal or no multiple of step_size."""
+        """Return a quantity in steps. Raises InputError unless it is a plain decimal and a multiple of step_size."""
         return self._whole(quantity, self.step_scale, "quantity", "stepSize", self.step_size)
 
     def _whole(self, value: str | Decimal, scale: tuple[int, int], what: str, rule: str, size: Decimal) -> int:
@@ -178,13 +179,13 @@ class Product:
     def round_price(self, price: Amount, direction: Direction) -> Decimal:
         """Return the multiple of tick_size at, below ("down"), above ("up") or nearest to a price.
 
-        A float that was computed counts with its first 15 digits, so that 0.1 + 0.2 is 0.3 on the way up too. Raises
-        InputError for another direction, or what is no number.
+        A computed float counts with its first 15 digits, so that 0.1 + 0.2 rounds up to 0.3. Raises InputError for
+        another direction or a value that is not a number.
         """
         return _rounded(price, self.tick_size, direction, "price")
 
     def round_quantity(self, quantity: Amount, direction: Direction) -> Decimal:
-        """Return the multiple of step_size at, below, above or nearest to a quantity; as `round_price`."""
+        """Return the multiple of step_size at, below, above or nearest to a quantity, as `round_price` does."""
         return _rounded(quantity, self.step_size, direction, "quantity")
 
     @classmethod
@@ -228,8 +229,8 @@ class Product:
 def exact(value: Amount, name: str) -> Decimal:
     """Return an amount as Decimal, never rounded.
 
-    Takes whole numbers, decimal text, Decimal, and floats that are exact as written: 0.1 is, 0.1 + 0.2 is not (its
-    shortest form has more than 15 digits). Raises InputError that names the field otherwise.
+    Accepts whole numbers, decimal text, Decimal, and floats that are exact as written: 0.1 is, 0.1 + 0.2 is not (its
+    shortest form has more than 15 digits). Raises InputError, which names the field, for anything else.
     """
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal | float):
         raise _not_exact(value, name, "give text such as '0.01', a whole number or a Decimal")
@@ -247,7 +248,7 @@ def exact(value: Amount, name: str) -> Decimal:
 
 
 def decimal_text(value: Amount, name: str) -> str:
-    """Return an amount as the decimal text that is signed: text as it was written, anything else in plain digits."""
+    """Return an amount as the decimal text to sign: plain text as written, anything else in plain digits."""
     number = exact(value, name) or Decimal(0)
     if isinstance(value, str) and _PLAIN.fullmatch(value):
         return value
@@ -255,7 +256,7 @@ def decimal_text(value: Amount, name: str) -> str:
 
 
 def _not_exact(value: Any, name: str, advice: str) -> InputError:
-    words = f"{name} {shown(value)} is no exact amount; {advice}"
+    words = f"{name} {shown(value)} is not an exact amount; {advice}"
     return InputError(words, field=name, rule="exact", value=value)
 
 
@@ -271,7 +272,7 @@ def _rounded(value: Amount, unit: Decimal, direction: str, name: str) -> Decimal
     if isinstance(value, float) and math.isfinite(value):
         value = f"{value:.{FLOAT_DIGITS}g}"
     count = (exact(value, name) / unit).to_integral_value(_ROUNDING[direction])
-    return (count * unit).quantize(unit)
+    return (count * unit).quantize(unit)  # with the decimals of the unit
 
 
 class ProductTable(Mapping[str, Product]):
@@ -284,7 +285,7 @@ class ProductTable(Mapping[str, Product]):
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> ProductTable:
-        """Read the data of product-meta. A row that can't be read is left out with a warning; the others stay."""
+        """Read the data of product-meta. A row that can't be read is skipped with a warning."""
         rows = meta.get("perpProducts")
         tables: dict[str, Sequence[Mapping[str, Any]]] = {}
         for table in meta.get("marginTables") or ():
@@ -303,7 +304,7 @@ class ProductTable(Mapping[str, Product]):
         return cls(products, str(meta.get("md5Checksum") or ""))
 
     def find(self, symbol: str | int | Product) -> Product:
-        """Return a product by symbol or code. Raises UnknownProduct that names what there is."""
+        """Return a product by symbol or code. Raises UnknownProduct, which lists the known symbols."""
         if isinstance(symbol, Product):
             return symbol
         found = self._by_code.get(symbol) if isinstance(symbol, int) else self._by_symbol.get(symbol)

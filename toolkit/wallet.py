@@ -1,7 +1,7 @@
-"""Wallets: the keys a session signs with, read from environment variables, encrypted key files, or made fresh.
+"""Wallets: the keys of a session, from environment variables, encrypted key files, or newly created.
 
-A wallet holds up to two keys. The agent key trades and can't withdraw; the master key controls funds and permissions
-and is only needed to approve, claim and withdraw. Keys never show: not in reprs, errors, logs, pickles or `vars()`.
+A wallet has up to two keys. The agent key trades and can't withdraw; the master key controls funds and permissions
+and is only needed to approve, claim and withdraw. Keys never appear in reprs, errors, logs, pickles or `vars()`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from .protocol.signing import PrivateKey
 
 Role = Literal["agent", "master"]
-NO_ADDRESS = "no address (0x and 40 hex digits); what was given is not repeated, as it may be a key"
+NO_ADDRESS = "not an address (0x and 40 hex digits); the value is not shown, as it may be a key"
 
 AGENT_VARIABLE = "TOOLKIT_AGENT_KEY"
 MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
-_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+_CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
 class Wallet:
     """The keys of one account: `agent` trades, `master` approves and withdraws; either may be missing.
 
-    Keys are 32 bytes, or 64 hex digits with or without 0x. `account` is the master's address: taken from the master
-    key, else as given, else asked from the venue when it is needed.
+    Keys are 32 bytes, or 64 hex digits with or without 0x. `account` is the master's address: that of the master key,
+    else as given, else read from the venue when it is needed.
 
-    Raises WalletError for a key that is no key; the error never repeats it.
+    Raises WalletError for an invalid key; the message never contains it.
     """
 
     __slots__ = ("_agent", "_master", "account")
@@ -40,7 +40,7 @@ class Wallet:
     def __init__(
         self, agent: str | bytes | None = None, master: str | bytes | None = None, *, account: str | None = None
     ) -> None:
-        # The arguments are forgotten before anything can raise, so that no traceback with locals shows them.
+        # The arguments are deleted before anything can raise, so that no traceback with local variables shows them.
         self.account = account if account and is_address(account) else None
         self._agent, agent_fault = _parse(agent)
         self._master, master_fault = _parse(master)
@@ -62,9 +62,9 @@ class Wallet:
         account: str | None = None,
         variables: Mapping[str, str] | None = None,
     ) -> Wallet:
-        """Read keys from the environment variables of these names; the account also from TOOLKIT_ACCOUNT.
+        """Read the keys from the environment variables with these names, and the account from TOOLKIT_ACCOUNT.
 
-        Raises WalletError when neither variable is set, or one holds no key.
+        Raises WalletError if neither variable is set, or one has no valid key.
         """
         if holds_key(agent) or holds_key(master):
             del agent, master, variables
@@ -76,7 +76,7 @@ class Wallet:
             agent_key = master_key = None
             del account, variables
             raise WalletError(f"the account (TOOLKIT_ACCOUNT) is {NO_ADDRESS}")
-        del variables  # it holds keys, and a traceback with locals would show them
+        del variables  # it contains keys, and a traceback with local variables would show them
         for name, fault in ((agent, agent_fault), (master, master_fault)):
             if fault:
                 raise WalletError(f"the key in {name} {fault}")
@@ -88,9 +88,9 @@ class Wallet:
     def from_keyfile(
         cls, path: str | os.PathLike[str], password: str, *, role: Role = "agent", account: str | None = None
     ) -> Wallet:
-        """Read one key from an encrypted key file (Web3 Secret Storage, as every Ethereum wallet writes).
+        """Read one key from an encrypted key file (Web3 Secret Storage, the format of Ethereum wallets).
 
-        Raises WalletError for a file that is missing or no key file, or a wrong password.
+        Raises WalletError for a missing or invalid file, or a wrong password.
         """
         key, fault = _parse_file(path, password)
         del password
@@ -104,7 +104,7 @@ class Wallet:
 
     @classmethod
     def create(cls, role: Role = "agent", *, account: str | None = None) -> Wallet:
-        """Make a fresh key from the system's randomness. Save it with `save_keyfile` if it is to last."""
+        """Create a key from the system's randomness. `save_keyfile` stores it."""
         from .protocol.signing import PrivateKey
 
         if account and not is_address(account):
@@ -122,7 +122,7 @@ class Wallet:
         return wallet
 
     def _take_account(self, account: str | None) -> None:
-        """The master key tells the account; an account that is given must be the same one."""
+        """Set the account to the address of the master key, if there is one. A given account must be the same."""
         if self._master is None:
             return
         if account and account.lower() != self._master.address.lower():
@@ -130,11 +130,11 @@ class Wallet:
         self.account = self._master.address
 
     def save_keyfile(self, path: str | os.PathLike[str], password: str, *, role: Role = "agent") -> None:
-        """Write one key to an encrypted key file, readable by its owner only. Never overwrites a file.
+        """Write one key to an encrypted key file that only its owner can read. Never overwrites a file.
 
-        Raises WalletError without such a key, or when the file exists.
+        Raises WalletError if the wallet has no such key, or the file exists.
         """
-        text, fault = _sealed(self._agent if role == "agent" else self._master, password)
+        text, fault = _encrypted(self._agent if role == "agent" else self._master, password)
         del password
         _check_role(role)
         self.key(role)
@@ -158,7 +158,7 @@ class Wallet:
         return self._master.address if self._master else None
 
     def key(self, role: Role, purpose: str = "this") -> PrivateKey:
-        """Return the key of a role. Raises WalletError that says which one is missing and how to give it."""
+        """Return the key of a role. Raises WalletError, which says how to provide a missing key."""
         key = self._agent if role == "agent" else self._master
         if key is None:
             variable = AGENT_VARIABLE if role == "agent" else MASTER_VARIABLE
@@ -169,7 +169,7 @@ class Wallet:
         return key
 
     def joined(self, other: Wallet) -> Wallet:
-        """Return a wallet with the keys of both; a role that both have is an error (WalletError)."""
+        """Return a wallet with the keys of both. Raises WalletError if both have different keys of one role."""
         for role, mine, theirs in (("agent", self._agent, other._agent), ("master", self._master, other._master)):
             if mine and theirs and mine.address != theirs.address:
                 raise WalletError(f"both wallets have their own {role} key, {mine.address} and {theirs.address}")
@@ -200,7 +200,7 @@ def _check_role(role: str) -> None:
 
 
 def holds_key(value: object) -> bool:
-    """Tell whether something that is no place for a key looks like one, so that no message repeats it."""
+    """Return whether a value looks like a key, so that callers keep it out of messages."""
     return isinstance(value, str | bytes) and _parse(value)[0] is not None
 
 
@@ -209,7 +209,7 @@ def _variable(name: str, variables: Mapping[str, str] | None) -> str | None:
 
 
 def _parse(text: object) -> tuple[PrivateKey | None, str]:
-    """Return the key and "", or None and what is wrong. Never raises, so that the key is in no traceback."""
+    """Return the key and "", or None and what is wrong. Never raises, as a traceback could show the key."""
     if text is None:
         return None, ""
     if isinstance(text, str):
@@ -219,16 +219,16 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
         try:
             secret = bytes.fromhex(digits)
         except ValueError:
-            return None, "has characters that are no hex digits"
+            return None, "has characters that are not hex digits"
     elif isinstance(text, bytes):
         secret = text
     else:
         return None, f"is {type(text).__name__}; give 64 hex digits or 32 bytes"
     if len(secret) != 32:
         return None, f"has {len(secret)} bytes; a private key has 32"
-    if not 0 < int.from_bytes(secret, "big") < _ORDER:
+    if not 0 < int.from_bytes(secret, "big") < _CURVE_ORDER:
         return None, "is outside the range of secp256k1"
-    return _quiet(lambda: _key(secret))
+    return _without_errors(lambda: _key(secret))
 
 
 def _key(secret: bytes) -> PrivateKey:
@@ -240,10 +240,10 @@ def _key(secret: bytes) -> PrivateKey:
 def _random_secret() -> bytes:
     import secrets
 
-    return (secrets.randbelow(_ORDER - 1) + 1).to_bytes(32, "big")
+    return (secrets.randbelow(_CURVE_ORDER - 1) + 1).to_bytes(32, "big")
 
 
-def _quiet(make: Callable[[], PrivateKey]) -> tuple[PrivateKey | None, str]:
+def _without_errors(make: Callable[[], PrivateKey]) -> tuple[PrivateKey | None, str]:
     try:
         return make(), ""
     except Exception as error:
@@ -251,7 +251,7 @@ def _quiet(make: Callable[[], PrivateKey]) -> tuple[PrivateKey | None, str]:
 
 
 def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[PrivateKey | None, str]:
-    """As `_parse`, for a key file."""
+    """Do as `_parse` for a key file."""
     import json
 
     from eth_account import Account
@@ -262,19 +262,19 @@ def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[PrivateKey
     except OSError as error:
         return None, f"can't be read ({error.strerror})"
     except TypeError:
-        return None, "its name is no path"
+        return None, "its name is not a path"
     except ValueError:
-        return None, "is not JSON, so it is no key file"
+        return None, "is not JSON, so it is not a key file"
     try:
         return _parse(bytes(Account.decrypt(stored, password)))
     except ValueError:
         return None, "the password does not open it"
     except Exception as error:
-        return None, f"is no key file that can be read ({type(error).__name__})"
+        return None, f"is not a readable key file ({type(error).__name__})"
 
 
-def _sealed(key: PrivateKey | None, password: str) -> tuple[str, str]:
-    """Return the text of a key file and "", or "" and what is wrong. Never raises, as `_parse`."""
+def _encrypted(key: PrivateKey | None, password: str) -> tuple[str, str]:
+    """Return the text of a key file and "", or "" and what is wrong. Never raises, for the reason of `_parse`."""
     import json
 
     from eth_account import Account

@@ -79,14 +79,14 @@ CASES: list[tuple[str, Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("path", "value", "field", "words"), CASES)
-def test_a_wrong_place_is_named(path: str, value: Any, field: str, words: str) -> None:
+def test_the_path_of_an_invalid_field_is_named(path: str, value: Any, field: str, words: str) -> None:
     error = refusal(with_changes(path, value))
     assert error.field == field
     assert words in str(error)
     assert str(error).startswith(f"{field}: ")
 
 
-def test_null_is_as_good_as_leaving_out() -> None:
+def test_null_means_the_same_as_a_missing_field() -> None:
     plain = envelope.parse(json.dumps(REQUEST).encode())
     assert envelope.read({**REQUEST, "expiryAfter": None, "vaultAddress": None}) == plain
     assert envelope.read({**REQUEST, "expiryAfter": 0}) == plain
@@ -158,7 +158,7 @@ def test_an_envelope_field_that_an_action_does_not_carry_is_refused(name: str) -
         (b'{"a": {"x:y": ":", "b": [{"c": 1, "c": 1}]}}', "c: stands twice in one object"),
     ],
 )
-def test_what_is_not_a_json_object_is_told(body: bytes, words: str) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(body: bytes, words: str) -> None:
     assert words in str(refusal(body))
 
 
@@ -169,12 +169,12 @@ def test_duplicate_keys_are_refused_at_every_depth() -> None:
         assert f"{name}: stands twice" in str(refusal(doubled.encode()))
 
 
-def test_colons_in_texts_are_no_duplicates() -> None:
+def test_colons_in_texts_are_not_mistaken_for_duplicate_keys() -> None:
     action = {"type": "registerBuilder", "name": 'a:b:"c": ', "dexChain": "Testnet"}
     assert envelope.read({**REQUEST, "action": action}) == envelope.parse(json.dumps({**REQUEST, "action": action}))
 
 
-def test_an_unknown_action_is_told_apart() -> None:
+def test_an_unknown_action_has_its_own_error() -> None:
     error = refusal(with_changes("action.type", "placeOrders"))
     assert isinstance(error, UnknownAction)
     assert (error.code, error.field) == (40201, "action.type")
@@ -209,7 +209,7 @@ PLACES = sorted({path for path, *_ in CASES} | {"action.orders", "action.orders.
 
 
 @given(st.sampled_from(PLACES), JUNK)
-def test_junk_in_any_place_is_a_malformed_request_or_no_matter(path: str, junk: Any) -> None:
+def test_junk_in_any_field_is_accepted_or_a_malformed_request(path: str, junk: Any) -> None:
     document = with_changes(path, junk)
     for attempt in (lambda: envelope.read(document), lambda: envelope.parse(json.dumps(document))):
         try:

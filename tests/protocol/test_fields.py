@@ -214,12 +214,12 @@ ANYTHING = st.recursive(
 
 
 @given(st.sampled_from([rule for rule, *_ in FAILS] + [OUTER]), ANYTHING)
-def test_a_rule_passes_a_value_or_tells_why_in_printable_words(rule: Rule, value: Any) -> None:
-    told = ""
+def test_a_rule_accepts_a_value_or_explains_in_printable_text(rule: Rule, value: Any) -> None:
+    message = ""
     canonical = None
     try:
         canonical = rule.check(value)
     except Broken as broken:
-        told = str(broken.error(prefix="action"))
-    assert told.isascii()
-    assert told or rule.check(canonical) == canonical
+        message = str(broken.error(prefix="action"))
+    assert message.isascii()
+    assert message or rule.check(canonical) == canonical

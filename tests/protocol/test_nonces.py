@@ -70,7 +70,7 @@ def test_processes_share_a_sequence(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_child_goes_on_in_the_same_sequence(tmp_path: Path) -> None:
+def test_a_forked_child_continues_the_sequence(tmp_path: Path) -> None:
     source = NonceSource(ADDRESS, tmp_path)
     assert source.next(NOW) == NOW
     queue = multiprocessing.get_context("fork").SimpleQueue()
@@ -81,13 +81,13 @@ def test_a_forked_child_goes_on_in_the_same_sequence(tmp_path: Path) -> None:
     assert source.next(NOW) == NOW + 2
 
 
-def test_a_new_start_goes_on_after_the_last_nonce(tmp_path: Path) -> None:
+def test_a_restart_continues_after_the_last_nonce(tmp_path: Path) -> None:
     assert NonceSource(ADDRESS, tmp_path).next(NOW) == NOW
     nonces._registry.clear()
     assert NonceSource(ADDRESS.lower(), tmp_path).next(NOW - 5000) == NOW + 1
 
 
-def test_a_damaged_file_does_not_stop_anyone(tmp_path: Path) -> None:
+def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / f"nonce-{ADDRESS.lower()}"
     for content in (b"", b"12", b"x" * 20):
         nonces._registry.clear()
@@ -95,12 +95,12 @@ def test_a_damaged_file_does_not_stop_anyone(tmp_path: Path) -> None:
         assert NonceSource(ADDRESS, tmp_path).next(NOW) == NOW
 
 
-def test_a_number_that_no_nonce_can_be_does_not_stop_anyone_either(tmp_path: Path) -> None:
+def test_an_impossible_nonce_in_the_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / f"nonce-{ADDRESS.lower()}").write_bytes(b"9" * 20)
     assert NonceSource(ADDRESS, tmp_path).next(10) == 10
 
 
-def test_files_carry_the_address_and_nothing_of_a_key(tmp_path: Path) -> None:
+def test_files_contain_the_address_and_no_key_material(tmp_path: Path) -> None:
     source = NonceSource(ADDRESS, tmp_path / "deep" / "er")
     source.next(NOW)
     assert [path.name for path in (tmp_path / "deep" / "er").iterdir()] == [f"nonce-{ADDRESS.lower()}"]
@@ -112,7 +112,7 @@ def test_files_carry_the_address_and_nothing_of_a_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("now", [-1, 2**63 - 1, 2**64, 1.5, "5", None, True])
-def test_a_time_that_is_none_is_refused(now: object) -> None:
+def test_an_invalid_time_is_refused(now: object) -> None:
     with pytest.raises(InputError, match="now_ms must be Unix milliseconds"):
         NonceSource(ADDRESS).next(now)  # type: ignore[arg-type]
 

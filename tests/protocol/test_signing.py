@@ -95,21 +95,23 @@ def changed(request: dict[str, Any], what: str, at: int) -> dict[str, Any]:
     elif what in ("r", "s"):
         other["signature"][what] = "0x" + f"{int(request['signature'][what], 16) ^ (1 << at % 256):064x}"
     else:
-        leaves = [(holder, name) for holder, name in walk(other["action"]) if name != "type"]
-        holder, name = leaves[at % len(leaves)]
-        holder[name] = other_value(name, holder[name], at)
+        unsigned = {"type", "referralCode"} if request["action"]["type"] == "approveAgent" else {"type"}
+        leaves = [(holder, name) for holder, name in walk(other["action"]) if name not in unsigned]
+        if leaves:  # faucetClaim has no field to change
+            holder, name = leaves[at % len(leaves)]
+            holder[name] = other_value(name, holder[name], at)
     return other
 
 
 def walk(node: Any) -> list[tuple[dict[str, Any], str]]:
-    """Return (object, name) of every value in an action that is signed."""
+    """Return (object, name) of every value in an action."""
     if isinstance(node, list):
         return [leaf for inner in node for leaf in walk(inner)]
     found = []
     for name, value in node.items():
         if isinstance(value, dict | list):
             found += walk(value)
-        elif name != "referralCode":
+        else:
             found.append((node, name))
     return found
 
@@ -135,11 +137,11 @@ WHAT = st.sampled_from(["action", "nonce", "expiryAfter", "vaultAddress", "r", "
 
 
 @given(st.sampled_from(vectors()), WHAT, st.integers(0, 10_000))
-def test_a_change_of_any_part_makes_another_address_come_out(vector: dict[str, Any], what: str, at: int) -> None:
+def test_a_change_of_any_part_gives_another_address(vector: dict[str, Any], what: str, at: int) -> None:
     chain = CHAINS[vector["environment"]]
     request = vector["request"]
     other = changed(request, what, at)
-    unsigned = request["action"]["type"] == "faucetClaim" and what in ("nonce", "action")
+    unsigned = request["action"]["type"] == "faucetClaim" and what == "nonce"
     if other == request or unsigned:
         return
     try:
@@ -151,17 +153,15 @@ def test_a_change_of_any_part_makes_another_address_come_out(vector: dict[str, A
 
 def test_mutations_reach_recovery() -> None:
     """The property above is not empty: nearly every golden request has a change that still is a request."""
-    told = 0
+    other_signers = 0
     for vector in vectors():
         for what in ("action", "nonce", "v"):
             try:
                 signer = signing.recover(changed(vector["request"], what, 3), CHAINS[vector["environment"]])
             except (BadSignature, MalformedRequest):
                 continue
-            except ZeroDivisionError:  # faucetClaim has nothing to change in its action
-                continue
-            told += signer != vector["signerAddress"]
-    assert told > 250
+            other_signers += signer != vector["signerAddress"]
+    assert other_signers > 250
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_mutations_reach_recovery() -> None:
         (5, 1, "signature"),
     ],
 )
-def test_signatures_that_name_nobody_are_refused(r: int, s: int, field: str) -> None:
+def test_signatures_without_a_signer_are_refused(r: int, s: int, field: str) -> None:
     request = {
         "action": PLACE,
         "signature": {"r": f"0x{r:064x}", "s": f"0x{s:064x}", "v": 27},
@@ -198,7 +198,7 @@ def test_the_malleable_twin_of_a_signature_is_refused() -> None:
         signing.recover(twin, TESTNET_CHAIN)
 
 
-def test_signing_refuses_what_can_only_be_a_slip() -> None:
+def test_signing_refuses_obvious_mistakes() -> None:
     signer = PrivateKey.from_hex(SECRET)
     with pytest.raises(MalformedRequest, match=r"action\.dexChain: must be Testnet for this environment"):
         signing.sign({"type": "revokeAgentToBuilder", "dexChain": "Mainnet"}, key=signer, chain=TESTNET_CHAIN, nonce=1)
@@ -267,7 +267,7 @@ def test_a_key_never_shows_itself() -> None:
 @pytest.mark.parametrize(
     "text", ["", "xyz", "0x12", SECRET + "00", "0x" + "00" * 32, f"{ORDER:064x}", "f" * 64, "建" * 64]
 )
-def test_a_bad_key_is_an_error_that_does_not_repeat_it(text: str) -> None:
+def test_the_error_for_a_bad_key_does_not_contain_it(text: str) -> None:
     with pytest.raises(WalletError) as caught:
         PrivateKey.from_hex(text)
     whole = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
@@ -315,7 +315,7 @@ def test_checksums_are_those_of_eth_account(raw: bytes) -> None:
     assert hexbytes.has_wrong_checksum(flipped) == (flipped[2:] not in (text[2:].lower(), text[2:].upper()))
 
 
-def test_no_address_no_bytes() -> None:
+def test_address_bytes_need_an_address() -> None:
     for bad in ("", "0x12", ADDRESS + "0", ADDRESS[2:]):
         with pytest.raises(ValueError, match="40 hex digits"):
             hexbytes.to_checksummed(bad)
@@ -347,6 +347,6 @@ def test_the_constructor_takes_32_bytes_only() -> None:
             PrivateKey(secret)  # type: ignore[arg-type]
 
 
-def test_without_a_wheel_of_the_quick_keccak_the_other_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tiny_keccak_pycryptodome_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiny_keccak", None)
     assert hexbytes._load_keccak() is hexbytes._pycryptodome_keccak

@@ -1,1 +1,1 @@
-"""The wire without I/O: actions, encoding, signing, queries and feed channels."""
+"""The wire protocol without I/O: actions, encoding, signing, queries and feed channels."""

@@ -8,14 +8,27 @@ venue-facts, "Protobuf", "Master-signed typed data" and "Request details".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..errors import MalformedRequest, UnknownAction
 from .enums import MarginMode
-from .fields import Address, Bool, Broken, DecimalText, EnumName, Field, Int, Items, Object, Rule, Text, shown
+from .fields import (
+    Address,
+    Bool,
+    Broken,
+    DecimalText,
+    EnumName,
+    Field,
+    Int,
+    Items,
+    Object,
+    Rule,
+    Text,
+    shown,
+    snake_case,
+)
 from .order_items import (
     BRACKET_ITEM,
     BUILDER_ITEM,
@@ -81,7 +94,7 @@ class Action:
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", self.shape.fields[1:])  # without `type`
         object.__setattr__(self, "message", self.shape.message)
-        object.__setattr__(self, "method", re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), self.type))
+        object.__setattr__(self, "method", snake_case(self.type))
 
     @property
     def signed_by_agent(self) -> bool:

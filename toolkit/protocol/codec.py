@@ -40,6 +40,8 @@ def _delimited(tag: bytes, content: bytes) -> bytes:
 
 
 def _int_writer(tag: bytes) -> Writer:
+    # Written fields of small numbers and lengths are computed in advance, as nearly every field has one. Index 0 is
+    # empty, because proto3 omits zero values.
     small = (b"", *(tag + number for number in _SHORT[1:]))
 
     def write(value: int) -> bytes:

@@ -1,6 +1,6 @@
 """Enums of the wire: the only place where their numbers stand (venue-facts, "Protobuf" and "Records").
 
-A member is an int, so it compares with and encodes as the number; `Names` reads and writes either form.
+A member is an int: it compares and encodes as its number. `Names` converts between numbers and names.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ..errors import MalformedRequest
 
 
 class OrderType(IntEnum):
-    """Kinds of orders. The liquidation kinds and ADL are for display only and are never sent."""
+    """Types of orders. The liquidation types and ADL are for display only and are never sent."""
 
     LIMIT = 1
     MARKET = 2
@@ -35,7 +35,7 @@ class OrderSide(IntEnum):
 
 
 class TimeInForce(IntEnum):
-    """How long an order may stand."""
+    """How long an order stays open."""
 
     GTC = 1
     IOC = 2
@@ -44,7 +44,7 @@ class TimeInForce(IntEnum):
 
 
 class ReduceOnly(IntEnum):
-    """Whether an order may only reduce a position, and whether it is an exit that belongs to one."""
+    """Whether an order may only reduce a position, or is a take-profit or stop-loss of the position."""
 
     NONE = 0
     REDUCE_ONLY = 1
@@ -53,7 +53,7 @@ class ReduceOnly(IntEnum):
 
 
 class TriggerType(IntEnum):
-    """Price that a conditional order watches."""
+    """Price that the trigger of a conditional order watches."""
 
     NONE = 0
     LAST_PRICE = 1
@@ -62,14 +62,14 @@ class TriggerType(IntEnum):
 
 
 class MarginMode(IntEnum):
-    """Margin of a position: shared by the account, or its own."""
+    """Margin of a position: shared by the account (cross), or assigned to the position (isolated)."""
 
     CROSS = 1
     ISOLATED = 2
 
 
 class PositionMode(IntEnum):
-    """Whether an account nets its positions or holds long and short side by side."""
+    """Whether an account nets its positions, or may hold a long and a short of one product."""
 
     ONE_WAY = 1
     HEDGE = 2
@@ -97,7 +97,7 @@ class AccountStatus(IntEnum):
 
 
 class OrderStatus(IntEnum):
-    """States of an order. They travel as text; the numbers are the local venue's own [L]."""
+    """States of an order. On the wire they are names; the numbers are the local venue's own [L]."""
 
     NEW = 1
     PARTIALLY_FILLED = 2
@@ -108,7 +108,7 @@ class OrderStatus(IntEnum):
 
 
 class Names:
-    """One enum: its numbers and names, read and written either way."""
+    """One enum: conversion between its numbers and names. `label` describes a member in messages."""
 
     __slots__ = ("label", "name_of", "names", "number_of")
 
@@ -119,7 +119,7 @@ class Names:
         self.names = (*numbers.values(), *names)
 
     def text(self, value: object) -> str | None:
-        """Return the name of a number, of its text, or of a name; None for "no value"; other text as it is."""
+        """Return the name of a number, also as text; None for no value (None or ""); any other text unchanged."""
         if value is None or value == "":
             return None
         text = str(value)
@@ -128,7 +128,7 @@ class Names:
         return text
 
     def parse(self, value: object, field: str) -> str:
-        """Return the name for a name or number that a user wrote; MalformedRequest lists what would pass."""
+        """Return the name for a name or number that a user wrote. Raises MalformedRequest, which lists the names."""
         text = self.text(value)
         upper = text.upper() if text is not None else ""
         if upper in self.names:
@@ -147,6 +147,7 @@ def _names(label: str, enum: type[IntEnum]) -> Names:
     return Names(label, {member.value: member.name for member in enum})
 
 
+# Statuses travel as names, so a query may not give their numbers, which are the local venue's own.
 _STATUSES = tuple(status.name for status in OrderStatus)
 
 ENUMS: dict[str, Names] = {
@@ -163,4 +164,4 @@ ENUMS: dict[str, Names] = {
     "order_status": Names("order status", {}, _STATUSES),
     "exec_status": Names("execution status", {}, _STATUSES),
 }
-"""By the name that declarations use."""
+"""Name that declarations use → enum."""

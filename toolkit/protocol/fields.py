@@ -85,6 +85,11 @@ def key_text(key: object) -> str:
     return key if isinstance(key, str) and _PLAIN_KEY.fullmatch(key) else shown(key)
 
 
+def snake_case(name: str) -> str:
+    """Return a camelCase name in snake_case."""
+    return re.sub(r"[A-Z]", lambda found: "_" + found.group().lower(), name)
+
+
 class Rule:
     """What a field accepts: `kind` is its protobuf type, `accepts` describes it in words."""
 
@@ -143,6 +148,7 @@ class DecimalText(Rule):
     minimum: int | None = None
     accepts: str = field(init=False, default="")
     any: bool = field(init=False, default=False)
+    """Whether the rule accepts any unsigned decimal, so that one regular expression checks nearly every value."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "any", (self.sign, self.places, self.minimum) == ("zero or more", None, None))
@@ -278,7 +284,7 @@ class Field:
     @property
     def proto_name(self) -> str:
         """Name of the field in the protobuf message."""
-        return self.proto or re.sub(r"([A-Z])", lambda found: "_" + found.group(1).lower(), self.name)
+        return self.proto or snake_case(self.name)
 
 
 @dataclass(frozen=True, slots=True)

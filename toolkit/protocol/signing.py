@@ -53,6 +53,7 @@ class PrivateKey:
 
     def _hold(self, key: coincurve.PrivateKey) -> None:
         self.__key = key
+        # The bound method saves a lookup in every signature.
         self.__sign: Callable[..., bytes] = key.sign_recoverable
         self.__address = checksummed(keccak(key.public_key.format(compressed=False)[1:])[12:])
 

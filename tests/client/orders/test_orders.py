@@ -117,7 +117,7 @@ def test_shares_of_a_ladder_always_add_up(steps: int, count: int, seed: list[int
     assert all(quantity % PRODUCT.step_size == 0 for quantity in quantities)
 
 
-def test_checks_come_before_anything_else_and_all_failures_are_told() -> None:
+def test_checks_run_first_and_report_all_failures() -> None:
     made = orders.buy("BTCUSDC", "0.0105", price="60000.05")
     with pytest.raises(CheckFailed) as caught:
         made.check(PRODUCT)
@@ -153,7 +153,7 @@ def test_checks_come_before_anything_else_and_all_failures_are_told() -> None:
         ({"type": "LIMIT", "price": None}, "price"),
     ],
 )
-def test_a_wrong_word_names_its_field(arguments: dict[str, Any], field: str) -> None:
+def test_the_error_for_an_unknown_name_has_its_field(arguments: dict[str, Any], field: str) -> None:
     with pytest.raises(InputError) as caught:
         orders.order(**{"symbol": "BTCUSDC", "side": "BUY", "quantity": "0.01", "price": "60000", **arguments})
     assert caught.value.field == field
@@ -179,7 +179,7 @@ def test_amounts_are_taken_as_written(value: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["1e40", "1e99999999", "1e-99999999", "-1e41", 10**41, Decimal("1e999999"), 1e300])
-def test_amounts_that_would_be_endless_text_are_refused(value: Any) -> None:
+def test_amounts_with_too_many_digits_are_refused(value: Any) -> None:
     with pytest.raises(InputError, match="at most 40 digits before and after the point") as caught:
         decimal_text(value, "x")
     assert len(str(caught.value)) < 250
@@ -214,7 +214,7 @@ def test_rounding_asks_for_a_known_direction() -> None:
     assert PRODUCT.round_quantity("0.0015", "down") == Decimal("0.001")
 
 
-def test_one_broken_product_row_is_left_out_with_a_warning() -> None:
+def test_a_broken_product_row_is_skipped_with_a_warning() -> None:
     rows = [BTC, {**BTC, "symbol": "BADUSDC", "code": "9", "tickSize": "zero"}, {"symbol": "HALF"}, None]
     with pytest.warns(UserWarning, match="left out") as caught:
         table = ProductTable.from_meta({**META, "perpProducts": rows})

@@ -1,4 +1,4 @@
-"""Pre-trade rules: what `checks` passes the venue never refuses for them, and the other way round."""
+"""Pre-trade rules: an order that `checks` passes is never refused for them by the venue, and vice versa."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def references(core: Core, product: Product) -> dict[str, Decimal]:
 
 @settings(max_examples=400)
 @given(st.one_of(items, sound_items()))
-def test_what_checks_passes_the_venue_never_refuses_for_those_rules_and_the_other_way_round(
+def test_checks_and_venue_agree_on_every_order(
     item: dict[str, Any],
 ) -> None:
     core = venue_core()
@@ -216,13 +216,13 @@ def test_each_failure_says_rule_field_value_limit_and_what_would_pass(
         assert value in found.message
 
 
-def test_every_broken_rule_is_told_not_only_the_first() -> None:
+def test_every_broken_rule_is_reported() -> None:
     bent = ORDER | {"ordPx": "60000.05", "ordQty": "0.0105", "timeInForce": "DAY", "slippagePct": "1"}
     rules = [failure.rule for failure in checks.check_order(CORE.products[1], bent)]
     assert rules == ["known name", "tickSize", "stepSize", "maxSlippagePct"]
 
 
-def test_rules_that_need_a_price_wait_for_it() -> None:
+def test_rules_that_need_a_reference_price_are_skipped_without_it() -> None:
     low = ORDER | {"ordPx": "5999.9"}
     assert not checks.check_order(CORE.products[1], low)
     assert checks.check_order(CORE.products[1], low, mark=Decimal(60_000))

@@ -1,1 +1,1 @@
-"""What is read from the venue: Info queries, feed channels, and their records, each declared once."""
+"""Everything that is read from the venue: Info queries, feed channels and their records, each declared once."""

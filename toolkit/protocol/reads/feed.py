@@ -1,12 +1,12 @@
-"""The live feed on the wire: one declaration for each channel, and what a client may say.
+"""The live feed on the wire: one declaration for each channel, and the messages of client and venue.
 
-Subscriptions, acknowledgements, refusals, data messages and the reference table of the documentation all come
-from CHANNELS. Source: venue-facts, "WebSocket"; what is marked [L] there or here is the local venue's decision.
+Subscriptions, acknowledgements, refusals, data messages and the reference table of the documentation are derived from
+CHANNELS. Source: venue-facts, "WebSocket"; rules marked [L] there or here are decisions of the local venue.
 
 How the messages of a channel are applied (`Channel.style`):
 
-- ``levels``: the snapshot is a window of a book; an increment lists changed levels, quantity "0" removes one.
-- ``latest``: each message is the whole value; a newer one replaces an older one.
+- ``levels``: the snapshot is a window of a book; an increment lists changed levels; quantity "0" removes a level.
+- ``latest``: each message is a complete value and replaces the one before.
 - ``keyed``: items by key; an increment replaces the items it names and leaves the others.
 - ``append``: items in the order they happened; an increment adds to them.
 """
@@ -22,24 +22,25 @@ import msgspec
 
 from ...errors import MalformedRequest
 from .. import jsontext
+from ..hexbytes import is_address
 
 Style = Literal["levels", "latest", "keyed", "append"]
 Method = Literal["subscribe", "unsubscribe", "ping"]
 
 MAX_CONNECTIONS = 10
-"""Connections an IP (specification, "Limits")."""
+"""Connections per IP address (specification, "Limits")."""
 MAX_SUBSCRIPTIONS = 50
-"""Subscriptions a connection (specification, "Limits")."""
+"""Subscriptions per connection (specification, "Limits")."""
 MAX_MESSAGES_PER_SECOND = 50
 """Messages a client may send within any second (specification, "Limits")."""
 IDLE_MS = 60_000
-"""A connection from which nothing came for this long is closed (venue-facts [P])."""
+"""The venue closes a connection from which nothing arrived for this long (venue-facts [P])."""
 MAX_MESSAGE_BYTES = 4_096
 """Longest message a client may send [L]."""
 MAX_DEPTH = 200
 """Deepest order book window [L]."""
 RECENT = 100
-"""Items a snapshot of an ``append`` channel carries at most, newest last [L]."""
+"""Largest number of items in a snapshot of an ``append`` channel, newest last [L]."""
 INTERVALS = (60, 180, 300, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 604800)
 """Candle intervals in seconds [L]."""
 
@@ -52,7 +53,6 @@ INTERNAL_CLOSE = 1011
 OVERLOAD_CLOSE = 1013
 
 _SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,31}")
-_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
 
 
 def _symbol(value: Any) -> str:
@@ -74,9 +74,9 @@ def _interval(value: Any) -> str:
 
 
 def _address(value: Any) -> str:
-    if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
+    if not is_address(value):
         raise _wrong("userAddress", "0x and 40 hex digits", value, ())
-    return value.lower()
+    return str(value).lower()
 
 
 _INTERVAL_TEXTS = tuple(str(seconds) for seconds in INTERVALS)
@@ -91,7 +91,7 @@ def _wrong(name: str, rule: str, value: Any, nearest: tuple[str, ...]) -> Malfor
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionField:
-    """One field of a subscription: wire name, check (returns the canonical value), rule in words, default."""
+    """One field of a subscription: wire name, check (returns the canonical value), rule as text, default."""
 
     name: str
     check: Callable[[Any], Any]
@@ -100,21 +100,21 @@ class SubscriptionField:
 
 
 SYMBOL = SubscriptionField("symbol", _symbol, "product symbol, text")
-DEPTH = SubscriptionField("depth", _depth, f"levels a side, 1 to {MAX_DEPTH}", 5)
+DEPTH = SubscriptionField("depth", _depth, f"levels per side, 1 to {MAX_DEPTH}", 5)
 INTERVAL = SubscriptionField("interval", _interval, "seconds, as text")
 USER = SubscriptionField("userAddress", _address, "0x address of the account")
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One channel: what is subscribed, what its data holds and how it is applied.
+    """One channel: the fields of its subscription, the contents of its data and how messages are applied.
 
     Attributes: `type` (wire name of subscription and channel); `fields` of the subscription; `style` (see the
-    module); `key` (member of `data` that holds the items, "" when the record lies in `data` itself); `record`
-    (fields of an item); `identity` (fields that name an item of a ``keyed`` channel); `conflate` (a slow reader may
-    get one newer message instead of many); `silence_ms` (a subscription that is quiet for longer is asked for
-    anew); `quiet` (silence is normal: it is asked anew without being called stale); `also` (further members of
-    `data`); `about` (one sentence for the reference).
+    module); `key` (member of `data` that holds the items, "" if `data` itself is the item); `record` (fields of an
+    item); `identity` (fields that identify an item of a ``keyed`` channel); `conflate` (a slow reader may get one
+    newer message instead of many); `silence_ms` (a client subscribes again after a longer silence); `quiet` (silence
+    is normal: the data is not called stale then); `also` (further members of `data`); `about` (one sentence for the
+    reference).
     """
 
     type: str
@@ -166,9 +166,9 @@ AOP_KEYS: dict[str, tuple[str, ...]] = {
     "positions": ("userAddr", "symbolCode"),
     "settings": ("symbol",),
 }
-"""Parts of aopState's `aop` and the fields that name an item in each."""
+"""Part of aopState's `aop` → fields that identify an item of it."""
 CLOSED_ORDER_STATES = frozenset({"FILLED", "CANCELED", "REJECTED"})
-"""Order states in an aopState increment that take the order out of the open ones."""
+"""Order states in an aopState increment that remove the order from the open orders."""
 
 CHANNELS: dict[str, Channel] = {
     one.type: one
@@ -179,7 +179,7 @@ CHANNELS: dict[str, Channel] = {
             "levels",
             "book",
             ("bids", "asks"),
-            "Best levels of a product's book, best first; `[price, quantity]` as text.",
+            "Best levels of a product's book, best first, as text `[price, quantity]`.",
             conflate=True,
             silence_ms=15_000,
             also=("symbolCode", "symbol", "block", "depth", "timestamp"),
@@ -190,7 +190,7 @@ CHANNELS: dict[str, Channel] = {
             "keyed",
             "",
             KLINE,
-            "The candle that is forming; a snapshot also carries the ones before it in `recent` [L].",
+            "The current candle; a snapshot also has the previous candles in `recent` [L].",
             identity=("timestamp",),
             conflate=True,
             silence_ms=120_000,
@@ -222,7 +222,7 @@ CHANNELS: dict[str, Channel] = {
             "keyed",
             "tickers",
             TICKER,
-            "Tickers of all products; an increment holds those that changed.",
+            "Tickers of all products; an increment has those that changed.",
             identity=("s",),
             conflate=True,
             silence_ms=15_000,
@@ -234,7 +234,7 @@ CHANNELS: dict[str, Channel] = {
             "append",
             "",
             ("blockHeight", "blockTime", "txCount"),
-            "Each block; a snapshot also carries the ones before it in `recent` [L].",
+            "Each block; a snapshot also has the previous blocks in `recent` [L].",
             silence_ms=120_000,
         ),
         Channel(
@@ -253,7 +253,7 @@ CHANNELS: dict[str, Channel] = {
             "append",
             "",
             ("blockHeight", "txHash", "user", "actionType", "status"),
-            "Each transaction; a snapshot also carries the ones before it in `recent` [L].",
+            "Each transaction; a snapshot also has the previous transactions in `recent` [L].",
             quiet=True,
         ),
         Channel(
@@ -262,7 +262,7 @@ CHANNELS: dict[str, Channel] = {
             "keyed",
             "aop",
             ("accounts", "orders", "positions", "settings"),
-            "Wallets, open orders, positions and leverage settings of an account; an increment holds what changed.",
+            "Wallets, open orders, positions and leverage settings of an account; an increment has what changed.",
             conflate=True,
             quiet=True,
         ),
@@ -308,7 +308,7 @@ CHANNELS: dict[str, Channel] = {
             "append",
             "funding",
             ("userAddr", "symbol", "posSize", "posSide", "fundingRate", "fundingFee", "transactionTime"),
-            "Funding payments of an account, oldest first; a negative fee was paid.",
+            "Funding payments of an account, oldest first; a negative fee was paid by the account.",
             quiet=True,
         ),
         Channel(
@@ -317,7 +317,7 @@ CHANNELS: dict[str, Channel] = {
             "append",
             "events",
             ("eventType", "event"),
-            "What happened to an account: perpOrder, approveAgent, actionAck, vaultDeposit, vaultWithdraw.",
+            "Events of an account: perpOrder, approveAgent, actionAck, vaultDeposit, vaultWithdraw.",
             also=("userAddr", "timestamp"),
             quiet=True,
         ),
@@ -381,7 +381,7 @@ def _bad(path: str, message: str, value: Any) -> MalformedRequest:
 
 
 def method_of(text: str | bytes) -> str:
-    """Return the method a broken message meant, "" when that can't be told; for refusals."""
+    """Return the method that a malformed message names, "" if it can't be read; used in refusals."""
     try:
         message = jsontext.decode(text)
     except _UNREADABLE:
@@ -410,21 +410,21 @@ PONG = '{"channel":"pong"}'
 
 
 def acknowledgement(method: str, subject: str) -> str:
-    """Return the venue's message that a (un)subscription was taken."""
+    """Return the venue's message that a subscription or its end was accepted."""
     return encode({"method": method, "success": True, "subject": subject})
 
 
 def refusal(method: str, code: int, message: str, subject: str = "", retry_after_ms: int = 0) -> str:
-    """Return the venue's message that something was not taken.
+    """Return the venue's message that a request was refused.
 
-    `subject` is added where it is known, and `retryAfterMs` where the same message may pass later [L].
+    It has the `subject` if known, and `retryAfterMs` if the same request may be accepted later [L].
     """
-    told: dict[str, Any] = {"method": method, "success": False, "code": code, "message": message}
+    answer: dict[str, Any] = {"method": method, "success": False, "code": code, "message": message}
     if subject:
-        told["subject"] = subject
+        answer["subject"] = subject
     if retry_after_ms:
-        told["retryAfterMs"] = retry_after_ms
-    return encode(told)
+        answer["retryAfterMs"] = retry_after_ms
+    return encode(answer)
 
 
 def data_message(channel: str, kind: str, sequence: int, data: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Records of the feed: each wire name, its column in a frame, its kind and unit, declared as in `info_records`."""
+"""Records of the feed, declared as in `info_records`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from .info_records import KLINE, Record, record
 BOOK = record(
     "OrderBook",
     """
-    side side text — BUY for bids, SELL for asks
-    level level integer — place from the best, 1 is the best
+    side side text — BUY for a bid level, SELL for an ask level
+    level level integer — distance from the best price; 1 is the best
     price price price — price of the level
-    quantity quantity quantity — total of its orders
+    quantity quantity quantity — total quantity of the orders at this price
     """,
 )
 
 PUBLIC_TRADE = record(
     "PublicTrade",
     """
-    transactionTime time ms — when
-    symbol symbol symbol — product
-    ordSide side enum:order_side — side of the taker
-    filledPx price price — price
-    filledQty quantity quantity — quantity
-    txHash tx_hash hash — transaction
+    transactionTime time ms — time of the trade
+    symbol symbol symbol — product symbol
+    ordSide side enum:order_side — side of the taker: BUY or SELL
+    filledPx price price — price of the trade
+    filledQty quantity quantity — quantity of the trade
+    txHash tx_hash hash — hash of the transaction
     """,
     time="transactionTime",
 )
@@ -30,20 +30,20 @@ PUBLIC_TRADE = record(
 TICKER = record(
     "Ticker",
     """
-    s symbol symbol — product
+    s symbol symbol — product symbol
     p last price — price of the last trade
     mp mark_price price — mark price
-    op oracle_price price — index price
-    mid mid price — middle of best bid and best ask
-    fr funding_rate ratio per interval — rate if the interval ended now
-    lfr last_funding_rate ratio per interval — rate settled last
-    oi open_interest quantity — sum of all longs
+    op oracle_price price — index price (oracle)
+    mid mid price — mid price: mean of best bid and best ask
+    fr funding_rate ratio per interval — funding rate if the interval ended now
+    lfr last_funding_rate ratio per interval — funding rate of the last settlement
+    oi open_interest quantity — open interest: total size of all long positions
     o open price — price 24 hours ago
-    h high price — highest of 24 hours
-    l low price — lowest of 24 hours
-    v volume quantity — traded in 24 hours
-    tv turnover money — traded value of 24 hours
-    P change ratio — change in 24 hours
+    h high price — highest price of the last 24 hours
+    l low price — lowest price of the last 24 hours
+    v volume quantity — quantity traded in the last 24 hours
+    tv turnover money — value traded in the last 24 hours
+    P change ratio — price change of the last 24 hours
     """,
     identity="s",
 )
@@ -51,9 +51,9 @@ TICKER = record(
 BLOCK = record(
     "Block",
     """
-    blockHeight block integer — height
-    blockTime time ms — end of the block
-    txCount transactions integer — transactions in it
+    blockHeight block integer — block height
+    blockTime time ms — time at which the block ended
+    txCount transactions integer — number of transactions in the block
     """,
     identity="blockHeight",
     time="blockTime",
@@ -62,18 +62,18 @@ BLOCK = record(
 HEIGHT = record(
     "BlockHeight",
     """
-    blockHeight block integer — height
-    timestamp time ms — end of the block
+    blockHeight block integer — block height
+    timestamp time ms — time at which the block ended
     """,
 )
 
 FEED_TRANSACTION = record(
     "FeedTransaction",
     """
-    blockHeight block integer — block
-    txHash tx_hash hash — hash
-    user account address — account it acted for
-    actionType action text — type of the action
+    blockHeight block integer — block height
+    txHash tx_hash hash — hash of the transaction
+    user account address — address of the account that the action was for
+    actionType action text — type of the action, such as placeOrder
     status status text — SUCCESS or FAILED
     """,
     identity="txHash",
@@ -82,17 +82,17 @@ FEED_TRANSACTION = record(
 FEED_WALLET = record(
     "FeedWallet",
     """
-    userAddr account address — the account
-    currency currency currency — USDC
-    balance balance money — cash, without the margins of isolated positions
-    availableBalance available money — free for new positions
-    availableTransferBalance withdrawable money — free to withdraw
-    equity equity money — balance, isolated margins and unrealised profit
-    status status enum:account_status — NORMAL, or LIQUIDATING while the ladder runs
-    makerFeeRatio maker_fee_rate ratio — maker fee at the account's volume
-    takerFeeRatio taker_fee_rate ratio — taker fee at the account's volume
-    blockHeight block integer — block of the last change
-    blockTime time ms — time of that block
+    userAddr account address — address of the account
+    currency currency currency — currency of the balance; always USDC
+    balance balance money — cash balance, without the margin of isolated positions
+    availableBalance available money — margin available for new positions and orders
+    availableTransferBalance withdrawable money — amount that can be withdrawn
+    equity equity money — balance + isolated margins + unrealised PnL
+    status status enum:account_status — NORMAL, or LIQUIDATING while the account is being liquidated
+    makerFeeRatio maker_fee_rate ratio — maker fee rate at the account's volume
+    takerFeeRatio taker_fee_rate ratio — taker fee rate at the account's volume
+    blockHeight block integer — block height of the last change
+    blockTime time ms — time of the last change
     """,
     identity="userAddr currency",
 )
@@ -100,27 +100,27 @@ FEED_WALLET = record(
 FEED_ORDER = record(
     "FeedOrder",
     """
-    ordId order_id id — number the venue gave
-    clOrdId client_order_id id — number the client gave
-    symbol symbol symbol — product
-    ordSide side enum:order_side — BUY, SELL or a hedge close
-    ordType type enum:order_type — LIMIT, MARKET …
-    ordStatus status enum:order_status — NEW, PARTIALLY_FILLED, ORDER_STATUS_UNTRIGGERED
-    ordPx price price — limit price, 0 for market orders
-    ordQty quantity quantity — ordered
-    filledQty filled quantity — filled so far
-    leavesQty remaining quantity — still open
-    cumFilledValue filled_value money — sum of price × quantity of its fills
-    cumFee fee money — fees paid (negative: received)
-    triggerPx trigger_price price — 0 where there is no trigger
-    tpslTriggerType trigger_type enum:trigger — price that triggers it
-    timeInForce tif enum:tif — GTC, IOC, FOK or POST_ONLY
+    ordId order_id id — order id, assigned by the venue
+    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+    symbol symbol symbol — product symbol
+    ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+    ordType type enum:order_type — order type: LIMIT, MARKET or a builder order's conditional type
+    ordStatus status enum:order_status — NEW, PARTIALLY_FILLED, or ORDER_STATUS_UNTRIGGERED before its trigger
+    ordPx price price — limit price; 0 for a market order
+    ordQty quantity quantity — ordered quantity
+    filledQty filled quantity — quantity filled so far
+    leavesQty remaining quantity — quantity that is still open
+    cumFilledValue filled_value money — sum of price × quantity over all fills
+    cumFee fee money — sum of trading fees paid; negative if received
+    triggerPx trigger_price price — trigger price; 0 without a trigger
+    tpslTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
+    timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
-    parentOrdId parent_order_id id — main order of a bracket
-    createTime created ms — time of placement
+    parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one
+    createTime created ms — time at which the order was placed
     blockTime time ms — time of the last change
-    symbolCode symbol_code integer — number of the product
-    userAddr account address — the account
+    symbolCode symbol_code integer — product code
+    userAddr account address — address of the account
     """,
     identity="ordId",
 )
@@ -128,24 +128,24 @@ FEED_ORDER = record(
 FEED_POSITION = record(
     "FeedPosition",
     """
-    symbol symbol symbol — product
-    longSize long_size quantity — size of the long half
-    shortSize short_size quantity — size of the short half
-    longEntryValue long_entry_value money — sum paid for the long half
-    shortEntryValue short_entry_value money — sum received for the short half
-    leverage leverage ratio x — leverage that is set
-    posMode position_mode enum:position_mode — ONE_WAY or HEDGE
-    posMarginMode margin_mode enum:margin_mode — CROSS or ISOLATED
-    assignedPosBalance assigned_margin money — isolated margin
+    symbol symbol symbol — product symbol
+    longSize long_size quantity — size of the long position
+    shortSize short_size quantity — size of the short position, as a positive number
+    longEntryValue long_entry_value money — entry price × size of the long position
+    shortEntryValue short_entry_value money — entry price × size of the short position
+    leverage leverage ratio x — leverage setting of the product
+    posMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
+    posMarginMode margin_mode enum:margin_mode — margin mode of the position: CROSS or ISOLATED
+    assignedPosBalance assigned_margin money — margin assigned to an isolated position
     curMarkPx mark_price price — mark price
-    unrealizedPnl unrealized_pnl money — profit at mark price
-    cumRealizedPnl realized_pnl money — profit realised so far
-    cumTransactionFee fees money — trading fees paid so far
+    unrealizedPnl unrealized_pnl money — unrealised PnL at mark price
+    cumRealizedPnl realized_pnl money — PnL realised so far, before fees
+    cumTransactionFee fees money — sum of trading fees paid so far
     marginTableId margin_table integer — number of the product's margin table
-    createTime created ms — first opened
-    blockTime time ms — last change
-    symbolCode symbol_code integer — number of the product
-    userAddr account address — the account
+    createTime created ms — time at which the position was first opened
+    blockTime time ms — time of the last change
+    symbolCode symbol_code integer — product code
+    userAddr account address — address of the account
     """,
     identity="userAddr symbolCode",
 )
@@ -153,25 +153,25 @@ FEED_POSITION = record(
 FEED_ORDER_EVENT = record(
     "FeedOrderEvent",
     """
-    transactionTime time ms — when
-    ordId order_id id — number the venue gave
-    clOrdId client_order_id id — number the client gave
-    symbol symbol symbol — product
-    ordSide side enum:order_side — BUY, SELL or a hedge close
-    ordType type enum:order_type — LIMIT, MARKET, LIQUIDATION, ADL …
-    execStatus status enum:exec_status — what the step made of the order
-    ordPx price price — limit price, 0 for market orders
-    ordQty quantity quantity — ordered
+    transactionTime time ms — time of the event
+    ordId order_id id — order id, assigned by the venue
+    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+    symbol symbol symbol — product symbol
+    ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+    ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+    execStatus status enum:exec_status — status of the order after this event
+    ordPx price price — limit price; 0 for a market order
+    ordQty quantity quantity — ordered quantity
     execPx fill_price price — price of this fill
     execQty fill_quantity quantity — quantity of this fill
-    leavesQty remaining quantity — still open
-    execId exec_id id — number of the trade, 0 where it is no fill
-    triggerPx trigger_price price — 0 where there is no trigger
+    leavesQty remaining quantity — quantity that is still open
+    execId exec_id id — id of the trade; 0 if the event is not a fill
+    triggerPx trigger_price price — trigger price; 0 without a trigger
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
-    slippagePct slippage ratio — allowed slippage of a market order
-    reason reason text — why it was cancelled or rejected
-    txHash tx_hash hash — transaction
-    userAddr account address — the account
+    slippagePct slippage ratio — largest slippage that the market order allows
+    reason reason text — reason of a cancellation or rejection, in words
+    txHash tx_hash hash — hash of the transaction
+    userAddr account address — address of the account
     """,
     time="transactionTime",
 )
@@ -179,23 +179,23 @@ FEED_ORDER_EVENT = record(
 FEED_FILL = record(
     "FeedFill",
     """
-    transactionTime time ms — when
-    symbol symbol symbol — product
-    ordSide side enum:order_side — BUY, SELL or a hedge close
+    transactionTime time ms — time of the fill
+    symbol symbol symbol — product symbol
+    ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
     filledPx price price — price of the fill
     filledQty quantity quantity — quantity of the fill
     role role text — MAKER or TAKER
-    realizedPnl realized_pnl money — profit this fill realised
-    openFee open_fee money — fee on the part that opened
-    closeFee close_fee money — fee on the part that closed
-    ordId order_id id — number the venue gave
-    clOrdId client_order_id id — number the client gave
-    execId exec_id id — number of the trade, the same for both sides
-    ordType type enum:order_type — LIMIT, MARKET, LIQUIDATION, ADL …
-    posLongTerm long_term integer — number of the long's life, from flat to flat
-    posShortTerm short_term integer — number of the short's life
-    txHash tx_hash hash — transaction
-    userAddr account address — the account
+    realizedPnl realized_pnl money — PnL realised by this fill, before fees
+    openFee open_fee money — fee for the part that opened a position
+    closeFee close_fee money — fee for the part that closed a position
+    ordId order_id id — order id, assigned by the venue
+    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+    execId exec_id id — id of the trade, the same for maker and taker
+    ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+    posLongTerm long_term integer — number of the long position, counted from flat to flat
+    posShortTerm short_term integer — number of the short position, counted from flat to flat
+    txHash tx_hash hash — hash of the transaction
+    userAddr account address — address of the account
     """,
     time="transactionTime",
 )
@@ -203,22 +203,22 @@ FEED_FILL = record(
 FEED_CLOSED_POSITION = record(
     "FeedClosedPosition",
     """
-    closedTime time ms — when it was flat again
-    symbol symbol symbol — product
-    side side text — LONG or SHORT
-    size size quantity — closed in its life
-    ordPx entry_price price — mean price of entry
-    closePx close_price price — mean price of closing
-    closedPnl pnl money — profit before fees and funding
-    tradingFees fees money — trading fees
-    fundingFees funding money — funding received (negative: paid)
-    realisedPnl realized_pnl money — profit after fees and funding
-    roi roi ratio — realised profit over the margin of entry
-    leverage leverage ratio x — leverage that was set
-    openTime opened ms — when it was opened from flat
-    term term integer — number of its life
-    symbolCode symbol_code integer — number of the product
-    userAddr account address — the account
+    closedTime time ms — time at which the position was closed
+    symbol symbol symbol — product symbol
+    side side text — direction of the position: LONG or SHORT
+    size size quantity — total quantity closed
+    ordPx entry_price price — average entry price
+    closePx close_price price — average closing price
+    closedPnl pnl money — PnL before fees and funding
+    tradingFees fees money — trading fees paid
+    fundingFees funding money — funding received; negative if paid
+    realisedPnl realized_pnl money — PnL after fees and funding
+    roi roi ratio — PnL after fees and funding ÷ initial margin at entry
+    leverage leverage ratio x — leverage setting of the product
+    openTime opened ms — time at which the position was opened
+    term term integer — number of the position, counted from flat to flat
+    symbolCode symbol_code integer — product code
+    userAddr account address — address of the account
     """,
     time="closedTime",
 )
@@ -227,12 +227,12 @@ FEED_FUNDING = record(
     "FeedFunding",
     """
     transactionTime time ms — time of the settlement
-    symbol symbol symbol — product
-    posSide side enum:position_side — LONG or SHORT
+    symbol symbol symbol — product symbol
+    posSide side enum:position_side — direction of the position: LONG or SHORT
     posSize size quantity — size of the position
-    fundingRate funding_rate ratio per interval — longs pay a positive rate
-    fundingFee amount money — negative: paid
-    userAddr account address — the account
+    fundingRate funding_rate ratio per interval — funding rate; longs pay a positive rate, shorts receive it
+    fundingFee amount money — funding received; negative if paid
+    userAddr account address — address of the account
     """,
     time="transactionTime",
 )
@@ -240,17 +240,17 @@ FEED_FUNDING = record(
 FEED_EVENT = record(
     "FeedEvent",
     """
-    eventType kind text — perpOrder, approveAgent, actionAck, vaultDeposit or vaultWithdraw
-    event event object — what happened, as it came
+    eventType kind text — kind of event: perpOrder, approveAgent, actionAck, vaultDeposit or vaultWithdraw
+    event event object — content of the event, unchanged
     """,
 )
 
 FEED_SETTING = record(
     "FeedSetting",
     """
-    symbol symbol symbol — product
-    posMode position_mode enum:position_mode — ONE_WAY or HEDGE
-    leverage leverage ratio x — leverage that is set
+    symbol symbol symbol — product symbol
+    posMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
+    leverage leverage ratio x — leverage setting of the product
     """,
     identity="symbol",
 )
@@ -270,7 +270,7 @@ RECORDS: dict[str, Record] = {
     "userFunding": FEED_FUNDING,
     "userEvent": FEED_EVENT,
 }
-"""Record of a channel's items; aopState has one for each of its parts."""
+"""Channel → record of its items; aopState has a record for each of its parts, see AOP_RECORDS."""
 
 AOP_RECORDS: dict[str, Record] = {
     "accounts": FEED_WALLET,

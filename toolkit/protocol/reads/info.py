@@ -1,8 +1,8 @@
 """Info queries: one declaration for each path, with its parameters, checks, record and paging.
 
 The venue's routes and parameter errors, the client's methods and frames, and the reference table of the documentation
-all come from `ENDPOINTS`. Source: venue-facts, "Info API"; records that the venue does not publish are marked
-`published=False` and are the local venue's own.
+are derived from `ENDPOINTS`. Source: venue-facts, "Info API". Endpoints whose records the venue does not publish are
+marked `published=False`; their records are those of the local venue.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Endpoint:
     """One Info query.
 
     Attributes: `name` (Python name), `path`, `summary`, `params` by wire name, `record`, `shape` of the data
-    ("list": a bare array, "paged": total and items, "one": a single object), `items` (the key that holds the rows,
-    where the data is an object), `order` (how rows are sorted), `published`.
+    ("list": an array, "paged": an object with total and items, "one": a single object), `items` (the key of the rows
+    if the data is an object), `order` (how rows are sorted), `published` (whether the venue documents the record).
     """
 
     __slots__ = ("items", "name", "order", "params", "path", "published", "record", "shape", "summary")
@@ -100,13 +100,13 @@ class Endpoint:
 
     @property
     def size_param(self) -> str:
-        """Wire name of the page-size parameter, "" where the query does not page."""
+        """Wire name of the page-size parameter, "" for a query without pages."""
         return next((name for name in ("pageSize", "size") if name in self.params), "")
 
     def parse(self, query: Iterable[tuple[str, str]] | Mapping[str, str]) -> dict[str, Any]:
-        """Check a query string and return typed values by wire name, defaults filled in.
+        """Return the typed values of a query string by wire name, including defaults.
 
-        Raises MalformedRequest (40003) that names the parameter: unknown, given twice, missing, or breaking its rule.
+        Raises MalformedRequest (40003), which names a parameter that is unknown, repeated, missing or invalid.
         """
         pairs = query.items() if isinstance(query, Mapping) else query
         given: dict[str, str] = {}
@@ -137,7 +137,7 @@ class Endpoint:
             raise ruled("startTime", "order", start, f"must not be after endTime {end}")
 
     def rows(self, data: Any) -> list[Any]:
-        """Return the rows of an answer's `data`, whichever of the known shapes it has."""
+        """Return the rows of a response's `data`, in any of the shapes that the venue is known to use."""
         if data is None:
             return []
         if isinstance(data, list):
@@ -146,6 +146,7 @@ class Endpoint:
             for key in (self.items, "items", "list"):
                 if isinstance(data.get(key), list):
                     return list(data[key])
+            # An object without the expected keys is the row itself, or a page without rows.
             if self.shape == "one":
                 return [data]
             if self.items in data or "items" in data or "total" in data:
@@ -159,7 +160,7 @@ class Endpoint:
         )
 
     def total(self, data: Any) -> int | None:
-        """Return how many rows the venue says there are, None where it does not say."""
+        """Return the number of rows in all pages, None if the venue does not report it."""
         total = data.get("total") if isinstance(data, Mapping) else None
         return int(total) if isinstance(total, int | str) and str(total).isdigit() else None
 
@@ -194,7 +195,7 @@ _DECLARED = (
         "/info/account/wallet",
         "Balances and equity of an account",
         WALLET,
-        [ACCOUNT, CURRENCY, flag("includeZero", "include_zero", "also currencies with a balance of zero")],
+        [ACCOUNT, CURRENCY, flag("includeZero", "include_zero", "include currencies with a balance of zero")],
     ),
     Endpoint(
         "ledger",
@@ -216,7 +217,7 @@ _DECLARED = (
     Endpoint(
         "agents",
         "/info/account/agent",
-        "Agent wallets of an account, or the masters of an agent",
+        "Agent wallets of an account, or masters of an agent wallet",
         ACCOUNT_AGENT,
         [
             ACCOUNT,
@@ -232,9 +233,9 @@ _DECLARED = (
     Endpoint(
         "agent",
         "/info/account/agent/active",
-        "The active agent of an account under one name",
+        "The active agent of an account with a given name",
         ACCOUNT_AGENT,
-        [ACCOUNT, text("agentName", "agent_name", "name the agent was approved under", required=True)],
+        [ACCOUNT, text("agentName", "agent_name", "name under which the agent was approved", required=True)],
         shape="one",
     ),
     Endpoint(
@@ -245,7 +246,7 @@ _DECLARED = (
         [
             ACCOUNT,
             CODE,
-            named("status", "status", "order_status", "only this status; waiting triggers are not in NEW"),
+            named("status", "status", "order_status", "only this status; untriggered conditional orders are not NEW"),
             ORDER_SIDE_FILTER,
             named("type", "type", "order_type", "only this order type"),
             integer("orderId", "order_id", "only this order", low=0),
@@ -260,14 +261,14 @@ _DECLARED = (
     Endpoint(
         "order_events",
         "/info/order/events",
-        "Every step of every order of an account",
+        "Every event in the life of an account's orders",
         ORDER_EVENT,
         [
             ACCOUNT,
             integer("orderId", "order_id", "only this order", low=0),
             integer("clientOrderId", "client_order_id", "only this client order id", low=-(2**63)),
             CODE,
-            named("execStatus", "status", "exec_status", "only this step"),
+            named("execStatus", "status", "exec_status", "only events with this status"),
             ORDER_SIDE_FILTER,
             *_PAGED,
             *_WINDOW,
@@ -283,8 +284,8 @@ _DECLARED = (
         [
             ACCOUNT,
             CODE,
-            named("posMode", "position_mode", "position_mode", "only positions kept in this mode"),
-            flag("includeZero", "include_zero", "also positions of size zero"),
+            named("posMode", "position_mode", "position_mode", "only positions in this position mode"),
+            flag("includeZero", "include_zero", "include positions of size zero"),
         ],
         order="by code",
     ),
@@ -334,7 +335,7 @@ _DECLARED = (
     Endpoint(
         "klines",
         "/info/kline/list",
-        "Candles of a product that start in a window",
+        "Candles of a product that start in a time window",
         KLINE,
         [
             SYMBOL_NAME,
@@ -347,7 +348,7 @@ _DECLARED = (
     Endpoint(
         "funding_rates",
         "/info/fundingRate/current",
-        "The running funding rate of each product",
+        "The current funding rate of each product",
         FUNDING_RATE,
         [CODE],
         order="by code",
@@ -366,7 +367,7 @@ _DECLARED = (
     Endpoint(
         "funding_payments",
         "/info/funding/history",
-        "Funding that an account paid and received",
+        "Funding payments of an account",
         FUNDING_PAYMENT,
         [ACCOUNT, CODE, *_PAGED, *_WINDOW],
         shape="paged",
@@ -376,9 +377,9 @@ _DECLARED = (
     Endpoint(
         "vault",
         "/info/vault/detail",
-        "One vault, and a user's part in it",
+        "One vault, with the deposits of a user",
         VAULT,
-        [_VAULT_ADDRESS, address("userAddress", "account", "whose deposits to show", fill="account")],
+        [_VAULT_ADDRESS, address("userAddress", "account", "account whose deposits are shown", fill="account")],
         shape="one",
     ),
     Endpoint(
@@ -386,15 +387,15 @@ _DECLARED = (
         "/info/vault/list",
         "All vaults",
         VAULT,
-        [address("userAddress", "account", "whose deposits to show", fill="account")],
+        [address("userAddress", "account", "account whose deposits are shown", fill="account")],
         published=False,
     ),
     Endpoint(
         "user_vaults",
         "/info/vault/user-list",
-        "The vaults a user has shares of",
+        "Vaults in which a user has shares",
         USER_VAULT,
-        [address("userAddress", "account", "the depositor", required=True, fill="account")],
+        [address("userAddress", "account", "account of the depositor", required=True, fill="account")],
         published=False,
     ),
     Endpoint(
@@ -402,7 +403,7 @@ _DECLARED = (
         "/info/vault/user",
         "A user's shares of one vault",
         USER_VAULT,
-        [_VAULT_ADDRESS, address("userAddress", "account", "the depositor", required=True, fill="account")],
+        [_VAULT_ADDRESS, address("userAddress", "account", "account of the depositor", required=True, fill="account")],
         shape="one",
         published=False,
     ),
@@ -432,7 +433,7 @@ _DECLARED = (
     Endpoint(
         "vault_depositors",
         "/info/vault/depositors",
-        "Who has shares of a vault",
+        "Depositors of a vault with their shares",
         VAULT_DEPOSITOR,
         [_VAULT_ADDRESS],
         order="largest first",
@@ -441,7 +442,7 @@ _DECLARED = (
     Endpoint(
         "referral_code",
         "/info/referral/code",
-        "An account's referral code, and who invited it",
+        "An account's referral code and inviter",
         REFERRAL_CODE,
         [ACCOUNT],
         shape="one",
@@ -450,7 +451,7 @@ _DECLARED = (
     Endpoint(
         "referral_summary",
         "/info/referral/summary",
-        "What an account's invitations brought in a period",
+        "Volume, fees and rewards of an account's referrals in a period",
         REFERRAL_SUMMARY,
         [
             ACCOUNT,
@@ -510,7 +511,7 @@ _DECLARED = (
             address("wallet", "wallet", "only this trader"),
             address("agent", "agent", "only this agent wallet"),
             choice("approveState", "approve_state", ("APPROVED", "REVOKED"), "only this state", default="APPROVED"),
-            flag("includeExpired", "include_expired", "also authorisations past their expiry"),
+            flag("includeExpired", "include_expired", "include expired authorisations"),
             PAGE,
             PAGE_SIZE.capped(100),
         ],
@@ -523,7 +524,12 @@ _DECLARED = (
         "/info/explore/transaction/page",
         "Transactions of a user",
         TRANSACTION,
-        [address("user", "account", "the account or vault they acted for", required=True, fill="account"), *_PAGED],
+        [
+            address(
+                "user", "account", "account or vault that the transactions were for", required=True, fill="account"
+            ),
+            *_PAGED,
+        ],
         shape="paged",
         order=_NEWEST,
         published=False,

@@ -1,4 +1,4 @@
-"""Parameters of Info queries: reading the query text on the venue, writing it in the client."""
+"""Parameters of Info queries: their rules, and the parsing of query text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from ...errors import MalformedRequest
 from ..enums import ENUMS
+from ..hexbytes import is_address
 
 ParamKind = Literal["integer", "page", "time", "text", "address", "hash", "flag", "choice", "enum", "code", "symbol"]
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
-_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
 _HASH = re.compile(r"0[xX][0-9a-fA-F]{64}")
 _SYMBOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,31}")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -22,7 +22,7 @@ MAX_TIME = 253_402_300_799_999
 
 
 def ruled(field: str, rule: str, value: Any, words: str, nearest: tuple[str, ...] = ()) -> MalformedRequest:
-    """Return the error for a parameter: its name, then what is wrong in words."""
+    """Return the error for a parameter: its name, followed by what is wrong with it."""
     return MalformedRequest(f"{field} {words}", field=field, rule=rule, value=value, nearest=nearest)
 
 
@@ -31,8 +31,8 @@ class Param:
     """One parameter of an Info query.
 
     Attributes: `wire` (name in the query), `name` (name in Python), `kind`, `about`, `required`, `default`, `low` and
-    `high` (of integers), `choices`, `enum` (name in ENUMS), `fill` ("account": a session fills in its own),
-    `multiple` (of integers), `unless` (another parameter that makes filling in needless).
+    `high` (bounds of integers), `choices`, `enum` (name in ENUMS), `fill` ("account": a session fills in its own
+    account), `multiple` (integers must be multiples of it), `unless` (another parameter; if given, `fill` is skipped).
     """
 
     wire: str
@@ -54,12 +54,12 @@ class Param:
         return replace(self, required=True)
 
     def capped(self, high: int) -> Param:
-        """Return the same parameter with another largest value."""
+        """Return the same parameter with another upper bound."""
         return replace(self, high=high)
 
     @property
     def rule(self) -> str:
-        """What passes, in words."""
+        """Description of the accepted values."""
         if self.kind in ("integer", "page", "code", "time"):
             noun = {"time": "milliseconds since 1970", "code": "a product code"}.get(self.kind, "a whole number")
             noun = f"a multiple of {self.multiple}" if self.multiple > 1 else noun
@@ -112,9 +112,9 @@ def _parse_integer(param: Param, given: str) -> int:
     return value
 
 
-def _parse_hex(pattern: re.Pattern[str]) -> Callable[[Param, str], str]:
+def _parse_hex(accepts: Callable[[str], object]) -> Callable[[Param, str], str]:
     def parse(param: Param, given: str) -> str:
-        if not pattern.fullmatch(given):
+        if not accepts(given):
             raise param.wrong(given)
         return given.lower()
 
@@ -163,8 +163,8 @@ _PARSERS: dict[str, Callable[[Param, str], Any]] = {
     "flag": _parse_flag,
     "choice": _parse_choice,
     "enum": _parse_enum,
-    "address": _parse_hex(_ADDRESS),
-    "hash": _parse_hex(_HASH),
+    "address": _parse_hex(is_address),
+    "hash": _parse_hex(_HASH.fullmatch),
 }
 
 
@@ -178,7 +178,7 @@ def integer(
     high: int = 2**63 - 1,
     default: int | None = None,
 ) -> Param:
-    """Declare a whole number, with limits included."""
+    """Declare a whole number with inclusive bounds."""
     return Param(wire, name, "integer", about, required, default, low, high)
 
 
@@ -193,7 +193,7 @@ def text(wire: str, name: str, about: str, *, required: bool = False) -> Param:
 
 
 def address(wire: str, name: str, about: str, *, required: bool = False, fill: str = "", unless: str = "") -> Param:
-    """Declare a 0x address; it is read in any case of letters."""
+    """Declare a 0x address, accepted in any case of letters."""
     return Param(wire, name, "address", about, required, fill=fill, unless=unless)
 
 
@@ -208,18 +208,18 @@ def flag(wire: str, name: str, about: str) -> Param:
 
 
 def choice(wire: str, name: str, choices: tuple[str, ...], about: str, *, default: str | None = None) -> Param:
-    """Declare a text that is one of a few; capitals do not matter."""
+    """Declare one of several texts, accepted in any case of letters."""
     return Param(wire, name, "choice", about, default=default, choices=choices)
 
 
 def named(wire: str, name: str, enum: str, about: str) -> Param:
-    """Declare an enum; it is read as name or as number."""
+    """Declare a member of an enum, accepted as name or number."""
     return Param(wire, name, "enum", about, enum=enum)
 
 
-ACCOUNT = address("userAddr", "account", "whose data", required=True, fill="account")
+ACCOUNT = address("userAddr", "account", "account to read", required=True, fill="account")
 CODE = Param("symbol", "symbol", "code", "only this product", low=0, high=2**31)
-SYMBOL_NAME = Param("symbol_name", "symbol", "symbol", "the product", required=True)
+SYMBOL_NAME = Param("symbol_name", "symbol", "symbol", "product to read", required=True)
 CURRENCY = Param("currency", "currency", "integer", "only this currency, 1 is USDC", low=0, high=2**31)
 ORDER_SIDE_FILTER = named("side", "side", "order_side", "only this side")
 PAGE = Param("page", "page", "page", "page number, from 1", default=1, low=1, high=10**9)
@@ -235,5 +235,5 @@ INTERVAL = Param(
     high=604_800,
     multiple=60,
 )
-START = time_ms("startTime", "start", "from this time on")
-END = time_ms("endTime", "end", "up to this time, included")
+START = time_ms("startTime", "start", "rows at or after this time")
+END = time_ms("endTime", "end", "rows up to and including this time")

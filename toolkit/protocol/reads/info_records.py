@@ -1,6 +1,6 @@
-"""Records of the Info API: each field's wire name, its column in a frame, its kind and its unit.
+"""Records of the Info API: each field's wire name, column in a frame, kind, unit and description.
 
-A record is declared as lines `wire column kind [unit] — words`; kinds are explained in `KINDS`.
+A record is declared as lines `wire column kind [unit] — description`; `KINDS` explains the kinds.
 Source: venue-facts, "Records".
 """
 
@@ -30,8 +30,9 @@ KINDS: dict[str, str] = {
 """Kind of a field → dtype of its column.
 
 price, quantity, money and ratio are decimal text on the wire (floats in frames, Decimal objects when exact); ms and s
-are times since 1970; code is a product code and becomes its symbol; currency 1 becomes USDC; id is a 64-bit number;
-key an identifier of unknown form; `enum:NAME` (dtype string) becomes the name of an enum's number.
+are milliseconds and seconds since 1970; code is a product code and becomes the product's symbol; currency 1 becomes
+USDC; id is a 64-bit number; key is an identifier of unspecified form; `enum:NAME` is the number or name of an enum's
+member and becomes the name (dtype string).
 """
 
 UNITS: dict[str, str] = {
@@ -43,7 +44,7 @@ UNITS: dict[str, str] = {
     "s": "UTC",
     "code": "symbol",
 }
-"""Unit of a kind, where a field names no other."""
+"""Unit of a kind, unless a field declares another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,15 @@ class RecordField:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One kind of row: its fields in the order of the columns, and the field that identifies a row ("" if none)."""
+    """One kind of row: its fields in the order of the columns, and the wire names that identify a row, if any."""
 
     name: str
     fields: tuple[RecordField, ...]
     identity: tuple[str, ...] = ()
     time: str = ""
-    """Wire name of the field that startTime and endTime select on."""
+    """Wire name of the field that startTime and endTime filter by."""
     changing: bool = False
-    """True where a row changes over time, and its time with it."""
+    """True if a row, including its time, can change after it was read."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -87,6 +88,7 @@ class Record:
 
 
 def record(name: str, lines: str, *, identity: str = "", time: str = "", changing: bool = False) -> Record:
+    """Return the record that `lines` declare; `identity` has the wire names that identify a row."""
     fields = tuple(_field(line) for line in lines.strip().splitlines())
     return Record(name, fields, tuple(identity.split()), time, changing)
 
@@ -103,29 +105,29 @@ def _field(line: str) -> RecordField:
 PRODUCT = record(
     "ProductMeta",
     """
-    symbol symbol symbol — product symbol
-    code code integer — numeric product code used by orders
-    name name text — name of the product
-    listStatus list_status text — listed while orders are taken
+    symbol symbol symbol — product symbol, such as BTCUSDC
+    code code integer — product code, used in orders
+    name name text — display name of the product
+    listStatus list_status text — `listed` while the venue accepts orders
     tickSize tick_size price — minimum price increment
     stepSize step_size quantity — minimum quantity increment
     pricePrecision price_precision integer decimals — display and input precision of prices
     qtyPrecision quantity_precision integer decimals — display and input precision of quantities
-    minOrderValue min_order_value money — minimum order notional
+    minOrderValue min_order_value money — smallest notional of an order that may open a position
     maxOrderQty max_order_quantity quantity — largest quantity of one order
-    maxPositionNtnl max_position_notional money — largest position notional
-    maxLeverage max_leverage ratio x — current maximum leverage
+    maxPositionNtnl max_position_notional money — largest notional of a position with its open orders
+    maxLeverage max_leverage ratio x — highest leverage that can be set
     maxSlippagePct max_slippage ratio — largest slippage of a market order
-    defaultMakerFeeRate maker_fee_rate ratio — maker fee before volume discounts
-    defaultTakerFeeRate taker_fee_rate ratio — taker fee before volume discounts
+    defaultMakerFeeRate maker_fee_rate ratio — maker fee rate before volume discounts
+    defaultTakerFeeRate taker_fee_rate ratio — taker fee rate before volume discounts
     fundingInterval funding_interval integer seconds — time between funding settlements
-    marginTableId margin_table integer — number of its margin table
-    onlyIsolated only_isolated bool — true where cross margin is not offered
-    productType product_type text — perpetual
-    baseCurrency base_currency text — what one contract is
-    quoteCurrency quote_currency text — what prices are in
-    settleCurrency settle_currency text — what profit is paid in
-    currencyCode currency_code integer — number of the settlement currency
+    marginTableId margin_table integer — number of the product's margin table
+    onlyIsolated only_isolated bool — true if the product has isolated margin only
+    productType product_type text — kind of product; always perpetual
+    baseCurrency base_currency text — currency of the quantity
+    quoteCurrency quote_currency text — currency of prices
+    settleCurrency settle_currency text — currency in which profit and fees are settled
+    currencyCode currency_code integer — number of the settlement currency; 1 is USDC
     """,
     identity="code",
 )
@@ -133,15 +135,15 @@ PRODUCT = record(
 WALLET = record(
     "AccountWallet",
     """
-    userAddr account address — the account
-    currency currency currency — USDC
-    balance balance money — cash, without the margins of isolated positions
-    availableBalance available money — free for new positions
-    availableTransferBalance withdrawable money — free to withdraw
-    equity equity money — balance, isolated margins and unrealised profit
-    status status enum:account_status — NORMAL, or LIQUIDATING while the ladder runs
-    blockHeight block integer — block of the last change
-    blockTime time ms — time of that block
+    userAddr account address — address of the account
+    currency currency currency — currency of the balance; always USDC
+    balance balance money — cash balance, without the margin of isolated positions
+    availableBalance available money — margin available for new positions and orders
+    availableTransferBalance withdrawable money — amount that can be withdrawn
+    equity equity money — balance + isolated margins + unrealised PnL
+    status status enum:account_status — NORMAL, or LIQUIDATING while the account is being liquidated
+    blockHeight block integer — block height of the last change
+    blockTime time ms — time of the last change
     """,
     identity="userAddr currency",
 )
@@ -149,19 +151,19 @@ WALLET = record(
 ACCOUNT_AGENT = record(
     "AccountAgent",
     """
-    id id key — number of the approval
-    agentName name text — name it was approved under
-    agentAddress agent address — the agent wallet
-    masterAddress master address — the account it acts for
-    status status enum:agent_status — ACTIVE or REVOKED
-    permission permission text — what it may do
+    id id key — id of the approval
+    agentName name text — name under which the agent was approved
+    agentAddress agent address — address of the agent wallet
+    masterAddress master address — address of the account that the agent acts for
+    status status enum:agent_status — status of the approval: ACTIVE or REVOKED
+    permission permission text — permission of the agent
     approvedAt approved_at ms — time of the approval
-    approvedBlock approved_block integer — its block
-    approvalTx approval_tx hash — its transaction
-    expiresAt expires_at ms — end of its validity
+    approvedBlock approved_block integer — block height of the approval
+    approvalTx approval_tx hash — hash of the transaction of the approval
+    expiresAt expires_at ms — time at which the approval expires
     revokedAt revoked_at ms — time of the revocation
-    revokedBlock revoked_block integer — its block
-    revokeTx revoke_tx hash — its transaction
+    revokedBlock revoked_block integer — block height of the revocation
+    revokeTx revoke_tx hash — hash of the transaction of the revocation
     """,
     identity="id",
     time="approvedAt",
@@ -170,28 +172,28 @@ ACCOUNT_AGENT = record(
 ORDER_STATE = record(
     "OrderState",
     """
-    ordId order_id id — number the venue gave
-    clOrdId client_order_id id — number the client gave
-    parentOrdId parent_order_id id — main order of a bracket
-    symbol symbol code — product
-    side side enum:order_side — BUY, SELL or a hedge close
-    type type enum:order_type — LIMIT, MARKET …
+    ordId order_id id — order id, assigned by the venue
+    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+    parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one
+    symbol symbol code — product symbol
+    side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+    type type enum:order_type — order type: LIMIT, MARKET or a builder order's conditional type
     status status enum:order_status — NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED
-    price price price — limit price, 0 for market orders
-    qty quantity quantity — ordered
-    filledQty filled quantity — filled so far
-    leaveQty remaining quantity — still open
-    cumFilledValue filled_value money — sum of price × quantity of its fills
-    cumFee fee money — fees paid (negative: received)
-    triggerPx trigger_price price — 0 where there is no trigger
-    conditionalOrderTriggerType trigger_type enum:trigger — price that triggers it
-    timeInForce tif enum:tif — GTC, IOC, FOK or POST_ONLY
+    price price price — limit price; 0 for a market order
+    qty quantity quantity — ordered quantity
+    filledQty filled quantity — quantity filled so far
+    leaveQty remaining quantity — quantity that is still open
+    cumFilledValue filled_value money — sum of price × quantity over all fills
+    cumFee fee money — sum of trading fees paid; negative if received
+    triggerPx trigger_price price — trigger price; 0 without a trigger
+    conditionalOrderTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
+    timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
-    createTime created ms — time of placement
+    createTime created ms — time at which the order was placed
     blockTime time ms — time of the last change
-    blockHeight block integer — block of the last change
-    userAddr account address — the account
-    id id key — number of the row
+    blockHeight block integer — block height of the last change
+    userAddr account address — address of the account
+    id id key — id of the record
     """,
     identity="ordId",
     time="blockTime",
@@ -201,29 +203,29 @@ ORDER_STATE = record(
 ORDER_EVENT = record(
     "OrderEvent",
     """
-    id id key — number of the event
-    blockTime time ms — when
-    ordId order_id id — number the venue gave
-    clOrdId client_order_id id — number the client gave
-    symbol symbol code — product
-    side side enum:order_side — BUY, SELL or a hedge close
-    ordType type enum:order_type — LIMIT, MARKET, LIQUIDATION, ADL …
-    execStatus status enum:exec_status — what the step made of the order
-    ordPx price price — limit price, 0 for market orders
-    ordQty quantity quantity — ordered
+    id id key — id of the event
+    blockTime time ms — time of the event
+    ordId order_id id — order id, assigned by the venue
+    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+    symbol symbol code — product symbol
+    side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+    ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+    execStatus status enum:exec_status — status of the order after this event
+    ordPx price price — limit price; 0 for a market order
+    ordQty quantity quantity — ordered quantity
     filledPx fill_price price — price of this fill
     execQty fill_quantity quantity — quantity of this fill
-    leavesQty remaining quantity — still open
-    execId exec_id id — number of the trade, 0 where it is no fill
-    realizedPnl realized_pnl money — profit this fill realised
-    openFee open_fee money — fee on the part that opened
-    closeFee close_fee money — fee on the part that closed
-    triggerPx trigger_price price — 0 where there is no trigger
-    timeInForce tif enum:tif — GTC, IOC, FOK or POST_ONLY
-    reason reason text — why it was cancelled or rejected
-    txHash tx_hash hash — transaction
-    blockHeight block integer — block
-    userAddr account address — the account
+    leavesQty remaining quantity — quantity that is still open
+    execId exec_id id — id of the trade; 0 if the event is not a fill
+    realizedPnl realized_pnl money — PnL realised by this fill, before fees
+    openFee open_fee money — fee for the part that opened a position
+    closeFee close_fee money — fee for the part that closed a position
+    triggerPx trigger_price price — trigger price; 0 without a trigger
+    timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
+    reason reason text — reason of a cancellation or rejection, in words
+    txHash tx_hash hash — hash of the transaction
+    blockHeight block integer — block height
+    userAddr account address — address of the account
     """,
     identity="id",
     time="blockTime",
@@ -232,22 +234,22 @@ ORDER_EVENT = record(
 POSITION = record(
     "Position",
     """
-    symbolCode symbol code — product
-    longSize long_size quantity — size of the long half
-    shortSize short_size quantity — size of the short half
-    longEntryValue long_entry_value money — sum paid for the long half
-    shortEntryValue short_entry_value money — sum received for the short half
-    leverage leverage ratio x — leverage that is set
-    positionMode position_mode enum:position_mode — ONE_WAY or HEDGE
-    positionMarginMode margin_mode enum:margin_mode — CROSS or ISOLATED
-    assignedPosBalance assigned_margin money — isolated margin
+    symbolCode symbol code — product symbol
+    longSize long_size quantity — size of the long position
+    shortSize short_size quantity — size of the short position, as a positive number
+    longEntryValue long_entry_value money — entry price × size of the long position
+    shortEntryValue short_entry_value money — entry price × size of the short position
+    leverage leverage ratio x — leverage setting of the product
+    positionMode position_mode enum:position_mode — position mode of the account: ONE_WAY or HEDGE
+    positionMarginMode margin_mode enum:margin_mode — margin mode of the position: CROSS or ISOLATED
+    assignedPosBalance assigned_margin money — margin assigned to an isolated position
     curMarkPx mark_price price — mark price
-    unrealizedPnl unrealized_pnl money — profit at mark price
-    cumRealizedPnl realized_pnl money — profit realised so far
-    cumTransactionFee fees money — trading fees paid so far
-    createTime created ms — first opened
-    blockTime time ms — last change
-    userAddr account address — the account
+    unrealizedPnl unrealized_pnl money — unrealised PnL at mark price
+    cumRealizedPnl realized_pnl money — PnL realised so far, before fees
+    cumTransactionFee fees money — sum of trading fees paid so far
+    createTime created ms — time at which the position was first opened
+    blockTime time ms — time of the last change
+    userAddr account address — address of the account
     """,
     identity="userAddr symbolCode",
 )
@@ -255,27 +257,27 @@ POSITION = record(
 TRADE = record(
     "Trade",
     """
-    id id key — number of the row
-    blockTime time ms — when
-    symbol symbol code — product
-    side side enum:order_side — BUY, SELL or a hedge close
+    id id key — id of the record
+    blockTime time ms — time of the fill
+    symbol symbol code — product symbol
+    side side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
     filledPx price price — price of the fill
     execQty quantity quantity — quantity of the fill
-    orderId order_id id — number the venue gave
-    clientOrderId client_order_id id — number the client gave
-    execId exec_id id — number of the trade, the same for both sides
+    orderId order_id id — order id, assigned by the venue
+    clientOrderId client_order_id id — client order id, chosen by the client; 0 without one
+    execId exec_id id — id of the trade, the same for maker and taker
     role role text — MAKER or TAKER
-    ordType type enum:order_type — LIMIT, MARKET, LIQUIDATION, ADL …
-    execStatus status enum:exec_status — what the fill made of the order
-    orderPx order_price price — limit price, 0 for market orders
-    leavesQty remaining quantity — still open
-    realizedPnl realized_pnl money — profit this fill realised
-    openFee open_fee money — fee on the part that opened
-    closeFee close_fee money — fee on the part that closed
-    builderFee builder_fee money — fee paid to a builder
-    txHash tx_hash hash — transaction
-    blockHeight block integer — block
-    userAddr account address — the account
+    ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+    execStatus status enum:exec_status — status of the order after this fill
+    orderPx order_price price — limit price; 0 for a market order
+    leavesQty remaining quantity — quantity that is still open
+    realizedPnl realized_pnl money — PnL realised by this fill, before fees
+    openFee open_fee money — fee for the part that opened a position
+    closeFee close_fee money — fee for the part that closed a position
+    builderFee builder_fee money — fee paid to the builder of the order
+    txHash tx_hash hash — hash of the transaction
+    blockHeight block integer — block height
+    userAddr account address — address of the account
     """,
     identity="id",
     time="blockTime",
@@ -285,15 +287,15 @@ KLINE = record(
     "Kline",
     """
     timestamp time s — start of the candle
-    open open price — first price
-    high high price — highest price
-    low low price — lowest price
-    close close price — last price
-    volume volume quantity — traded
-    turnover turnover money — traded value
+    open open price — price of the first trade
+    high high price — highest price traded
+    low low price — lowest price traded
+    close close price — price of the last trade
+    volume volume quantity — traded quantity
+    turnover turnover money — traded value: sum of price × quantity
     tradeCount trades integer — number of trades
     intrvl interval integer seconds — length of the candle
-    symbolName symbol symbol — product
+    symbolName symbol symbol — product symbol
     """,
     identity="timestamp",
     time="timestamp",
@@ -302,18 +304,18 @@ KLINE = record(
 LEDGER_ENTRY = record(
     "LedgerEntry",
     """
-    id id id — number of the entry
-    blockTime time ms — when
-    bizType kind text — business type, e.g. DEPOSIT, TRADING_FEE, REALIZED_PNL, FUNDING
-    amount amount money — change (negative: paid)
-    balance balance money — balance after it
-    symbol symbol code — product, where it belongs to one
-    reference reference text — what it belongs to: order, vault, destination …
-    counterparty counterparty address — the other side; none for money from outside and for isolated margin
-    currency currency currency — USDC
-    txHash tx_hash hash — transaction
-    blockHeight block integer — block
-    userAddr account address — the account
+    id id id — id of the entry
+    blockTime time ms — time of the change
+    bizType kind text — kind of change, such as DEPOSIT, TRADING_FEE, REALIZED_PNL or FUNDING
+    amount amount money — change of the balance; negative if paid
+    balance balance money — balance after the change
+    symbol symbol code — product symbol; missing if the change belongs to no product
+    reference reference text — id or address that the change belongs to: order, vault, destination, …
+    counterparty counterparty address — other account; missing for deposits, withdrawals and isolated margin
+    currency currency currency — currency of the balance; always USDC
+    txHash tx_hash hash — hash of the transaction
+    blockHeight block integer — block height
+    userAddr account address — address of the account
     """,
     identity="id",
     time="blockTime",
@@ -322,15 +324,15 @@ LEDGER_ENTRY = record(
 FUNDING_RATE = record(
     "FundingRate",
     """
-    symbol symbol code — product
-    fundingRate funding_rate ratio per interval — rate if the interval ended now
-    lastFundingRate last_funding_rate ratio per interval — rate settled last
+    symbol symbol code — product symbol
+    fundingRate funding_rate ratio per interval — funding rate if the interval ended now
+    lastFundingRate last_funding_rate ratio per interval — funding rate of the last settlement
     fundingInterval funding_interval integer seconds — time between settlements
-    nextFundingTime next_funding_time ms — next settlement
+    nextFundingTime next_funding_time ms — time of the next settlement
     markPx mark_price price — mark price
-    oraclePx oracle_price price — index price
+    oraclePx oracle_price price — index price (oracle)
     premium premium ratio — time-weighted mean premium of the interval so far
-    blockTime time ms — time of the answer
+    blockTime time ms — time of the response
     """,
     identity="symbol",
 )
@@ -339,12 +341,12 @@ FUNDING_RATE_POINT = record(
     "FundingRatePoint",
     """
     fundingTime time ms — time of the settlement
-    symbol symbol code — product
-    fundingRate funding_rate ratio per interval — longs pay a positive rate
+    symbol symbol code — product symbol
+    fundingRate funding_rate ratio per interval — funding rate; longs pay a positive rate, shorts receive it
     premium premium ratio — time-weighted mean premium of the interval
-    markPx mark_price price — mark price it was settled at
-    oraclePx oracle_price price — index price
-    fundingInterval funding_interval integer seconds — length of the interval
+    markPx mark_price price — mark price used for the settlement
+    oraclePx oracle_price price — index price (oracle)
+    fundingInterval funding_interval integer seconds — length of the funding interval
     """,
     identity="symbol fundingTime",
     time="fundingTime",
@@ -353,15 +355,15 @@ FUNDING_RATE_POINT = record(
 FUNDING_PAYMENT = record(
     "FundingPayment",
     """
-    id id id — number of the payment
+    id id id — id of the payment
     fundingTime time ms — time of the settlement
-    symbol symbol code — product
-    posSide side enum:position_side — LONG or SHORT
+    symbol symbol code — product symbol
+    posSide side enum:position_side — direction of the position: LONG or SHORT
     posSize size quantity — size of the position
-    fundingRate funding_rate ratio per interval — longs pay a positive rate
-    fundingFee amount money — negative: paid
-    txHash tx_hash hash — transaction
-    userAddr account address — the account
+    fundingRate funding_rate ratio per interval — funding rate; longs pay a positive rate, shorts receive it
+    fundingFee amount money — funding received; negative if paid
+    txHash tx_hash hash — hash of the transaction
+    userAddr account address — address of the account
     """,
     identity="id",
     time="fundingTime",
@@ -371,18 +373,18 @@ VAULT = record(
     "Vault",
     """
     vaultAddress vault address — address of the vault
-    vaultName name text — name
-    ownerAddress owner address — leader
-    tvl tvl money — total value
-    price price price per share — net asset value of a share
-    apr apr ratio a year — return over the last 30 days, per year
+    vaultName name text — name of the vault
+    ownerAddress owner address — address of the owner (leader)
+    tvl tvl money — total value of the vault's assets
+    price price price per share — net asset value of one share
+    apr apr ratio a year — annualised return of the last 30 days
     status status text — OPEN or CLOSED
-    yourDeposits deposits money — what the user paid in
-    userCurrentValue current_value money — what the user's shares are worth
-    description description text — the leader's words
-    totalShares total_shares quantity shares — all shares
-    parentAddress parent address — parent of a sub-vault
-    createTime created ms — when it was created
+    yourDeposits deposits money — sum that the user deposited for the shares held
+    userCurrentValue current_value money — current value of the user's shares
+    description description text — description written by the owner
+    totalShares total_shares quantity shares — number of shares of all depositors
+    parentAddress parent address — address of the parent vault; missing unless it is a sub-vault
+    createTime created ms — time of creation
     """,
     identity="vaultAddress",
 )
@@ -391,14 +393,14 @@ USER_VAULT = record(
     "UserVault",
     """
     vaultAddress vault address — address of the vault
-    vaultName name text — name
-    userAddress account address — the depositor
-    shares shares quantity shares — shares held
-    deposits deposits money — what they cost
-    currentValue current_value money — what they are worth
-    pnl pnl money — difference
-    price price price per share — net asset value of a share
-    lockedUntil locked_until ms — earliest withdrawal
+    vaultName name text — name of the vault
+    userAddress account address — address of the depositor
+    shares shares quantity shares — number of shares held
+    deposits deposits money — sum deposited for the shares held
+    currentValue current_value money — current value of the shares
+    pnl pnl money — current value − deposits
+    price price price per share — net asset value of one share
+    lockedUntil locked_until ms — time from which the shares can be withdrawn
     status status text — OPEN or CLOSED
     """,
     identity="vaultAddress userAddress",
@@ -407,8 +409,8 @@ USER_VAULT = record(
 VAULT_POINT = record(
     "VaultPoint",
     """
-    timestamp time ms — when
-    value value money — total value, or profit and loss
+    timestamp time ms — time of the value
+    value value money — total value of the vault, or its PnL
     """,
     identity="timestamp",
     time="timestamp",
@@ -417,15 +419,15 @@ VAULT_POINT = record(
 VAULT_EVENT = record(
     "VaultEvent",
     """
-    id id id — number of the event
-    blockTime time ms — when
-    type kind text — CREATE, DEPOSIT, WITHDRAW, REBALANCE, UPDATE_OWNER, CLOSE …
-    userAddress account address — who
-    amount amount money — money moved
-    shares shares quantity shares — shares made or ended
-    price price price per share — net asset value of a share
-    leaderFee leader_fee money — leader's part of a withdrawn gain
-    txHash tx_hash hash — transaction
+    id id id — id of the event
+    blockTime time ms — time of the event
+    type kind text — kind of event: CREATE, DEPOSIT, WITHDRAW, REBALANCE, UPDATE_OWNER, CLOSE, …
+    userAddress account address — address of the account that caused the event
+    amount amount money — amount of USDC moved
+    shares shares quantity shares — number of shares issued or redeemed
+    price price price per share — net asset value of one share
+    leaderFee leader_fee money — owner's share of a withdrawn profit
+    txHash tx_hash hash — hash of the transaction
     vaultAddress vault address — address of the vault
     """,
     identity="id",
@@ -435,13 +437,13 @@ VAULT_EVENT = record(
 VAULT_DEPOSITOR = record(
     "VaultDepositor",
     """
-    userAddress account address — the depositor
-    shares shares quantity shares — shares held
-    shareRatio share ratio — part of all shares
-    deposits deposits money — what they cost
-    currentValue current_value money — what they are worth
-    pnl pnl money — difference
-    joinTime joined ms — first deposit
+    userAddress account address — address of the depositor
+    shares shares quantity shares — number of shares held
+    shareRatio share ratio — fraction of all shares
+    deposits deposits money — sum deposited for the shares held
+    currentValue current_value money — current value of the shares
+    pnl pnl money — current value − deposits
+    joinTime joined ms — time of the first deposit
     vaultAddress vault address — address of the vault
     """,
     identity="userAddress",
@@ -450,11 +452,11 @@ VAULT_DEPOSITOR = record(
 REFERRAL_CODE = record(
     "ReferralCode",
     """
-    userAddr account address — the account
-    referralCode code text — code to give to others
-    inviterAddress inviter address — who invited the account
-    inviterCode inviter_code text — with which code
-    bindTime bound_at ms — when
+    userAddr account address — address of the account
+    referralCode code text — referral code of the account
+    inviterAddress inviter address — address of the inviter; missing without one
+    inviterCode inviter_code text — referral code that was used
+    bindTime bound_at ms — time of the invitation
     """,
     identity="userAddr",
 )
@@ -462,16 +464,16 @@ REFERRAL_CODE = record(
 REFERRAL_SUMMARY = record(
     "ReferralSummary",
     """
-    userAddr account address — the account
-    period period text — 24h, 7d, 30d or all-time
-    inviteeCount invitees integer — accounts invited
-    secondTierCount second_tier_invitees integer — accounts those invited
-    volume volume money — what they traded
-    fees fees money — fees they paid
-    reward reward money — rewards of the first tier
-    secondTierReward second_tier_reward money — rewards of the second tier
-    totalReward total_reward money — both
-    rewardRate reward_rate ratio — present rate of the first tier
+    userAddr account address — address of the account
+    period period text — period of the summary: 24h, 7d, 30d or all-time
+    inviteeCount invitees integer — number of accounts invited
+    secondTierCount second_tier_invitees integer — number of accounts invited by the invitees
+    volume volume money — traded value of the invitees
+    fees fees money — trading fees of the invitees
+    reward reward money — rewards for the invitees' fees
+    secondTierReward second_tier_reward money — rewards for the fees of the accounts they invited
+    totalReward total_reward money — sum of both rewards
+    rewardRate reward_rate ratio — current reward rate: fraction of the invitees' fees
     """,
     identity="userAddr",
 )
@@ -479,12 +481,12 @@ REFERRAL_SUMMARY = record(
 REFERRAL = record(
     "Referral",
     """
-    userAddr account address — the invitee
-    joinTime joined ms — when it was bound
-    volume volume money — what it traded
-    fees fees money — fees it paid
-    reward reward money — what that brought the inviter
-    inviteeCount invitees integer — accounts it invited itself
+    userAddr account address — address of the invitee
+    joinTime joined ms — time at which the invitee joined
+    volume volume money — traded value of the invitee
+    fees fees money — trading fees of the invitee
+    reward reward money — reward of the inviter
+    inviteeCount invitees integer — number of accounts that the invitee invited
     """,
     identity="userAddr",
     time="joinTime",
@@ -493,13 +495,13 @@ REFERRAL = record(
 PAYOUT = record(
     "ReferralPayout",
     """
-    id id id — number of the payout
-    blockTime time ms — when
-    amount amount money — reward
-    tier tier integer — 1 for own invitees, 2 for theirs
-    userAddr account address — who was paid
-    fromAddress source address — whose fee it is a part of
-    txHash tx_hash hash — transaction
+    id id id — id of the payout
+    blockTime time ms — time of the payout
+    amount amount money — reward paid
+    tier tier integer — 1 for an invitee's fee, 2 for the fee of an account that an invitee invited
+    userAddr account address — address of the account that was paid
+    fromAddress source address — address of the account whose fee is shared
+    txHash tx_hash hash — hash of the transaction
     """,
     identity="id",
     time="blockTime",
@@ -509,9 +511,9 @@ REFERRAL_TIER = record(
     "ReferralTier",
     """
     tier tier integer — number of the tier
-    minVolume min_volume money — network volume of 30 days it begins at
-    rewardRate reward_rate ratio — part of the invitees' fees
-    secondTierRate second_tier_rate ratio — part of the fees of accounts those invited
+    minVolume min_volume money — 30-day volume of the invitees from which the tier applies
+    rewardRate reward_rate ratio — fraction of the invitees' fees
+    secondTierRate second_tier_rate ratio — fraction of the fees of accounts that the invitees invited
     """,
     identity="tier",
 )
@@ -519,13 +521,13 @@ REFERRAL_TIER = record(
 BUILDER_AGENT = record(
     "BuilderAgent",
     """
-    wallet wallet address — the trader
-    agent agent address — the authorised agent wallet
-    builder builder address — the builder's master wallet
-    maxFeeRate max_fee_rate ratio — fee cap of the authorisation
-    expiresAt expires_at s — end of its validity
+    wallet wallet address — address of the trader
+    agent agent address — address of the authorised agent wallet
+    builder builder address — address of the builder's master wallet
+    maxFeeRate max_fee_rate ratio — highest fee rate that the trader authorised
+    expiresAt expires_at s — time at which the authorisation expires
     approveState approve_state text — APPROVED or REVOKED
-    expired expired bool — true past its validity
+    expired expired bool — true after the authorisation expired
     """,
     identity="wallet agent builder expiresAt approveState",
 )
@@ -533,16 +535,16 @@ BUILDER_AGENT = record(
 TRANSACTION = record(
     "Transaction",
     """
-    txHash tx_hash hash — hash
-    blockHeight block integer — block
-    blockTime time ms — when
-    actionType action text — type of the action
-    user account address — account it acted for
-    signer signer address — who signed
+    txHash tx_hash hash — hash of the transaction
+    blockHeight block integer — block height
+    blockTime time ms — time of the transaction
+    actionType action text — type of the action, such as placeOrder
+    user account address — address of the account that the action was for
+    signer signer address — address of the signer
     nonce nonce id — nonce of the request
     status status text — SUCCESS or FAILED
-    txCode tx_code integer — 0, or the number of the reason
-    txMsg message text — the reason in words
+    txCode tx_code integer — 0, or the code of the failure
+    txMsg message text — message of the failure
     """,
     identity="txHash",
     time="blockTime",
