@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MODULES: tuple[str, ...] = (
     "risk.ledger",
     "trading.orders",
+    "trading.amendments",
     "trading.trigger_orders",
     "risk.prices",
     "risk.funding",
