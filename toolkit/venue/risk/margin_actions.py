@@ -1,6 +1,6 @@
 """Leverage, margin mode and isolated margin: setLeverage, setMarginMode, assignPosMargin.
 
-Each either fits, or is refused with the numbers and nothing is changed.
+A refused action changes nothing, and its message has the numbers.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ TOO_HIGH, NO_MARGIN, NOT_ISOLATED, ONLY_ISOLATED, UNDER_LIQUIDATION, NOT_FLAT, U
 
 @handles("setLeverage")
 def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Set the leverage of a product, within its own limit and that of the tier its position and orders are in.
+    """Set the leverage of a product, within its own limit and that of the tier of its position and orders.
 
-    Less leverage needs more margin: equity must cover it; an isolated position takes what it lacks from the balance.
+    Lower leverage needs more margin: equity must cover it; an isolated position takes the difference from the balance.
     """
     account, product = context.account, core.product(int(action["symbolCode"]))
     leverage = int(Decimal(action["leverage"]) * 100)
@@ -56,10 +56,10 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("setMarginMode")
 def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Put a product's position on cross or isolated margin, also while it is open.
+    """Set a product's position to cross or isolated margin, also while it is open.
 
-    To isolated, it takes its initial margin and its unrealised loss with it; to cross, it brings all its margin back.
-    What remains on cross must cover its initial margin.
+    To isolated, it takes its initial margin and its unrealised loss from the balance; to cross, it returns all its
+    margin. What remains on cross must cover its initial margin.
     """
     account, product = context.account, core.product(int(action["symbolCode"]))
     mode = ISOLATED if action["marginMode"] == "ISOLATED" else CROSS
@@ -70,6 +70,7 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
         raise Refused(ONLY_ISOLATED, f"{product.symbol} takes isolated margin only")
     _refuse_under_liquidation(core, account, position)
     amount = _to_isolated(core, position) if mode == ISOLATED else -position.assigned
+    # look at the account as it would be; the ledger moves the amount only when that is allowed
     position.mode = mode
     account.balance -= amount
     free = account_margin.available(core, account)
@@ -84,7 +85,7 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
 
 @handles("assignPosMargin")
 def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Add margin to an isolated position out of the withdrawable balance, or take (negative) what it does not need."""
+    """Add margin to an isolated position from the withdrawable balance, or remove (negative) what it does not need."""
     account, product = context.account, core.product(int(action["symbolCode"]))
     amount = micro(action["assignedPosMargin"], "assignedPosMargin")
     position = position_of(core, account, product)
@@ -107,7 +108,7 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
 
 @controls("set_position_mode")
 def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
-    """Put a whole account on ONE_WAY or HEDGE; refused while it has positions or orders."""
+    """Set the position mode of a whole account to ONE_WAY or HEDGE; refused while it has positions or orders."""
     modes = {"ONE_WAY": ONE_WAY, "HEDGE": HEDGE}
     if mode not in modes:
         raise Refused(UNKNOWN_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")
@@ -129,15 +130,18 @@ def removable(core: Core, position: Position) -> int:
 
 
 def _to_isolated(core: Core, position: Position) -> int:
+    """Return what a position takes from the balance: its initial margin and its unrealised loss."""
     figures = account_margin.isolated_margin(core, position)
     return figures.initial + max(0, -figures.equity)
 
 
 def _reach(core: Core, account: VenueAccount, position: Position) -> int:
-    price = core.state.markets[position.product].mark * core.risk_index.table(core, position.product).unit
+    """Return the notional, micro-USDC, that a position and its orders could reach in one direction."""
+    step_micro = account_margin.mark_step(core, position.product)
     if account.position_mode != HEDGE:
-        return account_margin.exposure(position, price, False)
-    return max(position.long.size * price + position.buy_value, position.short.size * price + position.sell_value)
+        return account_margin.exposure(position, step_micro, False)
+    long, short = position.long.size * step_micro, position.short.size * step_micro
+    return max(long + position.buy_value, short + position.sell_value)
 
 
 def _refuse_under_liquidation(core: Core, account: VenueAccount, position: Position) -> None:

@@ -12,7 +12,7 @@ from ...products import Product
 from ..engine import codes
 from ..engine.core import ActionContext, Core, Outcome, Refused, handles
 from ..model.state import GTC, POST_ONLY, STATUS_NAMES, UNTRIGGERED, Position, VenueAccount, VenueOrder
-from ..risk import account_margin
+from ..risk.order_margin import check_increase
 from ..risk.positions import closing_leg
 from . import lifecycle, matching
 from .orders import Item, accepted, batch_outcome, check_value, fit_to_position, id_text, read
@@ -164,9 +164,7 @@ def _readmit(
 ) -> int:
     """Check the new price and quantity of an open order that the sums do not count; return the steps it may have."""
     if not order.reducing:
-        account_margin.check_increase(
-            core, account, product, position, order.side, leaves_steps, spec.price, order.builder_rate
-        )
+        check_increase(core, account, product, position, order.side, leaves_steps, spec.price, order.builder_rate)
         return leaves_steps
     trial = VenueOrder(
         0, order.address, order.product, order.side, order.closing, order.type, spec.tif, order.reduce, spec.price,

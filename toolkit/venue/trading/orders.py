@@ -27,7 +27,7 @@ from ..model.state import (
     VenueOrder,
 )
 from ..model.triggers import Triggers
-from ..risk import account_margin
+from ..risk.order_margin import check_increase
 from ..risk.positions import closing_leg, position_of
 from . import lifecycle, matching
 from .brackets import check_child, check_children, entry_price, join, parent_of
@@ -283,9 +283,7 @@ def admit(
         if main is None:  # the exit of an open main order has no position yet
             fit_to_position(account, product, position, order, order.trigger or value_ticks)
     elif not order.trigger:  # a waiting trigger holds no margin: it is checked when it triggers
-        account_margin.check_increase(
-            core, account, product, position, order.side, order.leaves, limit_ticks, order.builder_rate
-        )
+        check_increase(core, account, product, position, order.side, order.leaves, limit_ticks, order.builder_rate)
     return limit_ticks
 
 

@@ -21,7 +21,7 @@ from ..model.state import (
     VenueAccount,
     VenueOrder,
 )
-from ..risk import account_margin
+from ..risk.order_margin import check_increase
 from ..risk.positions import closing_leg
 from . import lifecycle, matching
 
@@ -94,7 +94,7 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder) -> None:
         refusal = "POST_ONLY would match when triggered"
     elif not order.reducing:
         try:
-            account_margin.check_increase(
+            check_increase(
                 core,
                 account,
                 core.products[order.product],
