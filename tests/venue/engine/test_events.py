@@ -91,7 +91,7 @@ def test_the_venue_places_orders_in_integers_through_the_same_rules() -> None:
     maker = submit(core, floor.account(BOB), product, -1, 5, 600_100)
     taker = submit(core, floor.account(ADA), product, 1, 3, kind=MARKET, tif=IOC)
     assert (maker.filled, taker.filled, floor.legs(ADA)) == (3, 3, (3, 0))
-    bounded = submit(core, floor.account(ADA), product, 1, 1, kind=MARKET, tif=IOC, bound=600_099)
+    bounded = submit(core, floor.account(ADA), product, 1, 1, kind=MARKET, tif=IOC, bound_ticks=600_099)
     assert bounded.filled == 0
     with pytest.raises(Refused, match="no long position"):
         submit(core, floor.account(CYD), product, -1, 1, 600_000, reduce=REDUCE_ONLY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.floor import ADA, BOB, Floor
-from toolkit.venue.risk import account_margin, ledger
+from toolkit.venue.risk import account_margin, ledger, order_margin
 
 MICRO = 1_000_000
 
@@ -52,5 +52,5 @@ def test_what_fills_lose_against_mark_counts_at_the_prices_of_the_book() -> None
 def test_own_orders_in_the_way_are_not_counted_as_fills() -> None:
     floor = floor_with(10_000)
     floor.order(ADA, "SELL 1 at 60000")
-    taken = account_margin._taken(floor.core, floor.account(ADA), floor.position(ADA), 1, 10_500, 603_000)
+    taken = order_margin._immediate_fill(floor.core, floor.account(ADA), floor.position(ADA), 1, 10_500, 603_000)
     assert taken == (10_500, 10_000 * 600_000 + 500 * 603_000)

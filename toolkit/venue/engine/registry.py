@@ -20,6 +20,7 @@ MODULES: tuple[str, ...] = (
     "engine.invariants",
     "risk.ledger",
     "trading.orders",
+    "trading.amendments",
     "trading.trigger_orders",
     "risk.prices",
     "risk.funding",

@@ -22,8 +22,7 @@ class OpenLeg(NamedTuple):
 
     def value_micro(self, core: Core) -> int:
         """Return its notional at mark."""
-        code = self.position.product
-        return self.leg.size * core.state.markets[code].mark * core.risk_index.table(code).unit
+        return self.leg.size * account_margin.mark_step(core, self.position.product)
 
 
 class MarginGroup(NamedTuple):

@@ -67,7 +67,7 @@ def _vault_room(core: Core, vault: VenueAccount, code: int, side: int, step_micr
         if other == code:
             own_steps = side * (position.long.size - position.short.size)
         else:
-            others += account_margin.held(position, core.state.markets[other].mark * core.risk_index.table(other).unit)
+            others += account_margin.held(position, account_margin.mark_step(core, other))
     # lp_leverage is in hundredths, so values are scaled by 100
     room = (equity * multiple - others * 100 - own_steps * step_micro * 100) // (
         step_micro * 100 + deficit_a_step * multiple

@@ -1,4 +1,4 @@
-"""Money that enters and leaves: the faucet, withdrawals, and funding by control."""
+"""Deposits and withdrawals: the faucet, withdrawals, and the control that funds an account."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MICRO = 1_000_000
 USDC = 1
 """Currency code of USDC, the only one."""
 LARGEST = 1_000_000_000_000 * MICRO
-"""What may come in from outside altogether, so that every sum of money fits into 64 bits."""
+"""Limit of all deposits together, so that every sum of money fits into 64 bits."""
 
 
 def micro(amount: str, name: str = "amount") -> int:
-    """Return decimal text of USDC as micro-USDC. Raises Refused for more than 6 decimals."""
+    """Return a decimal text of USDC as micro-USDC. Raises Refused for more than 6 decimals."""
     exact = Fraction(amount) * MICRO
     if exact.denominator != 1:
         raise Refused(TxCode.AMOUNT_TOO_PRECISE, f"{name} {amount} is finer than 0.000001 USDC")
@@ -38,7 +38,7 @@ def check_currency(action: dict[str, Any]) -> None:
 
 
 def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
-    """Refuse an amount that the account can't take out."""
+    """Refuse an amount that the account can't withdraw."""
     free = account_margin.withdrawable(core, account)
     if amount > free:
         raise Refused(
@@ -50,7 +50,7 @@ def check_covered(core: Core, account: VenueAccount, amount: int) -> None:
 
 @handles("faucetClaim")
 def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Give test funds, once per account and 24 hours; whoever signs gets an account."""
+    """Credit test funds, once per account and 24 hours; a new signer gets an account."""
     account, config, now = context.account, core.state.config, core.state.time
     if account.faucet_time and now < account.faucet_time + config.faucet_pause:
         again = account.faucet_time + config.faucet_pause
@@ -65,7 +65,7 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("withdraw")
 def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Let free money leave to an address; the ledger keeps where to, and the withdrawSequence."""
+    """Withdraw free money to an address; the ledger keeps the address and the withdrawSequence."""
     amount = micro(action["amount"])
     smallest = core.state.config.withdrawal_minimum
     if amount < smallest:
@@ -82,14 +82,14 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
 
 @controls("fund")
 def fund(core: Core, address: str, amount: str) -> dict[str, Any]:
-    """Give an account (opened when it is new) `amount` USDC from outside."""
-    address, given = arguments.address(address), micro(arguments.positive(amount, "amount"))
+    """Deposit `amount` USDC in an account, which is opened when it is new."""
+    address, amount_micro = arguments.address(address), micro(arguments.positive(amount, "amount"))
     room = LARGEST - core.state.deposits
-    if given > room:
+    if amount_micro > room:
         raise Refused(
             TxCode.DEPOSIT_LIMIT,
             f"amount {amount} is more than the {micro_text(max(0, room))} USDC that can still come in",
         )
     account = core.account(address)
-    ledger.deposit(core, account, given)
+    ledger.deposit(core, account, amount_micro)
     return {"address": account.address, "balance": micro_text(account.balance)}

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Rebate = Callable[["Core", VenueAccount, int, int], None]
 
 REBATES: list[Rebate] = []
-"""Rules called as rule(core, payer, fee, value) after a positive trading fee was booked to FEES; they may pay parts
-of it on with `ledger.move` (referrals)."""
+"""Rules called as rule(core, payer, fee, value) after a positive trading fee was booked to FEES; they may
+pass on parts of it with `ledger.move` (referrals)."""
 
 
 def volume(core: Core, account: VenueAccount) -> int:
@@ -32,21 +32,22 @@ def volume(core: Core, account: VenueAccount) -> int:
 
 
 def rates(core: Core, account: VenueAccount, product: Product) -> tuple[int, int]:
-    """Return (maker, taker) in parts of RATE: the account's own rates, those of its volume, or the product's.
+    """Return (maker, taker) in parts of RATE (1e-8): the account's own rates, those of its volume, or the product's.
 
     A volume tier never costs more than the product's standard rates. Simulated participants pay nothing.
     """
     if account.kind == "market":
         return 0, 0
-    desk = core.risk_index
-    table = desk.tables[product.code]
+    index = core.risk_index
+    table = index.tables[product.code]
     maker, taker = table.maker_rate, table.taker_rate
     day = core.state.time // DAY
-    known = desk.rates.get(account.address)
-    if known is None or known[0] != day:
-        known = desk.rates[account.address] = (day, *_by_volume(core, account))
-    if known[1] >= 0:
-        maker, taker = min(maker, known[1]), min(taker, known[2])
+    # the volume of complete days is the same all day, so its rates are looked up once a day
+    cached = index.rates.get(account.address)
+    if cached is None or cached[0] != day:
+        cached = index.rates[account.address] = (day, *_by_volume(core, account))
+    if cached[1] >= 0:
+        maker, taker = min(maker, cached[1]), min(taker, cached[2])
     if account.maker_rate is not None:
         maker = account.maker_rate
     if account.taker_rate is not None:
@@ -66,11 +67,10 @@ def _by_volume(core: Core, account: VenueAccount) -> tuple[int, int]:
 def charge(
     core: Core, account: VenueAccount, product: Product, order: VenueOrder, role: int, open_value: int, close_value: int
 ) -> tuple[int, int, int]:
-    """Book the fees of one fill, whose value opens and closes in these parts; return what the account paid for either,
-    and the builder's fee.
+    """Book the fees of one fill; return the fee of its opening part, of its closing part, and the builder's fee.
 
-    Negative trading fees were received (an own maker rate below 0). Liquidated and deleveraged accounts pay and
-    receive none.
+    Values and fees are in micro-USDC. Negative trading fees were received (an own maker rate below 0). Liquidated and
+    deleveraged accounts pay and receive none.
     """
     if account.kind == "market" and not order.builder_rate:
         return 0, 0, 0
@@ -84,8 +84,10 @@ def charge(
     rate = maker if role == MAKER else taker
     if order.type == LIQUIDATION or order.type == ADL:
         rate = 0
+    # The fills of an order are rounded together: `parts` is the fraction of a micro-USDC that the rounding of former
+    # fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
     parts, exact = order.fee_parts, value * rate
-    order.fee_parts = (parts + exact) % RATE  # whole ones round nothing any more, and would outgrow 64 bits
+    order.fee_parts = (parts + exact) % RATE
     paid = -(-(parts + exact) // RATE) + (-parts // RATE)
     due = exact // RATE
     if not open_value:
@@ -112,7 +114,7 @@ def charge(
 
 
 def note_volume(core: Core, account: VenueAccount, value: int) -> None:
-    """Add to today's traded notional; days that no longer count are forgotten."""
+    """Add to today's traded notional and drop the days that no longer count."""
     if account.kind == "market":
         return
     day = core.state.time // DAY
@@ -129,7 +131,9 @@ def note_volume(core: Core, account: VenueAccount, value: int) -> None:
 def worst_cost(
     core: Core, account: VenueAccount, product: Product, value: int, builder_rate: int = 0, roundings: int = 0
 ) -> int:
-    """Return the most that filling an order of this value costs in fees; a builder's are rounded up at every fill, so
-    up to `roundings` micro-USDC more than once."""
+    """Return the most that filling an order of this value costs in fees, micro-USDC.
+
+    A builder's fee is rounded up at every fill, so it may cost up to `roundings` micro-USDC more than rounded once.
+    """
     cost = -(-value * max(*rates(core, account, product), 0) // RATE)
     return cost - (-value * builder_rate // RATE) + roundings if builder_rate else cost

@@ -2,7 +2,7 @@
 
 A payment is size × mark × rate. Payers are rounded up and receivers down to 1e-6. All of it passes through the clearing
 account, which hands the rest to ROUNDING, so that a settlement closes exactly. An isolated position pays from, and
-receives into, its own margin.
+receives into, its own margin. Rates are in parts of RATE (1e-8), premiums in parts of FINE (1e-12).
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 FINE = 1_000_000_000_000
 """Premium samples are whole numbers of 1 / FINE."""
 _TICK = 1_000_000
+"""Impact prices are in 1 / _TICK of a tick, their quantities in 1 / _STEP of a step: precise enough for FINE."""
 _STEP = 10**18
 _HOUR = 3_600
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Make the first sample due with the first prices."""
+    """Schedule the first sample with the first prices."""
     interval = core.state.config.price_interval
     core.wake("funding", (genesis.time // interval + 1) * interval)
 
@@ -61,20 +62,20 @@ def premium(core: Core, market: MarketState) -> int:
     return above - below
 
 
-def impact_price(ladder: Ladder, notional: int, unit: int) -> int:
-    """Return the average price of a notional (micro-USDC) against one side of a book, in millionths of a tick.
+def impact_price(ladder: Ladder, notional_micro: int, unit: int) -> int:
+    """Return the average price of trading a notional against one side of a book, in millionths of a tick.
 
     0 if the levels do not hold so much.
     """
-    left, quantity = notional, 0
+    left_micro, quantity = notional_micro, 0
     for level in ladder:
-        price, depth = level.price, level.total
-        value = price * depth * unit
-        if value >= left:
-            quantity += left * _STEP // (price * unit)
-            return notional * _STEP * _TICK // (unit * quantity)
-        left -= value
-        quantity += depth * _STEP
+        price_ticks, depth_steps = level.price, level.total
+        value_micro = price_ticks * depth_steps * unit
+        if value_micro >= left_micro:
+            quantity += left_micro * _STEP // (price_ticks * unit)
+            return notional_micro * _STEP * _TICK // (unit * quantity)
+        left_micro -= value_micro
+        quantity += depth_steps * _STEP
     return 0
 
 
@@ -89,10 +90,10 @@ def rate_of(core: Core, product: int, mean: int) -> int:
     """Return the funding rate, parts of RATE, of a mean premium in parts of FINE (see `margin.funding_rate`)."""
     config, scale = core.state.config, FINE // RATE
     reach = config.funding_clamp * scale
-    drawn = mean + max(-reach, min(reach, config.interest * scale - mean))
+    clamped = mean + max(-reach, min(reach, config.interest * scale - mean))
     seconds = core.products[product].funding_interval
     divisor = 8 * _HOUR * scale
-    rate = (2 * drawn * seconds + divisor) // (2 * divisor)
+    rate = (2 * clamped * seconds + divisor) // (2 * divisor)  # to the nearest part of RATE, halves up
     return max(-config.funding_cap, min(config.funding_cap, rate))
 
 
@@ -103,7 +104,7 @@ def next_settlement(core: Core, product: int) -> int:
 
 
 def settle(core: Core, market: MarketState, time: int) -> None:
-    """Set the rate of the interval that ends now, and let every position of the product pay or receive it."""
+    """Set the rate of the interval that ends now, and settle it with every position of the product."""
     code = market.product
     mean = market.premium // market.samples if market.samples else 0
     rate = rate_of(core, code, mean)
@@ -116,7 +117,7 @@ def settle(core: Core, market: MarketState, time: int) -> None:
     unit_payment = market.mark * core.risk_index.table(code).unit * rate
     left = 0
     holders = core.risk_index.holders.get(code, {})
-    for address in sorted(holders):
+    for address in sorted(holders):  # payments are numbered, and the index is in no fixed order
         account = holders[address]
         position = account.positions[code]
         for side, leg in ((1, position.long), (-1, position.short)):

@@ -1,6 +1,6 @@
 """Leverage, margin mode and isolated margin: setLeverage, setMarginMode, assignPosMargin.
 
-Each either fits, or is refused with the numbers and nothing is changed.
+A refused action changes nothing, and its message has the numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 from ...numerals import micro_text
 from ..engine import arguments
 from ..engine import events as ev
-from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Refused
 from ..engine.core import Core
 from ..engine.registry import controls, handles
@@ -22,12 +21,15 @@ from .account_margin import leverage_text
 from .deposits import micro
 from .positions import position_of
 
+TOO_HIGH, NO_MARGIN, NOT_ISOLATED, ONLY_ISOLATED, UNDER_LIQUIDATION, NOT_FLAT, UNKNOWN_MODE = range(2101, 2108)
+"""txCodes of this module."""
+
 
 @handles("setLeverage")
 def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Set the leverage of a product, within its own limit and that of the tier its position and orders are in.
+    """Set the leverage of a product, within its own limit and that of the tier of its position and orders.
 
-    Less leverage needs more margin: equity must cover it; an isolated position takes what it lacks from the balance.
+    Lower leverage needs more margin: equity must cover it; an isolated position takes the difference from the balance.
     """
     account, product = context.account, core.product(int(action["symbolCode"]))
     leverage = int(Decimal(action["leverage"]) * 100)
@@ -36,7 +38,7 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     limit = core.risk_index.table(product.code).leverage_limit(_reach(core, account, position))
     if leverage > limit:
         raise Refused(
-            TxCode.LEVERAGE_TOO_HIGH,
+            TOO_HIGH,
             f"leverage {leverage_text(leverage)} is above {leverage_text(limit)}, the most {product.symbol} allows "
             f"for your position and orders of {micro_text(_reach(core, account, position))} USDC",
         )
@@ -57,10 +59,10 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 
 @handles("setMarginMode")
 def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Put a product's position on cross or isolated margin, also while it is open.
+    """Set a product's position to cross or isolated margin, also while it is open.
 
-    To isolated, it takes its initial margin and its unrealised loss with it; to cross, it brings all its margin back.
-    What remains on cross must cover its initial margin.
+    To isolated, it takes its initial margin and its unrealised loss from the balance; to cross, it returns all its
+    margin. What remains on cross must cover its initial margin.
     """
     account, product = context.account, core.product(int(action["symbolCode"]))
     mode = ISOLATED if action["marginMode"] == "ISOLATED" else CROSS
@@ -68,9 +70,10 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
     if mode == position.mode:
         return {"marginMode": action["marginMode"]}
     if product.only_isolated:
-        raise Refused(TxCode.ONLY_ISOLATED, f"{product.symbol} takes isolated margin only")
+        raise Refused(ONLY_ISOLATED, f"{product.symbol} takes isolated margin only")
     _refuse_under_liquidation(core, account, position)
     amount = _to_isolated(core, position) if mode == ISOLATED else -position.assigned
+    # look at the account as it would be; the ledger moves the amount only when that is allowed
     position.mode = mode
     account.balance -= amount
     free = account_margin.available(core, account)
@@ -85,21 +88,21 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
 
 @handles("assignPosMargin")
 def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
-    """Add margin to an isolated position out of the withdrawable balance, or take (negative) what it does not need."""
+    """Add margin to an isolated position from the withdrawable balance, or remove (negative) what it does not need."""
     account, product = context.account, core.product(int(action["symbolCode"]))
     amount = micro(action["assignedPosMargin"], "assignedPosMargin")
     position = position_of(core, account, product)
     if position.mode != ISOLATED or not (position.long.size or position.short.size):
         what = "on cross margin" if position.mode != ISOLATED else "not open"
         raise Refused(
-            TxCode.NOT_ISOLATED, f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
+            NOT_ISOLATED, f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
         )
     _refuse_under_liquidation(core, account, position)
     free = account_margin.withdrawable(core, account) if amount > 0 else removable(core, position)
     if abs(amount) > free:
         way = "added to" if amount > 0 else "taken from"
         raise Refused(
-            TxCode.MARGIN_SHORTFALL,
+            NO_MARGIN,
             f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position, "
             f"not {micro_text(abs(amount))}",
         )
@@ -110,15 +113,15 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
 
 @controls("set_position_mode")
 def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
-    """Put a whole account on ONE_WAY or HEDGE; refused while it has positions or orders."""
+    """Set the position mode of a whole account to ONE_WAY or HEDGE; refused while it has positions or orders."""
     modes = {"ONE_WAY": ONE_WAY, "HEDGE": HEDGE}
     if mode not in modes:
-        raise Refused(TxCode.UNKNOWN_POSITION_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")
+        raise Refused(UNKNOWN_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")
     account = core.account(arguments.address(address))
     held = [p.product for p in account.positions.values() if p.long.size or p.short.size]
     if held or account.orders:
         what = f"{len(held)} open positions and {len(account.orders)} open orders"
-        raise Refused(TxCode.POSITION_MODE_IN_USE, f"the position mode can't change while there are {what}")
+        raise Refused(NOT_FLAT, f"the position mode can't change while there are {what}")
     account.position_mode = modes[mode]
     account.updated = core.state.time
     core.emit(ev.AccountChanged(account.address))
@@ -132,29 +135,28 @@ def removable(core: Core, position: Position) -> int:
 
 
 def _to_isolated(core: Core, position: Position) -> int:
+    """Return what a position takes from the balance: its initial margin and its unrealised loss."""
     figures = account_margin.isolated_margin(core, position)
     return figures.initial + max(0, -figures.equity)
 
 
 def _reach(core: Core, account: VenueAccount, position: Position) -> int:
-    price = core.state.markets[position.product].mark * core.risk_index.table(position.product).unit
+    """Return the notional, micro-USDC, that a position and its orders could reach in one direction."""
+    step_micro = account_margin.mark_step(core, position.product)
     if account.position_mode != HEDGE:
-        return account_margin.exposure(position, price, False)
-    return max(position.long.size * price + position.buy_value, position.short.size * price + position.sell_value)
+        return account_margin.exposure(position, step_micro, False)
+    long, short = position.long.size * step_micro, position.short.size * step_micro
+    return max(long + position.buy_value, short + position.sell_value)
 
 
 def _refuse_under_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     for product in (0, position.product):
         if f"{account.address}:{product}" in core.state.liquidations:
-            raise Refused(
-                TxCode.SETTINGS_IN_LIQUIDATION, "margin settings can't be changed while positions are being liquidated"
-            )
+            raise Refused(UNDER_LIQUIDATION, "margin settings can't be changed while positions are being liquidated")
 
 
 def _short(amount: int, what: str) -> Refused:
-    return Refused(
-        TxCode.MARGIN_SHORTFALL, f"{what} would leave the account {micro_text(amount)} USDC short of its initial margin"
-    )
+    return Refused(NO_MARGIN, f"{what} would leave the account {micro_text(amount)} USDC short of its initial margin")
 
 
 def _changed(core: Core, account: VenueAccount, position: Position) -> None:

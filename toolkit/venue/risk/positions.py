@@ -6,7 +6,7 @@ from ...products import Product
 from ..engine import events as ev
 from ..engine.core import Core
 from ..model.accounts import Leg, Position, VenueAccount
-from ..model.constants import HEDGE
+from ..model.constants import HEDGE, ISOLATED
 from ..model.history import ClosedPosition
 
 DEFAULT_LEVERAGE = 20
@@ -20,47 +20,47 @@ def position_of(core: Core, account: VenueAccount, product: Product) -> Position
         leverage = min(DEFAULT_LEVERAGE * 100, int(product.max_leverage * 100))
         found = Position(product.code, leverage, created=core.state.time, updated=core.state.time)
         if product.only_isolated:
-            found.mode = 2
+            found.mode = ISOLATED
         account.positions[product.code] = found
     return found
 
 
 def closing_leg(account: VenueAccount, position: Position, side: int, closing: bool) -> Leg | None:
-    """Return the leg that an order of this side shrinks, None when it can only open (hedge mode without close side)."""
+    """Return the leg that an order of this side reduces, None when it can only open (hedge mode without close side)."""
     if account.position_mode == HEDGE and not closing:
         return None
     return position.short if side > 0 else position.long
 
 
-def reduce_leg(leg: Leg, quantity: int, value: int, long: bool) -> int:
-    """Take `quantity` of a leg out, closed for `value`; return the realised profit.
+def reduce_leg(leg: Leg, quantity_steps: int, value_micro: int, long: bool) -> int:
+    """Close a part of a leg for `value_micro`; return the realised profit in micro-USDC.
 
-    The entry value goes down in proportion, rounded down; what rounding leaves stays with the leg.
+    The entry value goes down in proportion, rounded down; the remainder stays with the leg.
     """
-    part = leg.value if quantity == leg.size else leg.value * quantity // leg.size
-    pnl = value - part if long else part - value
-    leg.size -= quantity
-    leg.value -= part
-    leg.closed += quantity
-    leg.closed_value += value
+    entry = leg.value if quantity_steps == leg.size else leg.value * quantity_steps // leg.size
+    pnl = value_micro - entry if long else entry - value_micro
+    leg.size -= quantity_steps
+    leg.value -= entry
+    leg.closed += quantity_steps
+    leg.closed_value += value_micro
     leg.pnl += pnl
     return pnl
 
 
-def grow_leg(leg: Leg, quantity: int, value: int, time: int) -> None:
-    """Add to a leg; from flat, a new life of it begins."""
+def grow_leg(leg: Leg, quantity_steps: int, value_micro: int, time_ms: int) -> None:
+    """Add to a leg; from flat, a new term of it begins."""
     if not leg.size:
         leg.term += 1
-        leg.opened = time
+        leg.opened = time_ms
         leg.entered = leg.entered_value = leg.closed = leg.closed_value = leg.pnl = leg.fees = leg.funding = 0
-    leg.size += quantity
-    leg.value += value
-    leg.entered += quantity
-    leg.entered_value += value
+    leg.size += quantity_steps
+    leg.value += value_micro
+    leg.entered += quantity_steps
+    leg.entered_value += value_micro
 
 
 def record_closed(core: Core, account: VenueAccount, position: Position, leg: Leg, side: int) -> None:
-    """Record the life of a leg that went flat."""
+    """Record the term of a leg that went flat."""
     if account.kind == "market":
         return
     log = core.state.history.closed_positions

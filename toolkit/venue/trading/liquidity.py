@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..engine.core import Core
 from ..model.accounts import VenueAccount, VenueOrder
 from ..model.constants import HEDGE, ISOLATED
-from ..risk import account_margin
+from ..risk import isolated_fills
 
 
 class _Maker:
@@ -46,7 +46,7 @@ class _Maker:
         if opened <= 0:
             return True
         value = self.opened_value + opened * order.price * core.products[order.product].unit
-        return account_margin.has_margin_for(
+        return isolated_fills.has_margin_for(
             core, self.account, self.position, order.side, self.opened_steps + opened, value
         )
 

@@ -9,7 +9,7 @@ from ...products import Product
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import CANCELED, FILLED, FOK, GTC, HEDGE, IOC, ISOLATED, MAKER, POST_ONLY, TAKER
-from ..risk import account_margin
+from ..risk import isolated_fills
 from ..risk.positions import position_of
 from . import lifecycle, settlement
 from .liquidity import fillable
@@ -73,9 +73,9 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
         quantity_steps = there if there < wanted else wanted
         # the makers of a FOK order were trimmed before the matching: it must not fall short now
         if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
-            closed = account_margin.reducible(maker_account, maker_position, -side)
+            closed = isolated_fills.reducible(maker_account, maker_position, -side)
             opened = quantity_steps - closed
-            if not account_margin.has_margin_for(
+            if not isolated_fills.has_margin_for(
                 core, maker_account, maker_position, -side, opened, opened * price_ticks * product.unit
             ):
                 trim_uncollateralised_maker(core, maker, there - closed)

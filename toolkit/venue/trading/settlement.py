@@ -12,7 +12,7 @@ from ..model.accounts import Leg, Position, VenueAccount, VenueOrder
 from ..model.constants import ADL, FILLED, HEDGE, ISOLATED, PARTIALLY_FILLED, TAKER
 from ..model.history import Candle, OrderEvent, PublicTrade
 from ..model.state import MarketState
-from ..risk import account_margin, fees, ledger
+from ..risk import fees, isolated_fills, ledger
 from ..risk.positions import grow_leg, record_closed, reduce_leg
 from . import lifecycle
 
@@ -92,7 +92,7 @@ def settle(
     _index_holder(core, product.code, account, against, into, opened)
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
     if position.mode == ISOLATED:
-        account_margin.settle_isolated(
+        isolated_fills.settle_isolated(
             core,
             account,
             position,

@@ -1,11 +1,12 @@
-"""Conditional orders: what happens when a trigger price is met (risk-rules, "Order rules").
+"""Trigger orders: what happens when a trigger price is met (risk-rules, "Order rules"). Prices are in ticks.
 
 A waiting trigger holds no margin. When it is met the order is checked like a new one, and cancelled with a reason if it
-does not fit. Several triggers met in the same instant go by age.
+does not fit. Triggers that are met at the same instant go by age.
 """
 
 from __future__ import annotations
 
+from ...checks import slippage_bound
 from ..engine.commands import Refused
 from ..engine.core import Core
 from ..engine.registry import post_command
@@ -21,25 +22,27 @@ from ..model.constants import (
     UNTRIGGERED,
 )
 from ..model.state import MarketState
-from ..risk import account_margin
+from ..risk.order_margin import check_increase
 from ..risk.positions import closing_leg
 from . import lifecycle, matching
 
 
-def reference(market: MarketState, by: int) -> int:
-    """Return the price that triggers of this kind look at, ticks."""
+def reference_price(market: MarketState, by: int) -> int:
+    """Return the price in ticks that triggers by LAST_PRICE, MARK_PRICE or INDEX_PRICE are compared with."""
     return market.last if by == LAST_PRICE else market.mark if by == MARK_PRICE else market.oracle
 
 
 def is_met(order: VenueOrder, market: MarketState) -> bool:
-    """Tell whether an order's trigger is met by the present prices."""
-    price = reference(market, order.trigger_by)
-    return bool(price) and (price >= order.trigger if order.trigger_up else price <= order.trigger)
+    """Return whether an order's trigger is met by the present prices."""
+    price_ticks = reference_price(market, order.trigger_by)
+    if not price_ticks:
+        return False
+    return price_ticks >= order.trigger if order.trigger_up else price_ticks <= order.trigger
 
 
 @post_command("triggers")
 def run_triggers(core: Core) -> None:
-    """Trigger everything that is met, until nothing is: a triggered order may move the last price."""
+    """Trigger every order whose trigger is met, until none is: a triggered order may move the last price."""
     accounts = core.state.accounts
     again = True
     while again:
@@ -47,27 +50,28 @@ def run_triggers(core: Core) -> None:
         for code, triggers in core.triggers.items():
             if not triggers.entries:
                 continue
-            if triggers.entries > triggers.limit:
-                triggers.rebuild(waiting(core, code))
+            if triggers.entries > triggers.limit:  # most entries are stale
+                triggers.rebuild(waiting_orders(core, code))
             market = core.state.markets[code]
             if market.paused:
                 continue
             due: list[tuple[int, str, int]] = []
             for by in (LAST_PRICE, MARK_PRICE, INDEX_PRICE):
-                due += triggers.due(by, reference(market, by))
+                due += triggers.due(by, reference_price(market, by))
             for order_id, address, trigger in sorted(due):
                 account = accounts[address]
                 order = account.orders.get(order_id)
+                # entries of orders that have ended, or have another trigger now, stay in the queue until here
                 if order is None or order.status != UNTRIGGERED or not order.armed or order.trigger != trigger:
                     continue
                 if is_met(order, market):
                     fire(core, account, order)
                     again = True
-                else:
+                else:  # an order triggered before it has moved the price back
                     triggers.add(order)
 
 
-def waiting(core: Core, code: int) -> list[VenueOrder]:
+def waiting_orders(core: Core, code: int) -> list[VenueOrder]:
     """Return the orders of a product that wait for their trigger."""
     accounts = core.state.accounts.values()
     orders = (order for account in accounts for order in account.orders.values())
@@ -75,30 +79,30 @@ def waiting(core: Core, code: int) -> list[VenueOrder]:
 
 
 def fire(core: Core, account: VenueAccount, order: VenueOrder) -> None:
-    """Trigger one waiting order: size it, check it, and let it meet the book."""
+    """Trigger one waiting order: fit it to its position, check it, and match it."""
     position = account.positions[order.product]
-    for other in _rivals(account, order):
+    for other in _cancelled_by(account, order):
         lifecycle.cancel(core, account, other, f"one cancels the other: order {order.id} was triggered")
     order.triggered = True
     account.waiting -= 1
     order.status = NEW
     if order.reducing and not _fit_position(core, account, order):
         return
-    limit = order.price or bound(core, order)
+    limit_ticks = order.price or slippage_limit(core, order)
     lifecycle.record(core, account, order, "triggered")
     refusal = ""
     if order.tif == POST_ONLY and crosses(core, order):
         refusal = "POST_ONLY would match when triggered"
     elif not order.reducing:
         try:
-            account_margin.check_increase(
+            check_increase(
                 core,
                 account,
                 core.products[order.product],
                 position,
                 order.side,
                 order.leaves,
-                limit,
+                limit_ticks,
                 order.builder_rate,
             )
         except Refused as reason:
@@ -106,28 +110,29 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder) -> None:
     if refusal:
         lifecycle.cancel(core, account, order, refusal)
     else:
-        matching.process_order(core, account, position, order, limit)
+        matching.process_order(core, account, position, order, limit_ticks)
 
 
-def bound(core: Core, order: VenueOrder) -> int:
+def slippage_limit(core: Core, order: VenueOrder) -> int:
     """Return the worst price, in ticks, that a market order may trade at now."""
-    from ...checks import slippage_bound
-
     market = core.state.markets[order.product]
     return slippage_bound(core.products[order.product], order.side, market.last or market.mark, order.slippage)
 
 
 def crosses(core: Core, order: VenueOrder) -> bool:
-    """Tell whether a limit order would match at once."""
+    """Return whether a limit order would match at once."""
     book = core.books[order.product]
     if order.side > 0:
         return 0 < book.asks.best <= order.price
     return book.bids.best >= order.price
 
 
-def _rivals(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
-    """Return what a triggered TP or SL of a bracket ends: its twin, if that was triggered before, and the rest of the
-    main order."""
+def _cancelled_by(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
+    """Return the orders that a triggered TP or SL of a bracket cancels.
+
+    These are its twin, if that was triggered before, and the rest of the main order, which would open again what the
+    exit closes.
+    """
     if not order.group:
         return []
     twins = [other for other in lifecycle.bracket(account, order.group) if other is not order and other.triggered]
@@ -136,18 +141,19 @@ def _rivals(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
 
 
 def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> bool:
-    """Cut a triggered reducing order to what it may close; cancel it when that is nothing."""
+    """Reduce a triggered reduce-only order to what it may close; cancel it, and return False, when that is nothing."""
     position = account.positions[order.product]
     leg = closing_leg(account, position, order.side, order.closing)
-    size = leg.size if leg is not None else 0
-    most = size
+    size_steps = leg.size if leg is not None else 0
+    most_steps = size_steps
     if order.group and order.group != order.id and order.quantity:
-        most = min(most, order.cover)
+        # an exit of a bracket closes what its main order has opened, not what other orders have
+        most_steps = min(most_steps, order.cover)
     if order.quantity == 0:
-        order.quantity = order.leaves = size
-    if most < order.leaves:
-        order.leaves = most
-        order.reason = f"cut to the position of {core.products[order.product].quantity_text(most)}"
+        order.quantity = order.leaves = size_steps
+    if most_steps < order.leaves:
+        order.leaves = most_steps
+        order.reason = f"cut to the position of {core.products[order.product].quantity_text(most_steps)}"
     if not order.leaves:
         names: dict[int, str] = {TP_FROM_POSITION: "take profit", SL_FROM_POSITION: "stop loss"}
         what = names.get(order.reduce, "reduce-only")

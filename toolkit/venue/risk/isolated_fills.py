@@ -1,0 +1,99 @@
+"""Margin of isolated positions when orders fill: what moves between the balance and the position.
+
+Amounts are in micro-USDC where no other unit is named; `step_micro` is the value of one step at mark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..model.accounts import Position, VenueAccount
+from ..model.constants import HEDGE, RATE
+from .account_margin import cross_margin, mark_step, required, unrealized
+from .ledger import assign
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+
+def settle_isolated(
+    core: Core,
+    account: VenueAccount,
+    position: Position,
+    side: int,
+    *,
+    opened: int,
+    opened_value: int,
+    closed_value: int,
+    gained: int,
+) -> None:
+    """Move margin between balance and an isolated position after a fill was booked.
+
+    A trade of `side` added `opened` steps worth `opened_value`; `closed_value` is the entry value that was closed;
+    `gained` is what the closing added to the balance (realised PnL less fees). What opens takes its initial margin and
+    its loss against mark from the balance, as far as the cross positions can spare it. What closes gives its share of
+    the margin back, but the rest of the position keeps its initial margin as far as there is any; a loss is paid by the
+    position's margin and unrealised profit before the balance.
+    """
+    step_micro = mark_step(core, position.product)
+    if closed_value:
+        _release(core, account, position, closed_value, gained, step_micro, opened)
+    if opened:
+        need, _ = _need(position, side, opened, opened_value, step_micro)
+        assign(core, account, position, min(need, _spare(core, account)))
+
+
+def _need(position: Position, side: int, opened_steps: int, value_micro: int, step_micro: int) -> tuple[int, int]:
+    """Return what opening needs in an isolated position: margin with the loss against mark, and that loss alone."""
+    at_mark = opened_steps * step_micro
+    loss = max(0, side * (value_micro - at_mark))
+    return required(value_micro if side > 0 else at_mark, position.leverage) + loss, loss
+
+
+def _spare(core: Core, account: VenueAccount) -> int:
+    """Return what may leave the balance while the margin ratio of the cross positions stays where liquidation stops."""
+    figures = cross_margin(core, account)
+    return max(0, figures.equity - -(-figures.maintenance * RATE // core.state.config.liquidation_stop))
+
+
+def _release(
+    core: Core, account: VenueAccount, position: Position, closed_value: int, gained: int, step_micro: int, opened: int
+) -> None:
+    """Give back the margin that closing freed.
+
+    While a part of the position is left, the balance pays none of its loss: assigned margin may become negative, if the
+    unrealised profit of the rest covers it.
+    """
+    size = position.long.size + position.short.size
+    if size == 0 or (opened and size == opened):  # closed, or flipped: nothing of the old position is left
+        assign(core, account, position, -position.assigned)
+        return
+    left_value = position.long.value + position.short.value
+    share = position.assigned * closed_value // (closed_value + left_value)
+    spare = position.assigned + unrealized(position, step_micro) - required(size * step_micro, position.leverage)
+    assign(core, account, position, -max(min(share, spare), -gained))
+
+
+def reducible(account: VenueAccount, position: Position, side: int) -> int:
+    """Return how many steps an ordinary order of `side` can trade without opening anything."""
+    if account.position_mode == HEDGE:
+        return 0
+    return position.short.size if side > 0 else position.long.size
+
+
+def has_margin_for(
+    core: Core, account: VenueAccount, position: Position, side: int, opened_steps: int, value_micro: int
+) -> bool:
+    """Return whether the balance can still give an isolated position the margin for opening so many steps.
+
+    Its orders held that margin when they were placed, but losses of the cross positions may have used it up since. What
+    those can spare must cover the maintenance margin of what opens.
+    """
+    if opened_steps <= 0:
+        return True
+    table, config = core.risk_index.table(position.product), core.state.config
+    step_micro = mark_step(core, position.product)
+    need, loss = _need(position, side, opened_steps, value_micro, step_micro)
+    own_steps = (position.long if side > 0 else position.short).size
+    more = table.maintenance((own_steps + opened_steps) * step_micro) - table.maintenance(own_steps * step_micro)
+    return (min(need, _spare(core, account)) - loss) * config.liquidation_stop > more * RATE
