@@ -24,6 +24,7 @@ from toolkit.client.io.rate_limits import Rate
 from toolkit.client.io.transport import Retry
 from toolkit.client.orders.intents import Intent, IntentState, SqliteLedger
 from toolkit.errors import ToolkitError
+from toolkit.protocol.enums import OrderStatus
 from toolkit.session import Session, development_wallet
 from toolkit.venue.engine.core import Command
 from toolkit.venue.lab.faults import AFTER, BEFORE
@@ -398,7 +399,9 @@ def _accepted(world: World) -> Counter[tuple[str, int]]:
     """Count the orders that were accepted, by account and client id."""
     state = world.venue.core.state
     orders = [*state.history.orders.records, *(o for a in state.accounts.values() for o in a.orders.values())]
-    return Counter((order.address, order.client_id) for order in orders if order.client_id and order.status != 6)
+    return Counter(
+        (order.address, order.client_id) for order in orders if order.client_id and order.status != OrderStatus.REJECTED
+    )
 
 
 def _check_intent(intent: Intent, record: Any, accepted: Counter[tuple[str, int]]) -> None:

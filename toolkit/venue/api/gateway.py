@@ -19,7 +19,7 @@ from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
 from ...protocol.reads.info import BY_PATH, Endpoint
 from ..engine.core import Core, Outcome, WireError
-from .admission import Guard
+from .admission import Admission
 
 T = TypeVar("T")
 
@@ -156,7 +156,7 @@ class Gateway:
         self.faults = faults
         self.chain = chain
         self.hooks = Hooks()
-        self.guard = Guard()
+        self.admission = Admission()
         self.routes: dict[str, Callable[[Incoming], Answer]] = {}
         """Further paths, path → function; a venue that is served with controls registers them here."""
 
@@ -193,7 +193,7 @@ class Gateway:
         return self.hooks.on_response(incoming, self._route(incoming)) if answer is None else answer
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
-        self.guard.admit(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
+        self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
         if self.faults.active and not incoming.exempt_from_faults:
             self.faults.on_authenticated(core, incoming)
         self.hooks.on_authenticated(incoming, core.state.time)

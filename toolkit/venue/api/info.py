@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 """Checked parameters by wire name, defaults filled in."""
-Query = Callable[["Core", Values], Any]
+QueryHandler = Callable[["Core", Values], Any]
 T = TypeVar("T")
 Test = Callable[[Any], bool]
 
 MODULES = ("info_accounts", "info_orders", "info_market", "info_programs")
 
-QUERIES: dict[str, Query] = {}
+QUERIES: dict[str, QueryHandler] = {}
 """Name of the declaration → function(core, values) that returns the answer's data."""
 
 
@@ -47,10 +47,10 @@ def answer(core: Core, endpoint: str, values: Values) -> Any:
     return QUERIES[endpoint](core, values)
 
 
-def answers(endpoint: str) -> Callable[[Query], Query]:
+def answers(endpoint: str) -> Callable[[QueryHandler], QueryHandler]:
     """Register the function that answers a query."""
 
-    def register(query: Query) -> Query:
+    def register(query: QueryHandler) -> QueryHandler:
         QUERIES[endpoint] = query
         return query
 
