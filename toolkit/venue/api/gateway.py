@@ -98,7 +98,7 @@ class RequestInterceptor(Protocol):
         """Called once action and signer are known, before the command; raises FaultTriggered to stop it."""
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
-        """Return the answer to deliver; `again` executes the same request once more."""
+        """Return the answer to deliver; `again` executes the same request a second time."""
 
 
 class FaultTriggered(Exception):
