@@ -23,9 +23,10 @@ from toolkit.client.io.transport import Retry
 from toolkit.client.orders.intents import Intent, IntentState, SqliteLedger
 from toolkit.connecting import development_wallet
 from toolkit.errors import ToolkitError
-from toolkit.session import Session
+from toolkit.session import Session, development_wallet
 from toolkit.venue.engine.commands import Command
 from toolkit.venue.lab.request_faults import AFTER, BEFORE
+from toolkit.protocol.enums import OrderStatus
 from toolkit.venue.local import LocalVenue
 
 STEPS = 40
@@ -395,7 +396,9 @@ def _accepted(world: World) -> Counter[tuple[str, int]]:
     """Count the orders that were accepted, by account and client id."""
     state = world.venue.core.state
     orders = [*state.history.orders.records, *(o for a in state.accounts.values() for o in a.orders.values())]
-    return Counter((order.address, order.client_id) for order in orders if order.client_id and order.status != 6)
+    return Counter(
+        (order.address, order.client_id) for order in orders if order.client_id and order.status != OrderStatus.REJECTED
+    )
 
 
 def _check_intent(intent: Intent, record: Any, accepted: Counter[tuple[str, int]]) -> None:

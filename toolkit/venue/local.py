@@ -182,7 +182,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def _advance_to(self, target: int) -> None:
         core = self.core
         while core.state.time < target:
-            with defer_sigint():
+            with defer_sigint():  # one slice at a time, so that a long advance can be interrupted between two
                 core.apply(Advance(min(target, core.state.time + SLICE_MS)))
                 self._publish()
 
@@ -259,14 +259,14 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             try:
                 return self.core.apply(command)
             finally:
-                self._publish()
+                self._publish()  # also after an error, because the command may have changed something before it
 
     def _write(self, command: Command) -> None:
         """Record a command before it is applied; when this raises, the command must not be applied."""
         if self.record is not None:
             self.record(command)
         if self.journal is not None:
-            self.journal.keep_dump(self.core)
+            self.journal.keep_dump(self.core)  # before `append`: the dump is the state after the entries so far
             self.journal.append(command)
 
     def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
@@ -337,7 +337,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             if self.journal is not None:
                 self.journal.close(self.core)
         if ticker is not None:
-            ticker.stop()
+            ticker.stop()  # without the lock, which its thread may be waiting for
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -403,7 +403,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         core = Core.load(data)
         with defer_sigint():
             if self.journal is not None:
-                self.journal.append_state(data)
+                self.journal.append_state(data)  # first, so that nothing has changed when it fails
             core.record_events(self._hub is not None)
             self.core = core
             self.clock.set(self.core.state.time)

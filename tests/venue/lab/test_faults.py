@@ -140,6 +140,8 @@ def test_a_with_block_removes_its_fault(venue: LocalVenue) -> None:
         assert repr(fault) == "<Fault refuse count=all; struck 2>"
     assert get(venue).broken == ""
     fault.remove()
+    venue.faults.remove(venue.faults.add("refuse"))
+    assert get(venue).broken == ""
     venue.faults.add("refuse", count=None)
     venue.faults.clear()
     assert get(venue).broken == ""

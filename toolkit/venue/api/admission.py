@@ -14,14 +14,14 @@ from ..engine.core import Core
 from ..programs import permissions
 
 
-class Guard:
+class Admission:
     """Refuses requests by the emergencies and limits of the state. Used under the venue's lock."""
 
     def __init__(self) -> None:
         self._requests_ms: dict[tuple[str, str], deque[int]] = {}
         """Times of the last requests, by action and account."""
 
-    def admit(self, core: Core, peer: str, action: str, signer: str, vault: str = "") -> None:
+    def check(self, core: Core, peer: str, action: str, signer: str, vault: str = "") -> None:
         """Raise WireError 40006, 40281, 40280 or 40220 for a request that is refused.
 
         `action` is "" for a query; `vault` is the address in vaultAddress.

@@ -21,7 +21,7 @@ from ...protocol.reads.info import BY_PATH, Endpoint
 from ..engine.codes import MALFORMED, SIGNATURE, UNSUPPORTED
 from ..engine.commands import Outcome, WireError
 from ..engine.core import Core
-from .admission import Guard
+from .admission import Admission, Guard
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ class RequestInterceptor(Protocol):
         """Called once action and signer are known, before the command; raises FaultTriggered to stop it."""
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
-        """Return the answer to deliver; `again` executes the same request once more."""
+        """Return the answer to deliver; `again` executes the same request a second time."""
 
 
 class FaultTriggered(Exception):
@@ -155,7 +155,7 @@ class Gateway:
         self.faults = faults
         self.chain = chain
         self.hooks = Hooks()
-        self.guard = Guard()
+        self.admission = Admission()
         self.routes: dict[str, Callable[[Incoming], Answer]] = {}
         """Further paths, path → function; a venue that is served with controls registers them here."""
 
@@ -192,7 +192,7 @@ class Gateway:
         return self.hooks.on_response(incoming, self._route(incoming)) if answer is None else answer
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
-        self.guard.admit(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
+        self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
         if self.faults.active and not incoming.exempt_from_faults:
             self.faults.on_authenticated(core, incoming)
         self.hooks.on_authenticated(incoming, core.state.time)

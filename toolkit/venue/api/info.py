@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 """Checked parameters by wire name, defaults filled in."""
-Query = Callable[["Core", Values], Any]
+QueryHandler = Callable[["Core", Values], Any]
 T = TypeVar("T")
 Test = Callable[[Any], bool]
 
 MODULES = ("info_accounts", "info_orders", "info_market", "info_programs")
 
-QUERIES: dict[str, Query] = {}
+QUERIES: dict[str, QueryHandler] = {}
 """Name of the declaration → function(core, values) that returns the answer's data."""
 
 
@@ -48,10 +48,10 @@ def answer(core: Core, endpoint: str, values: Values) -> Any:
     return QUERIES[endpoint](core, values)
 
 
-def answers(endpoint: str) -> Callable[[Query], Query]:
+def answers(endpoint: str) -> Callable[[QueryHandler], QueryHandler]:
     """Register the function that answers a query."""
 
-    def register(query: Query) -> Query:
+    def register(query: QueryHandler) -> QueryHandler:
         QUERIES[endpoint] = query
         return query
 
@@ -83,11 +83,16 @@ def unknown_product(core: Core, name: str, value: object) -> MalformedRequest:
     )
 
 
-def page_of(values: Values, total: int, rows: Iterable[Any], size: str = "pageSize") -> dict[str, Any]:
-    """Return one page of `rows`, which are all rows in order; the iterable is read no further than needed."""
+def page_of(
+    values: Values, total: int, records: Iterable[Any], row: Callable[[Any], Any] | None = None, size: str = "pageSize"
+) -> dict[str, Any]:
+    """Return one page of `records`, which are all records in order, read no further than needed.
+
+    `row` makes the row of a record; without it the records are rows already.
+    """
     begin = (values["page"] - 1) * values[size]
-    items = list(islice(rows, begin, begin + values[size])) if begin < total else []
-    return {"total": total, "items": items}
+    items = list(islice(records, begin, begin + values[size])) if begin < total else []
+    return {"total": total, "items": items if row is None else list(map(row, items))}
 
 
 def window(values: Values, times: Sequence[Any], key: Callable[[Any], int]) -> range:
@@ -114,15 +119,9 @@ def paged_log(
     span = window(values, positions, lambda at: time(records[at]))
     if not tests:
         newest = (records[positions[at]] for at in reversed(span))
-        return _rows_page(values, len(span), newest, row)
+        return page_of(values, len(span), newest, row)
     found = [record for at in reversed(span) if passes(record := records[positions[at]], tests)]
-    return _rows_page(values, len(found), found, row)
-
-
-def _rows_page(values: Values, total: int, found: Iterable[T], row: Callable[[T], dict[str, Any]]) -> dict[str, Any]:
-    page = page_of(values, total, found)
-    page["items"] = [row(record) for record in page["items"]]
-    return page
+    return page_of(values, len(found), found, row)
 
 
 def passes(record: object, tests: Sequence[Test]) -> bool:

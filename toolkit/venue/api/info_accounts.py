@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.enums import ENUMS
@@ -89,8 +90,6 @@ def funding_payments(core: Core, values: Values) -> dict[str, Any]:
     """Return funding paid and received, newest first."""
     product_of(core, values)  # raises for an unknown code
     log = core.state.history.funding_payments
-    positions_of = log.by_account.get(values["userAddr"], [])
+    payments = log.by_account.get(values["userAddr"], [])
     tests = equals(values, product="symbol")
-    return paged_log(
-        values, log, positions_of, lambda paid: paid.time, tests, lambda paid: records.funding_payment(core, paid)
-    )
+    return paged_log(values, log, payments, lambda paid: paid.time, tests, partial(records.funding_payment, core))

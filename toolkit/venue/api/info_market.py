@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -187,9 +188,8 @@ def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
     assert wanted is not None
     settled = core.state.history.funding_rates.get(wanted.code, [])
     span = window(values, settled, lambda point: point.time)
-    page = page_of(values, len(span), (settled[at] for at in reversed(span)))
-    page["items"] = [records.funding_rate(core, point) for point in page["items"]]
-    return page
+    newest = (settled[at] for at in reversed(span))
+    return page_of(values, len(span), newest, partial(records.funding_rate, core))
 
 
 @answers("funding_rates")

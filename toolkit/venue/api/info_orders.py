@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.enums import ENUMS
@@ -55,13 +56,11 @@ def order_states(core: Core, values: Values) -> dict[str, Any]:
     span = window(values, positions, lambda at: log.records[at].updated)
     ended = (log.records[positions[at]] for at in reversed(span))
     newest = merged([live[::-1], ended], _changed)
-    if tests:
-        found = [order for order in newest if passes(order, tests)]
-        page = page_of(values, len(found), found)
-    else:
-        page = page_of(values, len(live) + len(span), newest)
-    page["items"] = [records.order_state(core, order) for order in page["items"]]
-    return page
+    row = partial(records.order_state, core)
+    if not tests:
+        return page_of(values, len(live) + len(span), newest, row)
+    found = [order for order in newest if passes(order, tests)]
+    return page_of(values, len(found), found, row)
 
 
 @answers("order_events")
@@ -70,9 +69,7 @@ def order_events(core: Core, values: Values) -> dict[str, Any]:
     tests = _tests(core, values, order_id="orderId", client_id="clientOrderId") + _status(values, "execStatus")
     log = core.state.history.order_events
     positions = log.by_account.get(values["userAddr"], [])
-    return paged_log(
-        values, log, positions, lambda event: event.time, tests, lambda event: records.order_event(core, event)
-    )
+    return paged_log(values, log, positions, lambda event: event.time, tests, partial(records.order_event, core))
 
 
 @answers("trades")
@@ -84,11 +81,5 @@ def trades(core: Core, values: Values) -> dict[str, Any]:
         tests.append(lambda event: event.role == wanted)
     history = core.state.history
     positions = history.fills.get(values["userAddr"], [])
-    return paged_log(
-        values,
-        history.order_events,
-        positions,
-        lambda event: event.time,
-        tests,
-        lambda event: records.trade(core, event),
-    )
+    log = history.order_events
+    return paged_log(values, log, positions, lambda event: event.time, tests, partial(records.trade, core))

@@ -99,14 +99,14 @@ def invitees(core: Core, values: Values) -> dict[str, Any]:
     wanted = (values["search"] or "").lower()
     found = [row for row in referrals.referrals(core, values["userAddr"]) if wanted in row["userAddr"].lower()]
     found.sort(key=_SORT_KEYS[values["sortBy"]], reverse=values["sortOrder"] == "desc")
-    return page_of(values, len(found), found, "size")
+    return page_of(values, len(found), found, size="size")
 
 
 @answers("referral_payouts")
 def referral_payouts(core: Core, values: Values) -> dict[str, Any]:
     """Return the rewards that were paid, newest first."""
     found = referrals.payouts(core, values["userAddr"])
-    return page_of(values, len(found), found, "size")
+    return page_of(values, len(found), found, size="size")
 
 
 @answers("referral_tiers")
@@ -148,9 +148,7 @@ def transactions(core: Core, values: Values) -> dict[str, Any]:
     """Return the transactions that acted for an account, newest first."""
     log = core.state.history.transactions
     positions = log.by_account.get(values["user"], [])
-    page = page_of(values, len(positions), (log.records[at] for at in reversed(positions)))
-    page["items"] = [records.transaction(done) for done in page["items"]]
-    return page
+    return page_of(values, len(positions), (log.records[at] for at in reversed(positions)), records.transaction)
 
 
 @answers("transaction")
@@ -182,12 +180,10 @@ def block(core: Core, values: Values) -> dict[str, Any]:
         inside = inside[closed.first : closed.first + closed.count]
     else:
         inside = [done for done in inside[state.block_first :] if done.height == height]
-    page = page_of(values, len(inside), inside)
     return {
         "blockHeight": height,
         "blockTime": min(state.genesis_time + height * state.block_ms, state.time) if closed is None else closed.time,
         "blockHash": core.block_hash(height) if closed is None else closed.hash,
         "txCount": len(inside),
-        "total": page["total"],
-        "items": [records.transaction(done) for done in page["items"]],
+        **page_of(values, len(inside), inside, records.transaction),
     }

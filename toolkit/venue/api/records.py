@@ -30,6 +30,7 @@ SIDE_NUMBERS: Mapping[tuple[int, bool], int] = {
 }
 """Sign of a side, and whether it closes a hedge leg → its number on the wire."""
 OPEN_STATUSES = frozenset({OrderStatus.NEW, OrderStatus.PARTIALLY_FILLED, OrderStatus.ORDER_STATUS_UNTRIGGERED})
+"""Statuses of orders that are still open."""
 _MARGIN_MODE = ENUMS["margin_mode"].name_of
 _POSITION_MODE = ENUMS["position_mode"].name_of
 
@@ -66,7 +67,7 @@ def wallet(core: Core, account: VenueAccount) -> dict[str, Any]:
         "userAddr": to_checksummed(account.address),
         "currency": USDC_CODE,
         "balance": micro_text(account.balance),
-        "availableBalance": micro_text(max(0, figures.available)),
+        "availableBalance": micro_text(max(0, figures.available)),  # below 0 while the account is short of margin
         "availableTransferBalance": micro_text(figures.withdrawable),
         "equity": micro_text(figures.equity),
         "status": account.status,
@@ -166,11 +167,12 @@ def position(core: Core, account: VenueAccount, held: Position) -> dict[str, Any
     product = core.products[held.product]
     mark = core.state.markets[held.product].mark
     long, short_leg = held.long, held.short
+    # at mark the long is worth size × mark, and it cost its entry value; the short the reverse
     pnl_micro = (long.size - short_leg.size) * mark * product.unit - long.value + short_leg.value
     return {
         "userAddr": to_checksummed(account.address),
         "symbolCode": held.product,
-        "leverage": shortest_text(held.leverage, 2),
+        "leverage": shortest_text(held.leverage, 2),  # hundredths
         "longSize": quantity(product, long.size),
         "shortSize": quantity(product, short_leg.size),
         "longEntryValue": micro_text(long.value),
@@ -206,7 +208,7 @@ def ledger_entry(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def kline(product: Product, candle: Candle, interval_s: int) -> dict[str, Any]:
-    """Return a Kline."""
+    """Return a Kline. Hot: an answer can have 100,000, so the scales are looked up once for all four prices."""
     tick, tick_size = product.tick_scale
     step, step_size = product.step_scale
     return {

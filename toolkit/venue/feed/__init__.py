@@ -1,1 +1,1 @@
-"""The live feed: subjects, connections, and what each channel sends."""
+"""The live feed: subjects, connections, and the data of each channel."""

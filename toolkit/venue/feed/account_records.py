@@ -30,7 +30,7 @@ _POSITION_MODE = ENUMS["position_mode"].name_of
 
 def wallet_record(core: Core, account: VenueAccount) -> Data:
     """Return the wallet as the Info API has it, with the account's fee rates."""
-    maker, taker = fees.rates(core, account, next(iter(core.products.values())))
+    maker, taker = fees.rates(core, account, next(iter(core.products.values())))  # a wallet has no product: the first
     return {**records.wallet(core, account), "makerFeeRatio": rate_text(maker), "takerFeeRatio": rate_text(taker)}
 
 

@@ -217,6 +217,7 @@ class UserEvents(Source):
         core, address = batch.core, self._address
         events = [_order_event(core, event) for event in batch.orders.get(address, ())]
         if any(done.address == address for done in batch.transactions):
+            # the events lack nonce and message, so the records come from the history
             hashes = {done.hash for done in batch.transactions}
             events += [_acknowledgement(done) for done in self._last_actions(core) if done.hash in hashes]
         events += [{"eventType": notice.kind, "event": [notice.data]} for notice in batch.notices.get(address, ())]

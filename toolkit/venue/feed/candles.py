@@ -75,87 +75,74 @@ class TickerSource(Source):
     """Prices and statistics of one product."""
 
     def __init__(self, core: Core, product: Product) -> None:
-        self._statistics = DayStatistics(product.code)
-        self._last_sent: Data = self._statistics.ticker(core)
+        self._ticker = ProductTicker(core, product.code)
 
     def reset(self, core: Core) -> None:
         """Recompute the statistics."""
-        self._statistics.reset()
-        self._last_sent = self._statistics.ticker(core)
+        self._ticker = ProductTicker(core, self._ticker.code)
 
     def snapshot(self, core: Core) -> Data:
         """Return the ticker."""
-        return self._data(core)
+        return {"timestamp": core.state.time, "symbol": self._ticker.row["s"], "ticker": self._ticker.row}
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return the ticker when it changed, or when a price was set."""
-        if not self._statistics.may_have_changed(batch):
-            return []
-        before, self._last_sent = self._last_sent, self._statistics.ticker(batch.core)
-        changed = self._last_sent != before or self._statistics.code in batch.prices
-        return [self._data(batch.core)] if changed else []
-
-    def _data(self, core: Core) -> Data:
-        return {"timestamp": core.state.time, "symbol": self._last_sent["s"], "ticker": self._last_sent}
+        return [self.snapshot(batch.core)] if self._ticker.update(batch) else []
 
 
 class AllTickersSource(Source):
     """Tickers of all products."""
 
     def __init__(self, core: Core) -> None:
-        self._statistics: list[DayStatistics] = []
-        self._last_sent: dict[int, Data] = {}
+        self._tickers: list[ProductTicker] = []
         self.reset(core)
 
     def reset(self, core: Core) -> None:
         """Start with the products of this core."""
-        self._statistics = [DayStatistics(code) for code in core.products]
-        self._last_sent = {each.code: each.ticker(core) for each in self._statistics}
+        self._tickers = [ProductTicker(core, code) for code in core.products]
 
     def snapshot(self, core: Core) -> Data:
         """Return all tickers."""
-        return {"timestamp": core.state.time, "tickers": list(self._last_sent.values())}
+        return {"timestamp": core.state.time, "tickers": [ticker.row for ticker in self._tickers]}
 
     def collect(self, batch: Batch) -> list[Data]:
-        """Return the tickers that changed."""
-        if len(self._statistics) != len(batch.core.products):
+        """Return the tickers that changed, or all when a product was added."""
+        if len(self._tickers) != len(batch.core.products):
             self.reset(batch.core)
             return [self.snapshot(batch.core)]
-        changed = []
-        for each in self._statistics:
-            if each.may_have_changed(batch):
-                ticker = each.ticker(batch.core)
-                if self._last_sent[each.code] != ticker or each.code in batch.prices:
-                    self._last_sent[each.code] = ticker
-                    changed.append(ticker)
+        changed = [ticker.row for ticker in self._tickers if ticker.update(batch)]
         return [{"timestamp": batch.core.state.time, "tickers": changed}] if changed else []
 
 
-class DayStatistics:
-    """Ticker of a product with its statistics of 24 hours; the closed minutes are aggregated once a minute."""
+class ProductTicker:
+    """Ticker of a product with its statistics of 24 hours; the closed minutes are aggregated once a minute.
 
-    def __init__(self, code: int) -> None:
+    Attributes: `code` of the product; `row`, the ticker as of the last `update`.
+    """
+
+    def __init__(self, core: Core, code: int) -> None:
         self.code = code
         self._minute = -1
         self._day: Candle | None = None
         self._best = (0, 0)
+        self.row = self._read(core)
 
-    def reset(self) -> None:
-        """Drop the aggregate."""
-        self._minute = -1
+    def update(self, batch: Batch) -> bool:
+        """Read the ticker again if a command can have changed it; return whether it changed or a price was set."""
+        price_set = self.code in batch.prices
+        if not (price_set or self.code in batch.trades or self._best_changed(batch)):
+            return False
+        before, self.row = self.row, self._read(batch.core)
+        return price_set or self.row != before
 
-    def may_have_changed(self, batch: Batch) -> bool:
-        """Return whether a command can have changed the ticker."""
-        if self.code in batch.prices or self.code in batch.trades:
-            return True
+    def _best_changed(self, batch: Batch) -> bool:
         return self.code in batch.books and self._best_prices(batch.core) != self._best
 
     def _best_prices(self, core: Core) -> tuple[int, int]:
         book = core.books[self.code]
         return book.bids.best, book.asks.best
 
-    def ticker(self, core: Core) -> Data:
-        """Return the ticker record."""
+    def _read(self, core: Core) -> Data:
         product, market = core.products[self.code], core.state.markets[self.code]
         self._best = bid, ask = self._best_prices(core)
         day = self._day_candle(core)

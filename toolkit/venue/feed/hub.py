@@ -95,6 +95,7 @@ class Connection:
         self._clock = clock
         self._limit = queue
         self._queue: deque[tuple[str, str]] = deque()
+        """Texts with the names of their subjects ("" for answers)."""
         self._received_ms: deque[int] = deque()
         self._last_received_ms = clock() if clock else 0
 
@@ -147,7 +148,7 @@ class Connection:
             return
         if wait_ms:
             limit = self.hub.messages_per_second
-            reason = f"more than {limit} messages within a second; this one was not taken"
+            reason = f"more than {limit} messages within a second; this one was not processed"
             self._answer(wire.refusal(message.method, wire.RATE_LIMITED, reason, message.subject, wait_ms))
         elif message.method == "ping":
             self._answer(wire.PONG)
@@ -180,7 +181,7 @@ class Connection:
         except MalformedRequest as error:
             self._refuse("subscribe", wire.MALFORMED, str(error), message.subject)
             return
-        self.subjects[subject.name] = subject
+        self.subjects[subject.name] = subject  # before the snapshot: `put` drops messages of other subjects
         subject.listeners[self] = None
         self._answer(wire.acknowledgement("subscribe", subject.name))
         self.put_snapshot(subject)
@@ -236,7 +237,7 @@ class Connection:
         return conflatable
 
     def close_locked(self, reason: str, code: int) -> None:
-        """Close the connection while the lock is held; `close` also gives its place back, without the lock."""
+        """Close the connection while the lock is held; `close` also gives its place back afterwards."""
         if self.closed:
             return
         self.closed, self.reason, self.close_code = True, reason, code
@@ -295,7 +296,7 @@ class Hub:
         if not self._subjects:
             return
         batch = Batch(self.venue.core, events)
-        for subject in list(self._subjects.values()):
+        for subject in list(self._subjects.values()):  # a copy, because disconnecting a slow reader removes subjects
             try:
                 for data in subject.source.collect(batch):
                     self._broadcast(subject, data)

@@ -1,1 +1,1 @@
-"""The laboratory: controls, scripted faults, and the journal."""
+"""The laboratory: controls, scripted faults, the journal, and the thread that keeps a venue current."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Span = str | int | timedelta
 """A length of time: ms, a timedelta, or text like "90s"."""
-Amount = str | int | Decimal
+ExactAmount = str | int | Decimal
 """A number as exact text, an int or a Decimal; never a float."""
 
 
@@ -44,7 +44,7 @@ class Controls(Suggesting):
     def __repr__(self) -> str:
         return f"<Controls of a local venue: {', '.join(name for name in dir(self) if not name.startswith('_'))}>"
 
-    def set_oracle(self, product: str | int, price: Amount, *, hold: bool = True) -> dict[str, Any]:
+    def set_oracle(self, product: str | int, price: ExactAmount, *, hold: bool = True) -> dict[str, Any]:
         """Set the oracle price, and the mark price with it. With `hold` it stays until `release_oracle`."""
         return self._do("set_oracle", product=self._code(product), price=arguments.amount(price, "price"), hold=hold)
 
@@ -55,7 +55,7 @@ class Controls(Suggesting):
     def script_oracle(
         self,
         product: str | int,
-        points: Mapping[Span, Amount] | Iterable[tuple[Span, Amount]],
+        points: Mapping[Span, ExactAmount] | Iterable[tuple[Span, ExactAmount]],
         *,
         release: bool = False,
     ) -> dict[str, Any]:
@@ -72,11 +72,11 @@ class Controls(Suggesting):
         self,
         product: str | int,
         side: str,
-        price: Amount,
-        quantity: Amount,
+        price: ExactAmount,
+        quantity: ExactAmount,
         *,
         levels: int = 1,
-        gap: Amount | None = None,
+        gap: ExactAmount | None = None,
     ) -> dict[str, Any]:
         """Place orders of an account with unlimited money, BUY or SELL, `quantity` at each of `levels`.
 
@@ -105,7 +105,7 @@ class Controls(Suggesting):
         """Let a paused product trade again."""
         self._do("resume", product=self._code(product))
 
-    def fund(self, address: str, amount: Amount) -> dict[str, Any]:
+    def fund(self, address: str, amount: ExactAmount) -> dict[str, Any]:
         """Deposit `amount` USDC (above 0, at most 6 decimals) into an account, opening it when it is new."""
         return self._do("fund", address=arguments.address(address), amount=arguments.amount(amount, "amount"))
 
@@ -187,7 +187,7 @@ class Controls(Suggesting):
         )
 
 
-def _pairs(points: Any) -> list[tuple[Span, Amount]]:
+def _pairs(points: Any) -> list[tuple[Span, ExactAmount]]:
     try:
         return [(span, price) for span, price in (points.items() if isinstance(points, Mapping) else points)]
     except (TypeError, ValueError):

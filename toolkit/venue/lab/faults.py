@@ -103,6 +103,10 @@ class Faults:
             given[name] = _value(name, value, text)
         return repr(self.add(kind, **given))
 
+    def remove(self, fault: Fault) -> None:
+        """Disarm one fault; one that is not armed any more is no error."""
+        fault.remove()
+
     def clear(self) -> None:
         """Disarm all faults. A late request still arrives at its time; what was frozen arrives now."""
         self.requests.clear()

@@ -62,7 +62,7 @@ class RequestFaults(ArmedFaults):
         self._before(incoming, lambda fault: fault.needs_sender and _matches_sender(fault, incoming))
 
     def on_response(self, incoming: Incoming, answer: Answer, again: Callable[[], Answer]) -> Answer:
-        """Return the answer as the faults leave it; `again` executes the same request once more."""
+        """Return the answer as the faults leave it; `again` executes the same request a second time."""
         for fault in self._triggered(AFTER, lambda fault: _matches_sender(fault, incoming)):
             answer = _altered(fault, answer, again)
         return answer

@@ -1,1 +1,1 @@
-"""The venue on a socket: HTTP and WebSocket around the gateway and the feed."""
+"""The venue on a socket: HTTP and WebSocket around the gateway and the feed, and the routes of the controls."""

@@ -25,6 +25,7 @@ from starlette.websockets import WebSocket
 
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
+from ...protocol.reads.feed import POLICY_CLOSE
 from ..api.gateway import MAX_BODY, Answer, too_large
 from ..feed.hub import Hub
 from .sockets import bridge
@@ -86,7 +87,7 @@ class _Http:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008, "reason": f"the feed is at {FEED_PATH}"})
+            await send({"type": "websocket.close", "code": POLICY_CLOSE, "reason": f"the feed is at {FEED_PATH}"})
             return
         request = Request(scope, receive)
         try:
@@ -140,7 +141,7 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
     if host not in LOOPBACK and not allow_remote:
         raise InputError(
             f"host {host!r} is not loopback, and the keys of this venue's accounts are public; "
-            "say allow_remote (--allow-remote) as well if you mean it",
+            "give allow_remote (--allow-remote) as well to listen there",
             field="host",
             rule="loopback",
             value=host,
@@ -186,8 +187,8 @@ def running(
         access_log=False,
         lifespan="off",
         ws="websockets-sansio",
-        ws_max_size=1 << 16,
-        ws_ping_interval=None,
+        ws_max_size=1 << 16,  # above the feed's own limit, so that the feed answers a long message with a reason
+        ws_ping_interval=None,  # the feed closes idle connections itself
         timeout_graceful_shutdown=2,
         server_header=False,
     )
