@@ -43,8 +43,8 @@ LAYERS = {
         "model clocks development",
     ),
     "client": ("orders stream", "reads", "io"),
-    "widgets": ("factory", "panels order_ticket", "base_panel"),
-    "research": ("live_trading", "backtesting", "analysis", "data", "strategy indicators"),
+    "widgets": ("factory", "panels", "order_ticket", "base_panel"),
+    "research": ("live_trading", "backtesting", "analysis", "data", "*"),
     "protocol": ("reads", "*"),
     "": (
         "cli",
@@ -52,6 +52,7 @@ LAYERS = {
         "report",
         "research widgets plots",
         "session",
+        "session_methods connecting",
         "client venue",
         "*",
     ),

@@ -20,11 +20,10 @@ MOVED = {
         "state grants>program_state market_state>simulation_state lab_state>simulation_state ledger_state>history "
         "genesis config>genesis book triggers desk>risk_index rng"
     ),
-    "venue venue.risk": (
-        "ledger treasury>deposits fees positions funding prices margins>margin_actions "
-        "samples>equity_curve curves>equity_curve audit"
+    "venue venue.risk": ("ledger treasury>deposits fees funding prices samples>equity_curve curves>equity_curve audit"),
+    "venue venue.trading": (
+        "orders brackets conditional>trigger_orders matching lifecycle liquidity positions margins>margin_actions"
     ),
-    "venue venue.trading": "orders brackets conditional>trigger_orders matching lifecycle liquidity",
     "venue venue.programs": "permissions builders vaults vault_queries vault_value referrals",
     "venue venue.simulation": "market>participants pricepath>price_path replay interventions",
     "venue venue.api": (
@@ -33,11 +32,11 @@ MOVED = {
     "venue venue.feed": ("feed_account>account_sources feed_batch>batches feed_candles>candles feed_sources>sources"),
     "venue venue.served": "server feed_socket>sockets",
     "venue venue.lab": "control faults feed_faults journal interrupts>sigint",
-    "client client.io": "drive>flow transport limits>rate_limits",
+    "client client.io": "drive>flow transport limits>rate_limits progress",
     "client client.orders": "delivery ask>outcome intents receipts trading exchange permissions",
     "client client.reads": (
         "info paging candles cache>candle_cache frames convert>conversion derive>derived_columns reading "
-        "tables catalogue progress"
+        "tables catalogue"
     ),
     "client client.stream": (
         "stream_book>book stream_client>client stream_kinds>kinds stream_live>live "

@@ -23,10 +23,10 @@ from toolkit.client.io.transport import Retry
 from toolkit.client.orders.intents import Intent, IntentState, SqliteLedger
 from toolkit.connecting import development_wallet
 from toolkit.errors import ToolkitError
-from toolkit.session import Session, development_wallet
+from toolkit.protocol.enums import OrderStatus
+from toolkit.session import Session
 from toolkit.venue.engine.commands import Command
 from toolkit.venue.lab.request_faults import AFTER, BEFORE
-from toolkit.protocol.enums import OrderStatus
 from toolkit.venue.local import LocalVenue
 
 STEPS = 40

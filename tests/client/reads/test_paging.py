@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.client.io.flow import Driver, Fetch, Flow, Reply
+from toolkit.client.io.progress import Progress
 from toolkit.client.reads.paging import PagedRead, identity
-from toolkit.client.reads.progress import Progress
 from toolkit.client.reads.reading import Query
 from toolkit.errors import TimedOut
 from toolkit.protocol.reads.info import ENDPOINTS, Endpoint

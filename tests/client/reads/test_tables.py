@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit.client.io.flow import Driver, Fetch, Reply, Runtime
+from toolkit.client.io.progress import Progress
 from toolkit.client.io.rate_limits import Rate, RateLimiter
 from toolkit.client.io.transport import Retry
 from toolkit.client.reads import candles
 from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.conversion import milliseconds, seconds
-from toolkit.client.reads.progress import Progress
 from toolkit.client.reads.reading import Reader
 from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited
 from toolkit.protocol.reads.info import ENDPOINTS

@@ -10,9 +10,9 @@ import pandas as pd
 from ...protocol.reads.info import ENDPOINTS
 from ...protocol.reads.info_records import KLINE
 from ..io.flow import Flow, Reply
+from ..io.progress import Progress
 from . import frames
 from .candle_cache import CandleCache, Range, merged, missing
-from .progress import Progress
 
 if TYPE_CHECKING:
     from .reading import Reader

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.reads.info import ENDPOINTS, Endpoint
 from ..io.flow import Flow, Reply
+from ..io.progress import Progress
 from . import frames
 from .frames import DataWarning, data_of
-from .progress import Progress
 from .reading import Query, Reader
 
 if TYPE_CHECKING:

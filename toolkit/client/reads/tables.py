@@ -78,9 +78,9 @@ class TableFlows:
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
         Source: venue-facts, "Info API": GET /info/kline/list.
         """
+        from ..io.progress import Progress
         from . import candles
         from .candle_cache import cache_of
-        from .progress import Progress
 
         interval_s = seconds(interval)
         now_ms: int = yield Now()
@@ -297,8 +297,8 @@ class TableFlows:
         self, name: str, start: Time | None, end: Time | None, progress: bool | None, **given: Any
     ) -> Flow[PagedRead]:
         """Read all rows of a query in [start, end], or continue the same read where it failed."""
+        from ..io.progress import Progress
         from .paging import PagedRead
-        from .progress import Progress
 
         reader = Reader(self)
         endpoint = ENDPOINTS[name]

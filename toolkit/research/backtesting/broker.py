@@ -23,8 +23,8 @@ from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import ADL, LIMIT, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES
 from ...venue.model.history import OrderEvent
 from ...venue.risk import ledger
-from ...venue.risk.positions import position_of
 from ...venue.trading import lifecycle, orders
+from ...venue.trading.positions import position_of
 from ..account_data import Fill, FundingPayment, OrderHandle
 from ..context import Context
 from ..market_data import BookSnapshot

@@ -21,7 +21,7 @@ from ...protocol.reads.info import BY_PATH, Endpoint
 from ..engine.codes import MALFORMED, SIGNATURE, UNSUPPORTED
 from ..engine.commands import Outcome, WireError
 from ..engine.core import Core
-from .admission import Admission, Guard
+from .admission import Admission
 
 T = TypeVar("T")
 

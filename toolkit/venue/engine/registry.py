@@ -24,7 +24,7 @@ MODULES: tuple[str, ...] = (
     "trading.trigger_orders",
     "risk.prices",
     "risk.funding",
-    "risk.margin_actions",
+    "trading.margin_actions",
     "liquidation.monitor",
     "risk.equity_curve",
     "risk.deposits",

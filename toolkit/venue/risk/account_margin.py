@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ... import margin
 from ...numerals import micro_text
+from ...products import MICRO
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import HEDGE, ISOLATED, RATE
-from .deposits import MICRO
 
 if TYPE_CHECKING:
     from ..engine.core import Core

@@ -15,8 +15,8 @@ from ..engine.core import Core
 from ..model.accounts import Position, VenueOrder
 from ..model.constants import GTC, IOC, LIMIT
 from ..risk import ledger
-from ..risk.positions import position_of
 from ..trading import lifecycle, matching
+from ..trading.positions import position_of
 from . import participants
 
 HOUSE = "0x00000000000000000000000000000000000000b0"

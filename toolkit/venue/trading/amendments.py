@@ -16,9 +16,9 @@ from ..engine.registry import handles
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import GTC, POST_ONLY, STATUS_NAMES, UNTRIGGERED
 from ..risk.order_margin import check_increase
-from ..risk.positions import closing_leg
 from . import lifecycle, matching
 from .orders import Item, accepted, batch_outcome, check_value, fit_to_position, id_text, read
+from .positions import closing_leg
 
 
 @handles("replaceOrder")

@@ -10,9 +10,9 @@ from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import CANCELED, FILLED, FOK, GTC, HEDGE, IOC, ISOLATED, MAKER, POST_ONLY, TAKER
 from ..risk import isolated_fills
-from ..risk.positions import position_of
 from . import lifecycle, settlement
 from .liquidity import fillable
+from .positions import position_of
 
 
 def process_order(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> None:

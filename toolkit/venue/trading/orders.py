@@ -20,9 +20,9 @@ from ..model.book import Book
 from ..model.constants import FOK, GTC, IOC, LIMIT, ONE_WAY, POST_ONLY, REDUCE_ONLY
 from ..model.triggers import Triggers
 from ..risk.order_margin import check_increase
-from ..risk.positions import closing_leg, position_of
 from . import lifecycle, matching
 from .brackets import check_child, check_children, entry_price, join, parent_of
+from .positions import closing_leg, position_of
 
 Item = Mapping[str, Any]
 

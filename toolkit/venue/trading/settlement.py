@@ -13,8 +13,8 @@ from ..model.constants import ADL, FILLED, HEDGE, ISOLATED, PARTIALLY_FILLED, TA
 from ..model.history import Candle, OrderEvent, PublicTrade
 from ..model.state import MarketState
 from ..risk import fees, isolated_fills, ledger
-from ..risk.positions import grow_leg, record_closed, reduce_leg
 from . import lifecycle
+from .positions import grow_leg, record_closed, reduce_leg
 
 MINUTE_MS = 60_000
 

@@ -23,8 +23,8 @@ from ..model.constants import (
 )
 from ..model.state import MarketState
 from ..risk.order_margin import check_increase
-from ..risk.positions import closing_leg
 from . import lifecycle, matching
+from .positions import closing_leg
 
 
 def reference_price(market: MarketState, by: int) -> int:

@@ -16,9 +16,9 @@ from ..engine.core import Core
 from ..engine.registry import controls, handles
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import CROSS, HEDGE, ISOLATED, ONE_WAY
-from . import account_margin, ledger
-from .account_margin import leverage_text
-from .deposits import micro
+from ..risk import account_margin, ledger
+from ..risk.account_margin import leverage_text
+from ..risk.deposits import micro
 from .positions import position_of
 
 TOO_HIGH, NO_MARGIN, NOT_ISOLATED, ONLY_ISOLATED, UNDER_LIQUIDATION, NOT_FLAT, UNKNOWN_MODE = range(2101, 2108)
