@@ -16,9 +16,9 @@ from toolkit.errors import InputError, LimitReached
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets import OrderTicket, theme
+from toolkit.widgets import OrderTicket
 from toolkit.widgets.base_panel.panel import Panel
-from toolkit.widgets.base_panel.refresher import REFRESHER, Refresher
+from toolkit.widgets.base_panel.refresher import REFRESHER
 
 MAKERS: dict[str, Callable[[Session], Any]] = {
     "ticket": lambda s: s.ticket("BTCUSDC", price="60000", quantity="0.01"),
@@ -62,77 +62,6 @@ def test_the_book_follows_the_venue(session: Session, venue: LocalVenue) -> None
     assert widget.frame()["price"].tolist() == book.frame()["price"].tolist()
 
 
-def test_a_hundred_updates_make_few_refreshes() -> None:
-    done, enough = [], threading.Event()
-
-    class Counting:
-        def refresh(self) -> None:
-            done.append(1)
-            if len(done) >= 3:
-                enough.set()
-
-    refresher, panel = Refresher(interval=0.05, heartbeat=60), Counting()
-    refresher.add(panel)
-    requests = 0
-    while not enough.is_set():
-        refresher.request(panel)
-        requests += 1
-    refresher.remove(panel)
-    assert requests > 100
-    assert len(done) <= 4
-    assert not refresher.running
-
-
-def test_silence_is_noticed_without_an_update() -> None:
-    seen = threading.Event()
-
-    class Waiting:
-        calls = 0
-
-        def refresh(self) -> None:
-            self.calls += 1
-            if self.calls >= 3:
-                seen.set()
-
-    refresher, panel = Refresher(interval=0.01, heartbeat=0.02), Waiting()
-    refresher.add(panel)
-    assert seen.wait(5)
-    refresher.remove(panel)
-
-
-def test_a_request_for_an_unknown_panel_does_nothing() -> None:
-    refresher = Refresher()
-    refresher.request(object())  # type: ignore[arg-type]
-    assert not refresher.running
-
-
-def test_stale_data_locks_the_panel_and_says_why(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    widget = session.widgets.order_book("BTCUSDC")
-    monkeypatch.setattr(type(widget.live), "stale", property(lambda live: True))
-    widget.refresh()
-    assert widget.lock == "orderBook has been quiet for longer than usual"
-    monkeypatch.undo()
-    widget.refresh()
-    assert widget.lock == ""
-
-
-def test_a_closed_stream_locks_the_panel(session: Session) -> None:
-    widget = session.widgets.trades("BTCUSDC")
-    widget.live.close()
-    widget.refresh()
-    assert widget.lock == "trades is closed"
-
-
-def test_an_error_is_shown_until_the_next_success(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    widget = session.widgets.account()
-    monkeypatch.setattr(type(widget), "_make_view", lambda self: 1 / 0)
-    widget.refresh()
-    assert widget.problem == "division by zero"
-    monkeypatch.undo()
-    widget.refresh()
-    assert widget.problem == ""
-
-
 def test_the_profit_of_the_account_does_not_count_isolated_margins(session: Session) -> None:
     widget = session.widgets.account()
     assert "Isolated" not in {row[0] for row in widget.view["rows"]}
@@ -144,21 +73,6 @@ def test_the_profit_of_the_account_does_not_count_isolated_margins(session: Sess
     assert rows["Isolated"] == round(position["assigned_margin"], 2) > 0
     assert rows["Unrealised PnL"] == round(position["unrealized_pnl"], 2)
     assert abs(rows["Equity"] - rows["Balance"] - rows["Isolated"] - rows["Unrealised PnL"]) <= Decimal("0.02")
-
-
-def test_an_error_in_a_command_is_shown(session: Session) -> None:
-    widget = session.blotter()
-    press(widget, "cancel", order="999", confirmed=True)
-    assert widget.problem == "there is no open order 999"
-    press(widget, "cancel", nonsense=1)
-    assert "unexpected keyword" in widget.problem
-
-
-def test_malformed_messages_are_ignored(session: Session) -> None:
-    widget = session.blotter()
-    press(widget, "drop table")
-    widget._on_message(widget, ["not", "a", "dict"], [])
-    assert widget.problem == ""
 
 
 def test_the_blotter_cancels_after_confirmation(session: Session, signed: list[bytes]) -> None:
@@ -327,13 +241,6 @@ def test_the_snapshot_is_plain_escaped_and_stable(panel: Panel) -> None:
     assert str(panel)
 
 
-def test_values_are_escaped(session: Session) -> None:
-    ticket = session.ticket("BTCUSDC", quantity="<img src=x onerror=alert(1)>")
-    html = ticket._repr_mimebundle_()[0]["text/html"]
-    assert "<img" not in html
-    assert "&lt;img" in html
-
-
 def test_no_secret_is_in_any_state(panel: Panel, session: Session) -> None:
     if isinstance(panel, OrderTicket):
         panel.submit()
@@ -347,34 +254,6 @@ def test_no_secret_is_in_any_state(panel: Panel, session: Session) -> None:
         secret for secret in secrets if secret.hex() in everything.lower() or str(int.from_bytes(secret)) in everything
     ]
     assert "test test test" not in everything
-
-
-def test_colours_are_set_for_all_and_taken_back(session: Session) -> None:
-    widget = session.widgets.trades("BTCUSDC")
-    try:
-        assert theme(up="crimson", down="#2e8b57") == {"up": "crimson", "down": "#2e8b57"}
-        assert widget.colors == {"up": "crimson", "down": "#2e8b57"}
-        assert session.blotter().colors == widget.colors
-        assert "crimson" in widget._repr_mimebundle_()[0]["text/html"]
-        with pytest.raises(InputError, match="not a CSS colour"):
-            theme(up="red;background:url(x)")
-    finally:
-        theme()
-    assert widget.colors == {}
-
-
-def test_the_front_end_needs_nothing_from_outside() -> None:
-    from toolkit.widgets.base_panel.panel import module
-
-    panels = [f"panels/{name}.js" for name in ("book", "trades", "candles", "blotter", "account", "permissions")]
-    for name in ("order_ticket/ticket.js", *panels):
-        source = module("base_panel/common.js", name)
-        assert "http://" not in source
-        assert "https://" not in source
-        assert "import " not in source.replace("important", "")
-        assert "innerHTML" not in source
-        assert "eval(" not in source
-    assert "url(" not in module("base_panel/panel.css")
 
 
 def test_the_factory_lists_its_widgets(session: Session) -> None:
