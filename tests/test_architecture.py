@@ -44,7 +44,7 @@ LAYERS = {
     ),
     "client": ("orders stream", "reads", "io"),
     "widgets": ("factory", "panels", "order_ticket", "base_panel"),
-    "research": ("live_trading", "backtesting", "analysis", "data", "*"),
+    "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
     "protocol": ("reads", "*"),
     "": (
         "cli",

@@ -54,7 +54,8 @@ MOVED = {
     ),
     "research research.live_trading": "runner adapter>context limits trading>launch",
     "research research.data": "bars recording recorder recording_store replaying",
-    "research research.analysis": "results metrics sweeps splits report",
+    "research research.analysis": "results metrics report",
+    "research research.selection": "sweeps splits",
     "protocol protocol.reads": "feed feed_records info info_params info_records",
     "protocol protocol": "info_enums>enums",
 }

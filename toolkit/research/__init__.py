@@ -19,10 +19,10 @@ _LAZY: dict[str, str] = {
     "paper": "live_trading.launch",
     "record": "data.recorder",
     "replay": "data.replaying",
-    "sweep": "analysis.sweeps",
+    "sweep": "selection.sweeps",
     "vectorised": "backtesting.arrays",
     "vectorised_many": "backtesting.arrays",
-    "walk_forward": "analysis.splits",
+    "walk_forward": "selection.splits",
 }
 """Public name → module that holds it."""
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from .analysis import metrics as metrics
     from .analysis.results import Results as Results
     from .analysis.results import compare as compare
-    from .analysis.splits import walk_forward as walk_forward
-    from .analysis.sweeps import sweep as sweep
     from .backtesting import models as models
     from .backtesting.arrays import vectorised as vectorised
     from .backtesting.arrays import vectorised_many as vectorised_many
@@ -47,6 +45,8 @@ if TYPE_CHECKING:
     from .live_trading.launch import live as live
     from .live_trading.launch import paper as paper
     from .live_trading.limits import Limits as Limits
+    from .selection.splits import walk_forward as walk_forward
+    from .selection.sweeps import sweep as sweep
     from .strategy import Strategy as Strategy
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -138,7 +138,12 @@ class BarHistory:
         """Return a copy of the bars as a DataFrame of float64 columns on a UTC index."""
         import pandas as pd
 
-        from .analysis.results import time_index
-
         index = time_index(self.time)  # reading `time` also moves the pending bars into the rows
         return pd.DataFrame(self._rows[: self._length].copy(), columns=list(self.COLUMNS), index=index)
+
+
+def time_index(times_ms: Any) -> pd.DatetimeIndex:
+    """Return times in Unix ms as a UTC index with the name "time"."""
+    import pandas as pd
+
+    return pd.DatetimeIndex(pd.to_datetime(times_ms, unit="ms", utc=True).as_unit("ms"), name="time")

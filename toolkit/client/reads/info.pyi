@@ -16,29 +16,29 @@ class Info(Synchronous):
         exact: amounts as Decimal instead of float64
 
         Rows: by code. Columns (dtype; unit):
-            symbol (string): product symbol
-            code (Int64): numeric product code used by orders
-            name (string): name of the product
-            list_status (string): listed while orders are taken
+            symbol (string): product symbol, such as BTCUSDC
+            code (Int64): product code, used in orders
+            name (string): display name of the product
+            list_status (string): `listed` while the venue accepts orders
             tick_size (float64; USDC): minimum price increment
             step_size (float64; contracts of 1 base unit): minimum quantity increment
             price_precision (Int64; decimals): display and input precision of prices
             quantity_precision (Int64; decimals): display and input precision of quantities
-            min_order_value (float64; USDC): minimum order notional
+            min_order_value (float64; USDC): smallest notional of an order that may open a position
             max_order_quantity (float64; contracts of 1 base unit): largest quantity of one order
-            max_position_notional (float64; USDC): largest position notional
-            max_leverage (float64; x): current maximum leverage
+            max_position_notional (float64; USDC): largest notional of a position with its open orders
+            max_leverage (float64; x): highest leverage that can be set
             max_slippage (float64; 1 = 100 %): largest slippage of a market order
-            maker_fee_rate (float64; 1 = 100 %): maker fee before volume discounts
-            taker_fee_rate (float64; 1 = 100 %): taker fee before volume discounts
+            maker_fee_rate (float64; 1 = 100 %): maker fee rate before volume discounts
+            taker_fee_rate (float64; 1 = 100 %): taker fee rate before volume discounts
             funding_interval (Int64; seconds): time between funding settlements
-            margin_table (Int64): number of its margin table
-            only_isolated (boolean): true where cross margin is not offered
-            product_type (string): perpetual
-            base_currency (string): what one contract is
-            quote_currency (string): what prices are in
-            settle_currency (string): what profit is paid in
-            currency_code (Int64): number of the settlement currency
+            margin_table (Int64): number of the product's margin table
+            only_isolated (boolean): true if the product has isolated margin only
+            product_type (string): kind of product; always perpetual
+            base_currency (string): currency of the quantity
+            quote_currency (string): currency of prices
+            settle_currency (string): currency in which profit and fees are settled
+            currency_code (Int64): number of the settlement currency; 1 is USDC
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -52,29 +52,29 @@ class Info(Synchronous):
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            symbol (string): product symbol
-            code (Int64): numeric product code used by orders
-            name (string): name of the product
-            list_status (string): listed while orders are taken
+            symbol (string): product symbol, such as BTCUSDC
+            code (Int64): product code, used in orders
+            name (string): display name of the product
+            list_status (string): `listed` while the venue accepts orders
             tick_size (float64; USDC): minimum price increment
             step_size (float64; contracts of 1 base unit): minimum quantity increment
             price_precision (Int64; decimals): display and input precision of prices
             quantity_precision (Int64; decimals): display and input precision of quantities
-            min_order_value (float64; USDC): minimum order notional
+            min_order_value (float64; USDC): smallest notional of an order that may open a position
             max_order_quantity (float64; contracts of 1 base unit): largest quantity of one order
-            max_position_notional (float64; USDC): largest position notional
-            max_leverage (float64; x): current maximum leverage
+            max_position_notional (float64; USDC): largest notional of a position with its open orders
+            max_leverage (float64; x): highest leverage that can be set
             max_slippage (float64; 1 = 100 %): largest slippage of a market order
-            maker_fee_rate (float64; 1 = 100 %): maker fee before volume discounts
-            taker_fee_rate (float64; 1 = 100 %): taker fee before volume discounts
+            maker_fee_rate (float64; 1 = 100 %): maker fee rate before volume discounts
+            taker_fee_rate (float64; 1 = 100 %): taker fee rate before volume discounts
             funding_interval (Int64; seconds): time between funding settlements
-            margin_table (Int64): number of its margin table
-            only_isolated (boolean): true where cross margin is not offered
-            product_type (string): perpetual
-            base_currency (string): what one contract is
-            quote_currency (string): what prices are in
-            settle_currency (string): what profit is paid in
-            currency_code (Int64): number of the settlement currency
+            margin_table (Int64): number of the product's margin table
+            only_isolated (boolean): true if the product has isolated margin only
+            product_type (string): kind of product; always perpetual
+            base_currency (string): currency of the quantity
+            quote_currency (string): currency of prices
+            settle_currency (string): currency in which profit and fees are settled
+            currency_code (Int64): number of the settlement currency; 1 is USDC
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -91,21 +91,21 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """Balances and equity of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         currency: only this currency, 1 is USDC (a whole number from 0)
-        include_zero: also currencies with a balance of zero (true or false)
+        include_zero: include currencies with a balance of zero (true or false)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            account (string): the account
-            currency (string): USDC
-            balance (float64; USDC): cash, without the margins of isolated positions
-            available (float64; USDC): free for new positions
-            withdrawable (float64; USDC): free to withdraw
-            equity (float64; USDC): balance, isolated margins and unrealised profit
-            status (string; enum name): NORMAL, or LIQUIDATING while the ladder runs
-            block (Int64): block of the last change
-            time (datetime64[ms, UTC]; UTC): time of that block
+            account (string): address of the account
+            currency (string): currency of the balance; always USDC
+            balance (float64; USDC): cash balance, without the margin of isolated positions
+            available (float64; USDC): margin available for new positions and orders
+            withdrawable (float64; USDC): amount that can be withdrawn
+            equity (float64; USDC): balance + isolated margins + unrealised PnL
+            status (string; enum name): NORMAL, or LIQUIDATING while the account is being liquidated
+            block (Int64): block height of the last change
+            time (datetime64[ms, UTC]; UTC): time of the last change
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -127,29 +127,29 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """Every change of an account's balance, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         currency: only this currency, 1 is USDC (a whole number from 0)
         kind: only this business type, e.g. DEPOSIT, TRADING_FEE, FUNDING (text of 1 to 128 characters)
         tx_hash: only entries of this transaction (0x and 64 hex digits)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (Int64): number of the entry
-            time (datetime64[ms, UTC]; UTC): when
-            kind (string): business type, e.g. DEPOSIT, TRADING_FEE, REALIZED_PNL, FUNDING
-            amount (float64; USDC): change (negative: paid)
-            balance (float64; USDC): balance after it
-            symbol (string; symbol): product, where it belongs to one
-            reference (string): what it belongs to: order, vault, destination …
-            counterparty (string): the other side; none for money from outside and for isolated margin
-            currency (string): USDC
-            tx_hash (string): transaction
-            block (Int64): block
-            account (string): the account
+            id (Int64): id of the entry
+            time (datetime64[ms, UTC]; UTC): time of the change
+            kind (string): kind of change, such as DEPOSIT, TRADING_FEE, REALIZED_PNL or FUNDING
+            amount (float64; USDC): change of the balance; negative if paid
+            balance (float64; USDC): balance after the change
+            symbol (string; symbol): product symbol; missing if the change belongs to no product
+            reference (string): id or address that the change belongs to: order, vault, destination, …
+            counterparty (string): other account; missing for deposits, withdrawals and isolated margin
+            currency (string): currency of the balance; always USDC
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -168,9 +168,9 @@ class Info(Synchronous):
         page_size: int = 20,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """Agent wallets of an account, or the masters of an agent, as a DataFrame.
+        """Agent wallets of an account, or masters of an agent wallet, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         role: whether the account is the master (default) or the agent (one of MASTER, AGENT)
         status: only this status (one of ACTIVE, REVOKED)
         agent: only this agent wallet (0x and 40 hex digits)
@@ -180,19 +180,19 @@ class Info(Synchronous):
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (string): number of the approval
-            name (string): name it was approved under
-            agent (string): the agent wallet
-            master (string): the account it acts for
-            status (string; enum name): ACTIVE or REVOKED
-            permission (string): what it may do
+            id (string): id of the approval
+            name (string): name under which the agent was approved
+            agent (string): address of the agent wallet
+            master (string): address of the account that the agent acts for
+            status (string; enum name): status of the approval: ACTIVE or REVOKED
+            permission (string): permission of the agent
             approved_at (datetime64[ms, UTC]; UTC): time of the approval
-            approved_block (Int64): its block
-            approval_tx (string): its transaction
-            expires_at (datetime64[ms, UTC]; UTC): end of its validity
+            approved_block (Int64): block height of the approval
+            approval_tx (string): hash of the transaction of the approval
+            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires
             revoked_at (datetime64[ms, UTC]; UTC): time of the revocation
-            revoked_block (Int64): its block
-            revoke_tx (string): its transaction
+            revoked_block (Int64): block height of the revocation
+            revoke_tx (string): hash of the transaction of the revocation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -200,26 +200,26 @@ class Info(Synchronous):
         Source: venue-facts, "Info API": GET /info/account/agent.
         """
     def agent(self, agent_name: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
-        """The active agent of an account under one name, as a DataFrame.
+        """The active agent of an account with a given name, as a DataFrame.
 
-        account: whose data (default: the session's account)
-        agent_name: name the agent was approved under (text of 1 to 128 characters)
+        account: account to read (default: the session's account)
+        agent_name: name under which the agent was approved (text of 1 to 128 characters)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            id (string): number of the approval
-            name (string): name it was approved under
-            agent (string): the agent wallet
-            master (string): the account it acts for
-            status (string; enum name): ACTIVE or REVOKED
-            permission (string): what it may do
+            id (string): id of the approval
+            name (string): name under which the agent was approved
+            agent (string): address of the agent wallet
+            master (string): address of the account that the agent acts for
+            status (string; enum name): status of the approval: ACTIVE or REVOKED
+            permission (string): permission of the agent
             approved_at (datetime64[ms, UTC]; UTC): time of the approval
-            approved_block (Int64): its block
-            approval_tx (string): its transaction
-            expires_at (datetime64[ms, UTC]; UTC): end of its validity
+            approved_block (Int64): block height of the approval
+            approval_tx (string): hash of the transaction of the approval
+            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires
             revoked_at (datetime64[ms, UTC]; UTC): time of the revocation
-            revoked_block (Int64): its block
-            revoke_tx (string): its transaction
+            revoked_block (Int64): block height of the revocation
+            revoke_tx (string): hash of the transaction of the revocation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -259,9 +259,9 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """Latest state of each order of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         symbol: only this product (symbol or code)
-        status: only this status; waiting triggers are not in NEW (one of NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED)
+        status: only this status; untriggered conditional orders are not NEW (one of NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED)
         side: only this side (one of BUY, SELL, BUY_CLOSE_HEDGE, SELL_CLOSE_HEDGE)
         type: only this order type (one of LIMIT, MARKET, MARKET_LIQ_SELLOFF, LIMIT_LIQ_SELLOFF, STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT, TAKE_PROFIT_MARKET, ADL, LIQUIDATION)
         order_id: only this order (a whole number from 0)
@@ -269,33 +269,33 @@ class Info(Synchronous):
         parent_order_id: only children of this order (a whole number from 0)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            order_id (Int64): number the venue gave
-            client_order_id (Int64): number the client gave
-            parent_order_id (Int64): main order of a bracket
-            symbol (string; symbol): product
-            side (string; enum name): BUY, SELL or a hedge close
-            type (string; enum name): LIMIT, MARKET …
+            order_id (Int64): order id, assigned by the venue
+            client_order_id (Int64): client order id, chosen by the client; 0 without one
+            parent_order_id (Int64): order id of the bracket's main order; 0 without one
+            symbol (string; symbol): product symbol
+            side (string; enum name): BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+            type (string; enum name): order type: LIMIT, MARKET or a builder order's conditional type
             status (string; enum name): NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED
-            price (float64; USDC): limit price, 0 for market orders
-            quantity (float64; contracts of 1 base unit): ordered
-            filled (float64; contracts of 1 base unit): filled so far
-            remaining (float64; contracts of 1 base unit): still open
-            filled_value (float64; USDC): sum of price × quantity of its fills
-            fee (float64; USDC): fees paid (negative: received)
-            trigger_price (float64; USDC): 0 where there is no trigger
-            trigger_type (string; enum name): price that triggers it
-            tif (string; enum name): GTC, IOC, FOK or POST_ONLY
+            price (float64; USDC): limit price; 0 for a market order
+            quantity (float64; contracts of 1 base unit): ordered quantity
+            filled (float64; contracts of 1 base unit): quantity filled so far
+            remaining (float64; contracts of 1 base unit): quantity that is still open
+            filled_value (float64; USDC): sum of price × quantity over all fills
+            fee (float64; USDC): sum of trading fees paid; negative if received
+            trigger_price (float64; USDC): trigger price; 0 without a trigger
+            trigger_type (string; enum name): trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
+            tif (string; enum name): time in force: GTC, IOC, FOK or POST_ONLY
             reduce_only (string; enum name): NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
-            created (datetime64[ms, UTC]; UTC): time of placement
+            created (datetime64[ms, UTC]; UTC): time at which the order was placed
             time (datetime64[ms, UTC]; UTC): time of the last change
-            block (Int64): block of the last change
-            account (string): the account
-            id (string): number of the row
+            block (Int64): block height of the last change
+            account (string): address of the account
+            id (string): id of the record
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -318,44 +318,44 @@ class Info(Synchronous):
         end: int | str | date | datetime | None = None,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """Every step of every order of an account, as a DataFrame.
+        """Every event in the life of an account's orders, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         order_id: only this order (a whole number from 0)
         client_order_id: only this client order id (a whole number from -9223372036854775808)
         symbol: only this product (symbol or code)
-        status: only this step (one of NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED)
+        status: only events with this status (one of NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED)
         side: only this side (one of BUY, SELL, BUY_CLOSE_HEDGE, SELL_CLOSE_HEDGE)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (string): number of the event
-            time (datetime64[ms, UTC]; UTC): when
-            order_id (Int64): number the venue gave
-            client_order_id (Int64): number the client gave
-            symbol (string; symbol): product
-            side (string; enum name): BUY, SELL or a hedge close
-            type (string; enum name): LIMIT, MARKET, LIQUIDATION, ADL …
-            status (string; enum name): what the step made of the order
-            price (float64; USDC): limit price, 0 for market orders
-            quantity (float64; contracts of 1 base unit): ordered
+            id (string): id of the event
+            time (datetime64[ms, UTC]; UTC): time of the event
+            order_id (Int64): order id, assigned by the venue
+            client_order_id (Int64): client order id, chosen by the client; 0 without one
+            symbol (string; symbol): product symbol
+            side (string; enum name): BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+            type (string; enum name): order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+            status (string; enum name): status of the order after this event
+            price (float64; USDC): limit price; 0 for a market order
+            quantity (float64; contracts of 1 base unit): ordered quantity
             fill_price (float64; USDC): price of this fill
             fill_quantity (float64; contracts of 1 base unit): quantity of this fill
-            remaining (float64; contracts of 1 base unit): still open
-            exec_id (Int64): number of the trade, 0 where it is no fill
-            realized_pnl (float64; USDC): profit this fill realised
-            open_fee (float64; USDC): fee on the part that opened
-            close_fee (float64; USDC): fee on the part that closed
-            trigger_price (float64; USDC): 0 where there is no trigger
-            tif (string; enum name): GTC, IOC, FOK or POST_ONLY
-            reason (string): why it was cancelled or rejected
-            tx_hash (string): transaction
-            block (Int64): block
-            account (string): the account
+            remaining (float64; contracts of 1 base unit): quantity that is still open
+            exec_id (Int64): id of the trade; 0 if the event is not a fill
+            realized_pnl (float64; USDC): PnL realised by this fill, before fees
+            open_fee (float64; USDC): fee for the part that opened a position
+            close_fee (float64; USDC): fee for the part that closed a position
+            trigger_price (float64; USDC): trigger price; 0 without a trigger
+            tif (string; enum name): time in force: GTC, IOC, FOK or POST_ONLY
+            reason (string): reason of a cancellation or rejection, in words
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -373,29 +373,29 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """Positions of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         symbol: only this product (symbol or code)
-        position_mode: only positions kept in this mode (one of ONE_WAY, HEDGE)
-        include_zero: also positions of size zero (true or false)
+        position_mode: only positions in this position mode (one of ONE_WAY, HEDGE)
+        include_zero: include positions of size zero (true or false)
         exact: amounts as Decimal instead of float64
 
         Rows: by code. Columns (dtype; unit):
-            symbol (string; symbol): product
-            long_size (float64; contracts of 1 base unit): size of the long half
-            short_size (float64; contracts of 1 base unit): size of the short half
-            long_entry_value (float64; USDC): sum paid for the long half
-            short_entry_value (float64; USDC): sum received for the short half
-            leverage (float64; x): leverage that is set
-            position_mode (string; enum name): ONE_WAY or HEDGE
-            margin_mode (string; enum name): CROSS or ISOLATED
-            assigned_margin (float64; USDC): isolated margin
+            symbol (string; symbol): product symbol
+            long_size (float64; contracts of 1 base unit): size of the long position
+            short_size (float64; contracts of 1 base unit): size of the short position, as a positive number
+            long_entry_value (float64; USDC): entry price × size of the long position
+            short_entry_value (float64; USDC): entry price × size of the short position
+            leverage (float64; x): leverage setting of the product
+            position_mode (string; enum name): position mode of the account: ONE_WAY or HEDGE
+            margin_mode (string; enum name): margin mode of the position: CROSS or ISOLATED
+            assigned_margin (float64; USDC): margin assigned to an isolated position
             mark_price (float64; USDC): mark price
-            unrealized_pnl (float64; USDC): profit at mark price
-            realized_pnl (float64; USDC): profit realised so far
-            fees (float64; USDC): trading fees paid so far
-            created (datetime64[ms, UTC]; UTC): first opened
-            time (datetime64[ms, UTC]; UTC): last change
-            account (string): the account
+            unrealized_pnl (float64; USDC): unrealised PnL at mark price
+            realized_pnl (float64; USDC): PnL realised so far, before fees
+            fees (float64; USDC): sum of trading fees paid so far
+            created (datetime64[ms, UTC]; UTC): time at which the position was first opened
+            time (datetime64[ms, UTC]; UTC): time of the last change
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -419,7 +419,7 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """Fills of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         symbol: only this product (symbol or code)
         order_id: only fills of this order (a whole number from 0)
         exec_id: only this execution (a whole number from 0)
@@ -427,32 +427,32 @@ class Info(Synchronous):
         role: only fills as maker or as taker (one of MAKER, TAKER)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (string): number of the row
-            time (datetime64[ms, UTC]; UTC): when
-            symbol (string; symbol): product
-            side (string; enum name): BUY, SELL or a hedge close
+            id (string): id of the record
+            time (datetime64[ms, UTC]; UTC): time of the fill
+            symbol (string; symbol): product symbol
+            side (string; enum name): BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
             price (float64; USDC): price of the fill
             quantity (float64; contracts of 1 base unit): quantity of the fill
-            order_id (Int64): number the venue gave
-            client_order_id (Int64): number the client gave
-            exec_id (Int64): number of the trade, the same for both sides
+            order_id (Int64): order id, assigned by the venue
+            client_order_id (Int64): client order id, chosen by the client; 0 without one
+            exec_id (Int64): id of the trade, the same for maker and taker
             role (string): MAKER or TAKER
-            type (string; enum name): LIMIT, MARKET, LIQUIDATION, ADL …
-            status (string; enum name): what the fill made of the order
-            order_price (float64; USDC): limit price, 0 for market orders
-            remaining (float64; contracts of 1 base unit): still open
-            realized_pnl (float64; USDC): profit this fill realised
-            open_fee (float64; USDC): fee on the part that opened
-            close_fee (float64; USDC): fee on the part that closed
-            builder_fee (float64; USDC): fee paid to a builder
-            tx_hash (string): transaction
-            block (Int64): block
-            account (string): the account
+            type (string; enum name): order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+            status (string; enum name): status of the order after this fill
+            order_price (float64; USDC): limit price; 0 for a market order
+            remaining (float64; contracts of 1 base unit): quantity that is still open
+            realized_pnl (float64; USDC): PnL realised by this fill, before fees
+            open_fee (float64; USDC): fee for the part that opened a position
+            close_fee (float64; USDC): fee for the part that closed a position
+            builder_fee (float64; USDC): fee paid to the builder of the order
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -464,22 +464,22 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """The latest candles of a product, as a DataFrame.
 
-        symbol: the product (symbol or code)
+        symbol: product to read (symbol or code)
         interval: length of a candle in seconds (seconds, '1m', '4h', '1d' or a timedelta)
         limit: most candles to return (a whole number from 1 to 1000)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
             time (datetime64[ms, UTC]; UTC): start of the candle
-            open (float64; USDC): first price
-            high (float64; USDC): highest price
-            low (float64; USDC): lowest price
-            close (float64; USDC): last price
-            volume (float64; contracts of 1 base unit): traded
-            turnover (float64; USDC): traded value
+            open (float64; USDC): price of the first trade
+            high (float64; USDC): highest price traded
+            low (float64; USDC): lowest price traded
+            close (float64; USDC): price of the last trade
+            volume (float64; contracts of 1 base unit): traded quantity
+            turnover (float64; USDC): traded value: sum of price × quantity
             trades (Int64): number of trades
             interval (Int64; seconds): length of the candle
-            symbol (string): product
+            symbol (string): product symbol
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -497,7 +497,7 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """Candles that started before a time, as a DataFrame.
 
-        symbol: the product (symbol or code)
+        symbol: product to read (symbol or code)
         interval: length of a candle in seconds (seconds, '1m', '4h', '1d' or a timedelta)
         before: candles that start before this time (default: now) (ms since 1970, ISO text or a datetime; UTC without a zone)
         limit: most candles to return (a whole number from 1 to 1000)
@@ -505,15 +505,15 @@ class Info(Synchronous):
 
         Rows: newest first. Columns (dtype; unit):
             time (datetime64[ms, UTC]; UTC): start of the candle
-            open (float64; USDC): first price
-            high (float64; USDC): highest price
-            low (float64; USDC): lowest price
-            close (float64; USDC): last price
-            volume (float64; contracts of 1 base unit): traded
-            turnover (float64; USDC): traded value
+            open (float64; USDC): price of the first trade
+            high (float64; USDC): highest price traded
+            low (float64; USDC): lowest price traded
+            close (float64; USDC): price of the last trade
+            volume (float64; contracts of 1 base unit): traded quantity
+            turnover (float64; USDC): traded value: sum of price × quantity
             trades (Int64): number of trades
             interval (Int64; seconds): length of the candle
-            symbol (string): product
+            symbol (string): product symbol
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -529,25 +529,25 @@ class Info(Synchronous):
         *,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """Candles of a product that start in a window, as a DataFrame.
+        """Candles of a product that start in a time window, as a DataFrame.
 
-        symbol: the product (symbol or code)
+        symbol: product to read (symbol or code)
         interval: length of a candle in seconds (seconds, '1m', '4h', '1d' or a timedelta)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: oldest first. Columns (dtype; unit):
             time (datetime64[ms, UTC]; UTC): start of the candle
-            open (float64; USDC): first price
-            high (float64; USDC): highest price
-            low (float64; USDC): lowest price
-            close (float64; USDC): last price
-            volume (float64; contracts of 1 base unit): traded
-            turnover (float64; USDC): traded value
+            open (float64; USDC): price of the first trade
+            high (float64; USDC): highest price traded
+            low (float64; USDC): lowest price traded
+            close (float64; USDC): price of the last trade
+            volume (float64; contracts of 1 base unit): traded quantity
+            turnover (float64; USDC): traded value: sum of price × quantity
             trades (Int64): number of trades
             interval (Int64; seconds): length of the candle
-            symbol (string): product
+            symbol (string): product symbol
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -555,21 +555,21 @@ class Info(Synchronous):
         Source: venue-facts, "Info API": GET /info/kline/list.
         """
     def funding_rates(self, *, symbol: str | int | None = None, exact: bool = False) -> pd.DataFrame:
-        """The running funding rate of each product, as a DataFrame.
+        """The current funding rate of each product, as a DataFrame.
 
         symbol: only this product (symbol or code)
         exact: amounts as Decimal instead of float64
 
         Rows: by code. Columns (dtype; unit):
-            symbol (string; symbol): product
-            funding_rate (float64; per interval): rate if the interval ended now
-            last_funding_rate (float64; per interval): rate settled last
+            symbol (string; symbol): product symbol
+            funding_rate (float64; per interval): funding rate if the interval ended now
+            last_funding_rate (float64; per interval): funding rate of the last settlement
             funding_interval (Int64; seconds): time between settlements
-            next_funding_time (datetime64[ms, UTC]; UTC): next settlement
+            next_funding_time (datetime64[ms, UTC]; UTC): time of the next settlement
             mark_price (float64; USDC): mark price
-            oracle_price (float64; USDC): index price
+            oracle_price (float64; USDC): index price (oracle)
             premium (float64; 1 = 100 %): time-weighted mean premium of the interval so far
-            time (datetime64[ms, UTC]; UTC): time of the answer
+            time (datetime64[ms, UTC]; UTC): time of the response
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -591,18 +591,18 @@ class Info(Synchronous):
         symbol: only this product (symbol or code)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
             time (datetime64[ms, UTC]; UTC): time of the settlement
-            symbol (string; symbol): product
-            funding_rate (float64; per interval): longs pay a positive rate
+            symbol (string; symbol): product symbol
+            funding_rate (float64; per interval): funding rate; longs pay a positive rate, shorts receive it
             premium (float64; 1 = 100 %): time-weighted mean premium of the interval
-            mark_price (float64; USDC): mark price it was settled at
-            oracle_price (float64; USDC): index price
-            funding_interval (Int64; seconds): length of the interval
+            mark_price (float64; USDC): mark price used for the settlement
+            oracle_price (float64; USDC): index price (oracle)
+            funding_interval (Int64; seconds): length of the funding interval
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -620,26 +620,26 @@ class Info(Synchronous):
         end: int | str | date | datetime | None = None,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """Funding that an account paid and received, as a DataFrame.
+        """Funding payments of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         symbol: only this product (symbol or code)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (Int64): number of the payment
+            id (Int64): id of the payment
             time (datetime64[ms, UTC]; UTC): time of the settlement
-            symbol (string; symbol): product
-            side (string; enum name): LONG or SHORT
+            symbol (string; symbol): product symbol
+            side (string; enum name): direction of the position: LONG or SHORT
             size (float64; contracts of 1 base unit): size of the position
-            funding_rate (float64; per interval): longs pay a positive rate
-            amount (float64; USDC): negative: paid
-            tx_hash (string): transaction
-            account (string): the account
+            funding_rate (float64; per interval): funding rate; longs pay a positive rate, shorts receive it
+            amount (float64; USDC): funding received; negative if paid
+            tx_hash (string): hash of the transaction
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -647,26 +647,26 @@ class Info(Synchronous):
         Source: venue-facts, "Info API": GET /info/funding/history.
         """
     def vault(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
-        """One vault, and a user's part in it, as a DataFrame.
+        """One vault, with the deposits of a user, as a DataFrame.
 
         vault: address of the vault (0x and 40 hex digits)
-        account: whose deposits to show (default: the session's account)
+        account: account whose deposits are shown (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
             vault (string): address of the vault
-            name (string): name
-            owner (string): leader
-            tvl (float64; USDC): total value
-            price (float64; per share): net asset value of a share
-            apr (float64; a year): return over the last 30 days, per year
+            name (string): name of the vault
+            owner (string): address of the owner (leader)
+            tvl (float64; USDC): total value of the vault's assets
+            price (float64; per share): net asset value of one share
+            apr (float64; a year): annualised return of the last 30 days
             status (string): OPEN or CLOSED
-            deposits (float64; USDC): what the user paid in
-            current_value (float64; USDC): what the user's shares are worth
-            description (string): the leader's words
-            total_shares (float64; shares): all shares
-            parent (string): parent of a sub-vault
-            created (datetime64[ms, UTC]; UTC): when it was created
+            deposits (float64; USDC): sum that the user deposited for the shares held
+            current_value (float64; USDC): current value of the user's shares
+            description (string): description written by the owner
+            total_shares (float64; shares): number of shares of all depositors
+            parent (string): address of the parent vault; missing unless it is a sub-vault
+            created (datetime64[ms, UTC]; UTC): time of creation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -676,23 +676,23 @@ class Info(Synchronous):
     def vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """All vaults, as a DataFrame.
 
-        account: whose deposits to show (default: the session's account)
+        account: account whose deposits are shown (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
             vault (string): address of the vault
-            name (string): name
-            owner (string): leader
-            tvl (float64; USDC): total value
-            price (float64; per share): net asset value of a share
-            apr (float64; a year): return over the last 30 days, per year
+            name (string): name of the vault
+            owner (string): address of the owner (leader)
+            tvl (float64; USDC): total value of the vault's assets
+            price (float64; per share): net asset value of one share
+            apr (float64; a year): annualised return of the last 30 days
             status (string): OPEN or CLOSED
-            deposits (float64; USDC): what the user paid in
-            current_value (float64; USDC): what the user's shares are worth
-            description (string): the leader's words
-            total_shares (float64; shares): all shares
-            parent (string): parent of a sub-vault
-            created (datetime64[ms, UTC]; UTC): when it was created
+            deposits (float64; USDC): sum that the user deposited for the shares held
+            current_value (float64; USDC): current value of the user's shares
+            description (string): description written by the owner
+            total_shares (float64; shares): number of shares of all depositors
+            parent (string): address of the parent vault; missing unless it is a sub-vault
+            created (datetime64[ms, UTC]; UTC): time of creation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -700,21 +700,21 @@ class Info(Synchronous):
         Source: venue-facts, "Info API": GET /info/vault/list.
         """
     def user_vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
-        """The vaults a user has shares of, as a DataFrame.
+        """Vaults in which a user has shares, as a DataFrame.
 
-        account: the depositor (default: the session's account)
+        account: account of the depositor (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
             vault (string): address of the vault
-            name (string): name
-            account (string): the depositor
-            shares (float64; shares): shares held
-            deposits (float64; USDC): what they cost
-            current_value (float64; USDC): what they are worth
-            pnl (float64; USDC): difference
-            price (float64; per share): net asset value of a share
-            locked_until (datetime64[ms, UTC]; UTC): earliest withdrawal
+            name (string): name of the vault
+            account (string): address of the depositor
+            shares (float64; shares): number of shares held
+            deposits (float64; USDC): sum deposited for the shares held
+            current_value (float64; USDC): current value of the shares
+            pnl (float64; USDC): current value − deposits
+            price (float64; per share): net asset value of one share
+            locked_until (datetime64[ms, UTC]; UTC): time from which the shares can be withdrawn
             status (string): OPEN or CLOSED
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
@@ -726,19 +726,19 @@ class Info(Synchronous):
         """A user's shares of one vault, as a DataFrame.
 
         vault: address of the vault (0x and 40 hex digits)
-        account: the depositor (default: the session's account)
+        account: account of the depositor (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
             vault (string): address of the vault
-            name (string): name
-            account (string): the depositor
-            shares (float64; shares): shares held
-            deposits (float64; USDC): what they cost
-            current_value (float64; USDC): what they are worth
-            pnl (float64; USDC): difference
-            price (float64; per share): net asset value of a share
-            locked_until (datetime64[ms, UTC]; UTC): earliest withdrawal
+            name (string): name of the vault
+            account (string): address of the depositor
+            shares (float64; shares): number of shares held
+            deposits (float64; USDC): sum deposited for the shares held
+            current_value (float64; USDC): current value of the shares
+            pnl (float64; USDC): current value − deposits
+            price (float64; per share): net asset value of one share
+            locked_until (datetime64[ms, UTC]; UTC): time from which the shares can be withdrawn
             status (string): OPEN or CLOSED
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
@@ -762,8 +762,8 @@ class Info(Synchronous):
         exact: amounts as Decimal instead of float64
 
         Rows: oldest first. Columns (dtype; unit):
-            time (datetime64[ms, UTC]; UTC): when
-            value (float64; USDC): total value, or profit and loss
+            time (datetime64[ms, UTC]; UTC): time of the value
+            value (float64; USDC): total value of the vault, or its PnL
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -779,15 +779,15 @@ class Info(Synchronous):
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (Int64): number of the event
-            time (datetime64[ms, UTC]; UTC): when
-            kind (string): CREATE, DEPOSIT, WITHDRAW, REBALANCE, UPDATE_OWNER, CLOSE …
-            account (string): who
-            amount (float64; USDC): money moved
-            shares (float64; shares): shares made or ended
-            price (float64; per share): net asset value of a share
-            leader_fee (float64; USDC): leader's part of a withdrawn gain
-            tx_hash (string): transaction
+            id (Int64): id of the event
+            time (datetime64[ms, UTC]; UTC): time of the event
+            kind (string): kind of event: CREATE, DEPOSIT, WITHDRAW, REBALANCE, UPDATE_OWNER, CLOSE, …
+            account (string): address of the account that caused the event
+            amount (float64; USDC): amount of USDC moved
+            shares (float64; shares): number of shares issued or redeemed
+            price (float64; per share): net asset value of one share
+            leader_fee (float64; USDC): owner's share of a withdrawn profit
+            tx_hash (string): hash of the transaction
             vault (string): address of the vault
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
@@ -796,19 +796,19 @@ class Info(Synchronous):
         Source: venue-facts, "Info API": GET /info/vault/events.
         """
     def vault_depositors(self, vault: str, *, exact: bool = False) -> pd.DataFrame:
-        """Who has shares of a vault, as a DataFrame.
+        """Depositors of a vault with their shares, as a DataFrame.
 
         vault: address of the vault (0x and 40 hex digits)
         exact: amounts as Decimal instead of float64
 
         Rows: largest first. Columns (dtype; unit):
-            account (string): the depositor
-            shares (float64; shares): shares held
-            share (float64; 1 = 100 %): part of all shares
-            deposits (float64; USDC): what they cost
-            current_value (float64; USDC): what they are worth
-            pnl (float64; USDC): difference
-            joined (datetime64[ms, UTC]; UTC): first deposit
+            account (string): address of the depositor
+            shares (float64; shares): number of shares held
+            share (float64; 1 = 100 %): fraction of all shares
+            deposits (float64; USDC): sum deposited for the shares held
+            current_value (float64; USDC): current value of the shares
+            pnl (float64; USDC): current value − deposits
+            joined (datetime64[ms, UTC]; UTC): time of the first deposit
             vault (string): address of the vault
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
@@ -817,17 +817,17 @@ class Info(Synchronous):
         Source: venue-facts, "Info API": GET /info/vault/depositors.
         """
     def referral_code(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
-        """An account's referral code, and who invited it, as a DataFrame.
+        """An account's referral code and inviter, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            account (string): the account
-            code (string): code to give to others
-            inviter (string): who invited the account
-            inviter_code (string): with which code
-            bound_at (datetime64[ms, UTC]; UTC): when
+            account (string): address of the account
+            code (string): referral code of the account
+            inviter (string): address of the inviter; missing without one
+            inviter_code (string): referral code that was used
+            bound_at (datetime64[ms, UTC]; UTC): time of the invitation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -843,25 +843,25 @@ class Info(Synchronous):
         end: int | str | date | datetime | None = None,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """What an account's invitations brought in a period, as a DataFrame.
+        """Volume, fees and rewards of an account's referrals in a period, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         period: how far back (one of 24h, 7d, 30d, all-time)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            account (string): the account
-            period (string): 24h, 7d, 30d or all-time
-            invitees (Int64): accounts invited
-            second_tier_invitees (Int64): accounts those invited
-            volume (float64; USDC): what they traded
-            fees (float64; USDC): fees they paid
-            reward (float64; USDC): rewards of the first tier
-            second_tier_reward (float64; USDC): rewards of the second tier
-            total_reward (float64; USDC): both
-            reward_rate (float64; 1 = 100 %): present rate of the first tier
+            account (string): address of the account
+            period (string): period of the summary: 24h, 7d, 30d or all-time
+            invitees (Int64): number of accounts invited
+            second_tier_invitees (Int64): number of accounts invited by the invitees
+            volume (float64; USDC): traded value of the invitees
+            fees (float64; USDC): trading fees of the invitees
+            reward (float64; USDC): rewards for the invitees' fees
+            second_tier_reward (float64; USDC): rewards for the fees of the accounts they invited
+            total_reward (float64; USDC): sum of both rewards
+            reward_rate (float64; 1 = 100 %): current reward rate: fraction of the invitees' fees
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -881,7 +881,7 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """The accounts that an account invited, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
         sort_by: sort key (one of joinTime, volume, fees, reward)
@@ -890,12 +890,12 @@ class Info(Synchronous):
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            account (string): the invitee
-            joined (datetime64[ms, UTC]; UTC): when it was bound
-            volume (float64; USDC): what it traded
-            fees (float64; USDC): fees it paid
-            reward (float64; USDC): what that brought the inviter
-            invitees (Int64): accounts it invited itself
+            account (string): address of the invitee
+            joined (datetime64[ms, UTC]; UTC): time at which the invitee joined
+            volume (float64; USDC): traded value of the invitee
+            fees (float64; USDC): trading fees of the invitee
+            reward (float64; USDC): reward of the inviter
+            invitees (Int64): number of accounts that the invitee invited
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -907,19 +907,19 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """Referral rewards that were paid to an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (Int64): number of the payout
-            time (datetime64[ms, UTC]; UTC): when
-            amount (float64; USDC): reward
-            tier (Int64): 1 for own invitees, 2 for theirs
-            account (string): who was paid
-            source (string): whose fee it is a part of
-            tx_hash (string): transaction
+            id (Int64): id of the payout
+            time (datetime64[ms, UTC]; UTC): time of the payout
+            amount (float64; USDC): reward paid
+            tier (Int64): 1 for an invitee's fee, 2 for the fee of an account that an invitee invited
+            account (string): address of the account that was paid
+            source (string): address of the account whose fee is shared
+            tx_hash (string): hash of the transaction
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -933,9 +933,9 @@ class Info(Synchronous):
 
         Rows: by volume. Columns (dtype; unit):
             tier (Int64): number of the tier
-            min_volume (float64; USDC): network volume of 30 days it begins at
-            reward_rate (float64; 1 = 100 %): part of the invitees' fees
-            second_tier_rate (float64; 1 = 100 %): part of the fees of accounts those invited
+            min_volume (float64; USDC): 30-day volume of the invitees from which the tier applies
+            reward_rate (float64; 1 = 100 %): fraction of the invitees' fees
+            second_tier_rate (float64; 1 = 100 %): fraction of the fees of accounts that the invitees invited
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -960,19 +960,19 @@ class Info(Synchronous):
         wallet: only this trader (0x and 40 hex digits)
         agent: only this agent wallet (0x and 40 hex digits)
         approve_state: only this state (one of APPROVED, REVOKED)
-        include_expired: also authorisations past their expiry (true or false)
+        include_expired: include expired authorisations (true or false)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 100)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            wallet (string): the trader
-            agent (string): the authorised agent wallet
-            builder (string): the builder's master wallet
-            max_fee_rate (float64; 1 = 100 %): fee cap of the authorisation
-            expires_at (datetime64[ms, UTC]; UTC): end of its validity
+            wallet (string): address of the trader
+            agent (string): address of the authorised agent wallet
+            builder (string): address of the builder's master wallet
+            max_fee_rate (float64; 1 = 100 %): highest fee rate that the trader authorised
+            expires_at (datetime64[ms, UTC]; UTC): time at which the authorisation expires
             approve_state (string): APPROVED or REVOKED
-            expired (boolean): true past its validity
+            expired (boolean): true after the authorisation expired
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -984,22 +984,22 @@ class Info(Synchronous):
     ) -> pd.DataFrame:
         """Transactions of a user, as a DataFrame.
 
-        account: the account or vault they acted for (default: the session's account)
+        account: account or vault that the transactions were for (default: the session's account)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            tx_hash (string): hash
-            block (Int64): block
-            time (datetime64[ms, UTC]; UTC): when
-            action (string): type of the action
-            account (string): account it acted for
-            signer (string): who signed
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            time (datetime64[ms, UTC]; UTC): time of the transaction
+            action (string): type of the action, such as placeOrder
+            account (string): address of the account that the action was for
+            signer (string): address of the signer
             nonce (Int64): nonce of the request
             status (string): SUCCESS or FAILED
-            tx_code (Int64): 0, or the number of the reason
-            message (string): the reason in words
+            tx_code (Int64): 0, or the code of the failure
+            message (string): message of the failure
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1013,16 +1013,16 @@ class Info(Synchronous):
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            tx_hash (string): hash
-            block (Int64): block
-            time (datetime64[ms, UTC]; UTC): when
-            action (string): type of the action
-            account (string): account it acted for
-            signer (string): who signed
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            time (datetime64[ms, UTC]; UTC): time of the transaction
+            action (string): type of the action, such as placeOrder
+            account (string): address of the account that the action was for
+            signer (string): address of the signer
             nonce (Int64): nonce of the request
             status (string): SUCCESS or FAILED
-            tx_code (Int64): 0, or the number of the reason
-            message (string): the reason in words
+            tx_code (Int64): 0, or the code of the failure
+            message (string): message of the failure
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1038,16 +1038,16 @@ class Info(Synchronous):
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            tx_hash (string): hash
-            block (Int64): block
-            time (datetime64[ms, UTC]; UTC): when
-            action (string): type of the action
-            account (string): account it acted for
-            signer (string): who signed
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            time (datetime64[ms, UTC]; UTC): time of the transaction
+            action (string): type of the action, such as placeOrder
+            account (string): address of the account that the action was for
+            signer (string): address of the signer
             nonce (Int64): nonce of the request
             status (string): SUCCESS or FAILED
-            tx_code (Int64): 0, or the number of the reason
-            message (string): the reason in words
+            tx_code (Int64): 0, or the code of the failure
+            message (string): message of the failure
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1066,29 +1066,29 @@ class AsyncInfo(Asynchronous):
         exact: amounts as Decimal instead of float64
 
         Rows: by code. Columns (dtype; unit):
-            symbol (string): product symbol
-            code (Int64): numeric product code used by orders
-            name (string): name of the product
-            list_status (string): listed while orders are taken
+            symbol (string): product symbol, such as BTCUSDC
+            code (Int64): product code, used in orders
+            name (string): display name of the product
+            list_status (string): `listed` while the venue accepts orders
             tick_size (float64; USDC): minimum price increment
             step_size (float64; contracts of 1 base unit): minimum quantity increment
             price_precision (Int64; decimals): display and input precision of prices
             quantity_precision (Int64; decimals): display and input precision of quantities
-            min_order_value (float64; USDC): minimum order notional
+            min_order_value (float64; USDC): smallest notional of an order that may open a position
             max_order_quantity (float64; contracts of 1 base unit): largest quantity of one order
-            max_position_notional (float64; USDC): largest position notional
-            max_leverage (float64; x): current maximum leverage
+            max_position_notional (float64; USDC): largest notional of a position with its open orders
+            max_leverage (float64; x): highest leverage that can be set
             max_slippage (float64; 1 = 100 %): largest slippage of a market order
-            maker_fee_rate (float64; 1 = 100 %): maker fee before volume discounts
-            taker_fee_rate (float64; 1 = 100 %): taker fee before volume discounts
+            maker_fee_rate (float64; 1 = 100 %): maker fee rate before volume discounts
+            taker_fee_rate (float64; 1 = 100 %): taker fee rate before volume discounts
             funding_interval (Int64; seconds): time between funding settlements
-            margin_table (Int64): number of its margin table
-            only_isolated (boolean): true where cross margin is not offered
-            product_type (string): perpetual
-            base_currency (string): what one contract is
-            quote_currency (string): what prices are in
-            settle_currency (string): what profit is paid in
-            currency_code (Int64): number of the settlement currency
+            margin_table (Int64): number of the product's margin table
+            only_isolated (boolean): true if the product has isolated margin only
+            product_type (string): kind of product; always perpetual
+            base_currency (string): currency of the quantity
+            quote_currency (string): currency of prices
+            settle_currency (string): currency in which profit and fees are settled
+            currency_code (Int64): number of the settlement currency; 1 is USDC
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1102,29 +1102,29 @@ class AsyncInfo(Asynchronous):
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            symbol (string): product symbol
-            code (Int64): numeric product code used by orders
-            name (string): name of the product
-            list_status (string): listed while orders are taken
+            symbol (string): product symbol, such as BTCUSDC
+            code (Int64): product code, used in orders
+            name (string): display name of the product
+            list_status (string): `listed` while the venue accepts orders
             tick_size (float64; USDC): minimum price increment
             step_size (float64; contracts of 1 base unit): minimum quantity increment
             price_precision (Int64; decimals): display and input precision of prices
             quantity_precision (Int64; decimals): display and input precision of quantities
-            min_order_value (float64; USDC): minimum order notional
+            min_order_value (float64; USDC): smallest notional of an order that may open a position
             max_order_quantity (float64; contracts of 1 base unit): largest quantity of one order
-            max_position_notional (float64; USDC): largest position notional
-            max_leverage (float64; x): current maximum leverage
+            max_position_notional (float64; USDC): largest notional of a position with its open orders
+            max_leverage (float64; x): highest leverage that can be set
             max_slippage (float64; 1 = 100 %): largest slippage of a market order
-            maker_fee_rate (float64; 1 = 100 %): maker fee before volume discounts
-            taker_fee_rate (float64; 1 = 100 %): taker fee before volume discounts
+            maker_fee_rate (float64; 1 = 100 %): maker fee rate before volume discounts
+            taker_fee_rate (float64; 1 = 100 %): taker fee rate before volume discounts
             funding_interval (Int64; seconds): time between funding settlements
-            margin_table (Int64): number of its margin table
-            only_isolated (boolean): true where cross margin is not offered
-            product_type (string): perpetual
-            base_currency (string): what one contract is
-            quote_currency (string): what prices are in
-            settle_currency (string): what profit is paid in
-            currency_code (Int64): number of the settlement currency
+            margin_table (Int64): number of the product's margin table
+            only_isolated (boolean): true if the product has isolated margin only
+            product_type (string): kind of product; always perpetual
+            base_currency (string): currency of the quantity
+            quote_currency (string): currency of prices
+            settle_currency (string): currency in which profit and fees are settled
+            currency_code (Int64): number of the settlement currency; 1 is USDC
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1141,21 +1141,21 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """Balances and equity of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         currency: only this currency, 1 is USDC (a whole number from 0)
-        include_zero: also currencies with a balance of zero (true or false)
+        include_zero: include currencies with a balance of zero (true or false)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            account (string): the account
-            currency (string): USDC
-            balance (float64; USDC): cash, without the margins of isolated positions
-            available (float64; USDC): free for new positions
-            withdrawable (float64; USDC): free to withdraw
-            equity (float64; USDC): balance, isolated margins and unrealised profit
-            status (string; enum name): NORMAL, or LIQUIDATING while the ladder runs
-            block (Int64): block of the last change
-            time (datetime64[ms, UTC]; UTC): time of that block
+            account (string): address of the account
+            currency (string): currency of the balance; always USDC
+            balance (float64; USDC): cash balance, without the margin of isolated positions
+            available (float64; USDC): margin available for new positions and orders
+            withdrawable (float64; USDC): amount that can be withdrawn
+            equity (float64; USDC): balance + isolated margins + unrealised PnL
+            status (string; enum name): NORMAL, or LIQUIDATING while the account is being liquidated
+            block (Int64): block height of the last change
+            time (datetime64[ms, UTC]; UTC): time of the last change
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1177,29 +1177,29 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """Every change of an account's balance, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         currency: only this currency, 1 is USDC (a whole number from 0)
         kind: only this business type, e.g. DEPOSIT, TRADING_FEE, FUNDING (text of 1 to 128 characters)
         tx_hash: only entries of this transaction (0x and 64 hex digits)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (Int64): number of the entry
-            time (datetime64[ms, UTC]; UTC): when
-            kind (string): business type, e.g. DEPOSIT, TRADING_FEE, REALIZED_PNL, FUNDING
-            amount (float64; USDC): change (negative: paid)
-            balance (float64; USDC): balance after it
-            symbol (string; symbol): product, where it belongs to one
-            reference (string): what it belongs to: order, vault, destination …
-            counterparty (string): the other side; none for money from outside and for isolated margin
-            currency (string): USDC
-            tx_hash (string): transaction
-            block (Int64): block
-            account (string): the account
+            id (Int64): id of the entry
+            time (datetime64[ms, UTC]; UTC): time of the change
+            kind (string): kind of change, such as DEPOSIT, TRADING_FEE, REALIZED_PNL or FUNDING
+            amount (float64; USDC): change of the balance; negative if paid
+            balance (float64; USDC): balance after the change
+            symbol (string; symbol): product symbol; missing if the change belongs to no product
+            reference (string): id or address that the change belongs to: order, vault, destination, …
+            counterparty (string): other account; missing for deposits, withdrawals and isolated margin
+            currency (string): currency of the balance; always USDC
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1218,9 +1218,9 @@ class AsyncInfo(Asynchronous):
         page_size: int = 20,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """Agent wallets of an account, or the masters of an agent, as a DataFrame.
+        """Agent wallets of an account, or masters of an agent wallet, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         role: whether the account is the master (default) or the agent (one of MASTER, AGENT)
         status: only this status (one of ACTIVE, REVOKED)
         agent: only this agent wallet (0x and 40 hex digits)
@@ -1230,19 +1230,19 @@ class AsyncInfo(Asynchronous):
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (string): number of the approval
-            name (string): name it was approved under
-            agent (string): the agent wallet
-            master (string): the account it acts for
-            status (string; enum name): ACTIVE or REVOKED
-            permission (string): what it may do
+            id (string): id of the approval
+            name (string): name under which the agent was approved
+            agent (string): address of the agent wallet
+            master (string): address of the account that the agent acts for
+            status (string; enum name): status of the approval: ACTIVE or REVOKED
+            permission (string): permission of the agent
             approved_at (datetime64[ms, UTC]; UTC): time of the approval
-            approved_block (Int64): its block
-            approval_tx (string): its transaction
-            expires_at (datetime64[ms, UTC]; UTC): end of its validity
+            approved_block (Int64): block height of the approval
+            approval_tx (string): hash of the transaction of the approval
+            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires
             revoked_at (datetime64[ms, UTC]; UTC): time of the revocation
-            revoked_block (Int64): its block
-            revoke_tx (string): its transaction
+            revoked_block (Int64): block height of the revocation
+            revoke_tx (string): hash of the transaction of the revocation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1250,26 +1250,26 @@ class AsyncInfo(Asynchronous):
         Source: venue-facts, "Info API": GET /info/account/agent.
         """
     async def agent(self, agent_name: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
-        """The active agent of an account under one name, as a DataFrame.
+        """The active agent of an account with a given name, as a DataFrame.
 
-        account: whose data (default: the session's account)
-        agent_name: name the agent was approved under (text of 1 to 128 characters)
+        account: account to read (default: the session's account)
+        agent_name: name under which the agent was approved (text of 1 to 128 characters)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            id (string): number of the approval
-            name (string): name it was approved under
-            agent (string): the agent wallet
-            master (string): the account it acts for
-            status (string; enum name): ACTIVE or REVOKED
-            permission (string): what it may do
+            id (string): id of the approval
+            name (string): name under which the agent was approved
+            agent (string): address of the agent wallet
+            master (string): address of the account that the agent acts for
+            status (string; enum name): status of the approval: ACTIVE or REVOKED
+            permission (string): permission of the agent
             approved_at (datetime64[ms, UTC]; UTC): time of the approval
-            approved_block (Int64): its block
-            approval_tx (string): its transaction
-            expires_at (datetime64[ms, UTC]; UTC): end of its validity
+            approved_block (Int64): block height of the approval
+            approval_tx (string): hash of the transaction of the approval
+            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires
             revoked_at (datetime64[ms, UTC]; UTC): time of the revocation
-            revoked_block (Int64): its block
-            revoke_tx (string): its transaction
+            revoked_block (Int64): block height of the revocation
+            revoke_tx (string): hash of the transaction of the revocation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1309,9 +1309,9 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """Latest state of each order of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         symbol: only this product (symbol or code)
-        status: only this status; waiting triggers are not in NEW (one of NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED)
+        status: only this status; untriggered conditional orders are not NEW (one of NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED)
         side: only this side (one of BUY, SELL, BUY_CLOSE_HEDGE, SELL_CLOSE_HEDGE)
         type: only this order type (one of LIMIT, MARKET, MARKET_LIQ_SELLOFF, LIMIT_LIQ_SELLOFF, STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT, TAKE_PROFIT_MARKET, ADL, LIQUIDATION)
         order_id: only this order (a whole number from 0)
@@ -1319,33 +1319,33 @@ class AsyncInfo(Asynchronous):
         parent_order_id: only children of this order (a whole number from 0)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            order_id (Int64): number the venue gave
-            client_order_id (Int64): number the client gave
-            parent_order_id (Int64): main order of a bracket
-            symbol (string; symbol): product
-            side (string; enum name): BUY, SELL or a hedge close
-            type (string; enum name): LIMIT, MARKET …
+            order_id (Int64): order id, assigned by the venue
+            client_order_id (Int64): client order id, chosen by the client; 0 without one
+            parent_order_id (Int64): order id of the bracket's main order; 0 without one
+            symbol (string; symbol): product symbol
+            side (string; enum name): BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+            type (string; enum name): order type: LIMIT, MARKET or a builder order's conditional type
             status (string; enum name): NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED
-            price (float64; USDC): limit price, 0 for market orders
-            quantity (float64; contracts of 1 base unit): ordered
-            filled (float64; contracts of 1 base unit): filled so far
-            remaining (float64; contracts of 1 base unit): still open
-            filled_value (float64; USDC): sum of price × quantity of its fills
-            fee (float64; USDC): fees paid (negative: received)
-            trigger_price (float64; USDC): 0 where there is no trigger
-            trigger_type (string; enum name): price that triggers it
-            tif (string; enum name): GTC, IOC, FOK or POST_ONLY
+            price (float64; USDC): limit price; 0 for a market order
+            quantity (float64; contracts of 1 base unit): ordered quantity
+            filled (float64; contracts of 1 base unit): quantity filled so far
+            remaining (float64; contracts of 1 base unit): quantity that is still open
+            filled_value (float64; USDC): sum of price × quantity over all fills
+            fee (float64; USDC): sum of trading fees paid; negative if received
+            trigger_price (float64; USDC): trigger price; 0 without a trigger
+            trigger_type (string; enum name): trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
+            tif (string; enum name): time in force: GTC, IOC, FOK or POST_ONLY
             reduce_only (string; enum name): NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
-            created (datetime64[ms, UTC]; UTC): time of placement
+            created (datetime64[ms, UTC]; UTC): time at which the order was placed
             time (datetime64[ms, UTC]; UTC): time of the last change
-            block (Int64): block of the last change
-            account (string): the account
-            id (string): number of the row
+            block (Int64): block height of the last change
+            account (string): address of the account
+            id (string): id of the record
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1368,44 +1368,44 @@ class AsyncInfo(Asynchronous):
         end: int | str | date | datetime | None = None,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """Every step of every order of an account, as a DataFrame.
+        """Every event in the life of an account's orders, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         order_id: only this order (a whole number from 0)
         client_order_id: only this client order id (a whole number from -9223372036854775808)
         symbol: only this product (symbol or code)
-        status: only this step (one of NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED)
+        status: only events with this status (one of NEW, PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED)
         side: only this side (one of BUY, SELL, BUY_CLOSE_HEDGE, SELL_CLOSE_HEDGE)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (string): number of the event
-            time (datetime64[ms, UTC]; UTC): when
-            order_id (Int64): number the venue gave
-            client_order_id (Int64): number the client gave
-            symbol (string; symbol): product
-            side (string; enum name): BUY, SELL or a hedge close
-            type (string; enum name): LIMIT, MARKET, LIQUIDATION, ADL …
-            status (string; enum name): what the step made of the order
-            price (float64; USDC): limit price, 0 for market orders
-            quantity (float64; contracts of 1 base unit): ordered
+            id (string): id of the event
+            time (datetime64[ms, UTC]; UTC): time of the event
+            order_id (Int64): order id, assigned by the venue
+            client_order_id (Int64): client order id, chosen by the client; 0 without one
+            symbol (string; symbol): product symbol
+            side (string; enum name): BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
+            type (string; enum name): order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+            status (string; enum name): status of the order after this event
+            price (float64; USDC): limit price; 0 for a market order
+            quantity (float64; contracts of 1 base unit): ordered quantity
             fill_price (float64; USDC): price of this fill
             fill_quantity (float64; contracts of 1 base unit): quantity of this fill
-            remaining (float64; contracts of 1 base unit): still open
-            exec_id (Int64): number of the trade, 0 where it is no fill
-            realized_pnl (float64; USDC): profit this fill realised
-            open_fee (float64; USDC): fee on the part that opened
-            close_fee (float64; USDC): fee on the part that closed
-            trigger_price (float64; USDC): 0 where there is no trigger
-            tif (string; enum name): GTC, IOC, FOK or POST_ONLY
-            reason (string): why it was cancelled or rejected
-            tx_hash (string): transaction
-            block (Int64): block
-            account (string): the account
+            remaining (float64; contracts of 1 base unit): quantity that is still open
+            exec_id (Int64): id of the trade; 0 if the event is not a fill
+            realized_pnl (float64; USDC): PnL realised by this fill, before fees
+            open_fee (float64; USDC): fee for the part that opened a position
+            close_fee (float64; USDC): fee for the part that closed a position
+            trigger_price (float64; USDC): trigger price; 0 without a trigger
+            tif (string; enum name): time in force: GTC, IOC, FOK or POST_ONLY
+            reason (string): reason of a cancellation or rejection, in words
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1423,29 +1423,29 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """Positions of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         symbol: only this product (symbol or code)
-        position_mode: only positions kept in this mode (one of ONE_WAY, HEDGE)
-        include_zero: also positions of size zero (true or false)
+        position_mode: only positions in this position mode (one of ONE_WAY, HEDGE)
+        include_zero: include positions of size zero (true or false)
         exact: amounts as Decimal instead of float64
 
         Rows: by code. Columns (dtype; unit):
-            symbol (string; symbol): product
-            long_size (float64; contracts of 1 base unit): size of the long half
-            short_size (float64; contracts of 1 base unit): size of the short half
-            long_entry_value (float64; USDC): sum paid for the long half
-            short_entry_value (float64; USDC): sum received for the short half
-            leverage (float64; x): leverage that is set
-            position_mode (string; enum name): ONE_WAY or HEDGE
-            margin_mode (string; enum name): CROSS or ISOLATED
-            assigned_margin (float64; USDC): isolated margin
+            symbol (string; symbol): product symbol
+            long_size (float64; contracts of 1 base unit): size of the long position
+            short_size (float64; contracts of 1 base unit): size of the short position, as a positive number
+            long_entry_value (float64; USDC): entry price × size of the long position
+            short_entry_value (float64; USDC): entry price × size of the short position
+            leverage (float64; x): leverage setting of the product
+            position_mode (string; enum name): position mode of the account: ONE_WAY or HEDGE
+            margin_mode (string; enum name): margin mode of the position: CROSS or ISOLATED
+            assigned_margin (float64; USDC): margin assigned to an isolated position
             mark_price (float64; USDC): mark price
-            unrealized_pnl (float64; USDC): profit at mark price
-            realized_pnl (float64; USDC): profit realised so far
-            fees (float64; USDC): trading fees paid so far
-            created (datetime64[ms, UTC]; UTC): first opened
-            time (datetime64[ms, UTC]; UTC): last change
-            account (string): the account
+            unrealized_pnl (float64; USDC): unrealised PnL at mark price
+            realized_pnl (float64; USDC): PnL realised so far, before fees
+            fees (float64; USDC): sum of trading fees paid so far
+            created (datetime64[ms, UTC]; UTC): time at which the position was first opened
+            time (datetime64[ms, UTC]; UTC): time of the last change
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1469,7 +1469,7 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """Fills of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         symbol: only this product (symbol or code)
         order_id: only fills of this order (a whole number from 0)
         exec_id: only this execution (a whole number from 0)
@@ -1477,32 +1477,32 @@ class AsyncInfo(Asynchronous):
         role: only fills as maker or as taker (one of MAKER, TAKER)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (string): number of the row
-            time (datetime64[ms, UTC]; UTC): when
-            symbol (string; symbol): product
-            side (string; enum name): BUY, SELL or a hedge close
+            id (string): id of the record
+            time (datetime64[ms, UTC]; UTC): time of the fill
+            symbol (string; symbol): product symbol
+            side (string; enum name): BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
             price (float64; USDC): price of the fill
             quantity (float64; contracts of 1 base unit): quantity of the fill
-            order_id (Int64): number the venue gave
-            client_order_id (Int64): number the client gave
-            exec_id (Int64): number of the trade, the same for both sides
+            order_id (Int64): order id, assigned by the venue
+            client_order_id (Int64): client order id, chosen by the client; 0 without one
+            exec_id (Int64): id of the trade, the same for maker and taker
             role (string): MAKER or TAKER
-            type (string; enum name): LIMIT, MARKET, LIQUIDATION, ADL …
-            status (string; enum name): what the fill made of the order
-            order_price (float64; USDC): limit price, 0 for market orders
-            remaining (float64; contracts of 1 base unit): still open
-            realized_pnl (float64; USDC): profit this fill realised
-            open_fee (float64; USDC): fee on the part that opened
-            close_fee (float64; USDC): fee on the part that closed
-            builder_fee (float64; USDC): fee paid to a builder
-            tx_hash (string): transaction
-            block (Int64): block
-            account (string): the account
+            type (string; enum name): order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+            status (string; enum name): status of the order after this fill
+            order_price (float64; USDC): limit price; 0 for a market order
+            remaining (float64; contracts of 1 base unit): quantity that is still open
+            realized_pnl (float64; USDC): PnL realised by this fill, before fees
+            open_fee (float64; USDC): fee for the part that opened a position
+            close_fee (float64; USDC): fee for the part that closed a position
+            builder_fee (float64; USDC): fee paid to the builder of the order
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1514,22 +1514,22 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """The latest candles of a product, as a DataFrame.
 
-        symbol: the product (symbol or code)
+        symbol: product to read (symbol or code)
         interval: length of a candle in seconds (seconds, '1m', '4h', '1d' or a timedelta)
         limit: most candles to return (a whole number from 1 to 1000)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
             time (datetime64[ms, UTC]; UTC): start of the candle
-            open (float64; USDC): first price
-            high (float64; USDC): highest price
-            low (float64; USDC): lowest price
-            close (float64; USDC): last price
-            volume (float64; contracts of 1 base unit): traded
-            turnover (float64; USDC): traded value
+            open (float64; USDC): price of the first trade
+            high (float64; USDC): highest price traded
+            low (float64; USDC): lowest price traded
+            close (float64; USDC): price of the last trade
+            volume (float64; contracts of 1 base unit): traded quantity
+            turnover (float64; USDC): traded value: sum of price × quantity
             trades (Int64): number of trades
             interval (Int64; seconds): length of the candle
-            symbol (string): product
+            symbol (string): product symbol
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1547,7 +1547,7 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """Candles that started before a time, as a DataFrame.
 
-        symbol: the product (symbol or code)
+        symbol: product to read (symbol or code)
         interval: length of a candle in seconds (seconds, '1m', '4h', '1d' or a timedelta)
         before: candles that start before this time (default: now) (ms since 1970, ISO text or a datetime; UTC without a zone)
         limit: most candles to return (a whole number from 1 to 1000)
@@ -1555,15 +1555,15 @@ class AsyncInfo(Asynchronous):
 
         Rows: newest first. Columns (dtype; unit):
             time (datetime64[ms, UTC]; UTC): start of the candle
-            open (float64; USDC): first price
-            high (float64; USDC): highest price
-            low (float64; USDC): lowest price
-            close (float64; USDC): last price
-            volume (float64; contracts of 1 base unit): traded
-            turnover (float64; USDC): traded value
+            open (float64; USDC): price of the first trade
+            high (float64; USDC): highest price traded
+            low (float64; USDC): lowest price traded
+            close (float64; USDC): price of the last trade
+            volume (float64; contracts of 1 base unit): traded quantity
+            turnover (float64; USDC): traded value: sum of price × quantity
             trades (Int64): number of trades
             interval (Int64; seconds): length of the candle
-            symbol (string): product
+            symbol (string): product symbol
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1579,25 +1579,25 @@ class AsyncInfo(Asynchronous):
         *,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """Candles of a product that start in a window, as a DataFrame.
+        """Candles of a product that start in a time window, as a DataFrame.
 
-        symbol: the product (symbol or code)
+        symbol: product to read (symbol or code)
         interval: length of a candle in seconds (seconds, '1m', '4h', '1d' or a timedelta)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: oldest first. Columns (dtype; unit):
             time (datetime64[ms, UTC]; UTC): start of the candle
-            open (float64; USDC): first price
-            high (float64; USDC): highest price
-            low (float64; USDC): lowest price
-            close (float64; USDC): last price
-            volume (float64; contracts of 1 base unit): traded
-            turnover (float64; USDC): traded value
+            open (float64; USDC): price of the first trade
+            high (float64; USDC): highest price traded
+            low (float64; USDC): lowest price traded
+            close (float64; USDC): price of the last trade
+            volume (float64; contracts of 1 base unit): traded quantity
+            turnover (float64; USDC): traded value: sum of price × quantity
             trades (Int64): number of trades
             interval (Int64; seconds): length of the candle
-            symbol (string): product
+            symbol (string): product symbol
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1605,21 +1605,21 @@ class AsyncInfo(Asynchronous):
         Source: venue-facts, "Info API": GET /info/kline/list.
         """
     async def funding_rates(self, *, symbol: str | int | None = None, exact: bool = False) -> pd.DataFrame:
-        """The running funding rate of each product, as a DataFrame.
+        """The current funding rate of each product, as a DataFrame.
 
         symbol: only this product (symbol or code)
         exact: amounts as Decimal instead of float64
 
         Rows: by code. Columns (dtype; unit):
-            symbol (string; symbol): product
-            funding_rate (float64; per interval): rate if the interval ended now
-            last_funding_rate (float64; per interval): rate settled last
+            symbol (string; symbol): product symbol
+            funding_rate (float64; per interval): funding rate if the interval ended now
+            last_funding_rate (float64; per interval): funding rate of the last settlement
             funding_interval (Int64; seconds): time between settlements
-            next_funding_time (datetime64[ms, UTC]; UTC): next settlement
+            next_funding_time (datetime64[ms, UTC]; UTC): time of the next settlement
             mark_price (float64; USDC): mark price
-            oracle_price (float64; USDC): index price
+            oracle_price (float64; USDC): index price (oracle)
             premium (float64; 1 = 100 %): time-weighted mean premium of the interval so far
-            time (datetime64[ms, UTC]; UTC): time of the answer
+            time (datetime64[ms, UTC]; UTC): time of the response
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1641,18 +1641,18 @@ class AsyncInfo(Asynchronous):
         symbol: only this product (symbol or code)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
             time (datetime64[ms, UTC]; UTC): time of the settlement
-            symbol (string; symbol): product
-            funding_rate (float64; per interval): longs pay a positive rate
+            symbol (string; symbol): product symbol
+            funding_rate (float64; per interval): funding rate; longs pay a positive rate, shorts receive it
             premium (float64; 1 = 100 %): time-weighted mean premium of the interval
-            mark_price (float64; USDC): mark price it was settled at
-            oracle_price (float64; USDC): index price
-            funding_interval (Int64; seconds): length of the interval
+            mark_price (float64; USDC): mark price used for the settlement
+            oracle_price (float64; USDC): index price (oracle)
+            funding_interval (Int64; seconds): length of the funding interval
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1670,26 +1670,26 @@ class AsyncInfo(Asynchronous):
         end: int | str | date | datetime | None = None,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """Funding that an account paid and received, as a DataFrame.
+        """Funding payments of an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         symbol: only this product (symbol or code)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (Int64): number of the payment
+            id (Int64): id of the payment
             time (datetime64[ms, UTC]; UTC): time of the settlement
-            symbol (string; symbol): product
-            side (string; enum name): LONG or SHORT
+            symbol (string; symbol): product symbol
+            side (string; enum name): direction of the position: LONG or SHORT
             size (float64; contracts of 1 base unit): size of the position
-            funding_rate (float64; per interval): longs pay a positive rate
-            amount (float64; USDC): negative: paid
-            tx_hash (string): transaction
-            account (string): the account
+            funding_rate (float64; per interval): funding rate; longs pay a positive rate, shorts receive it
+            amount (float64; USDC): funding received; negative if paid
+            tx_hash (string): hash of the transaction
+            account (string): address of the account
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1697,26 +1697,26 @@ class AsyncInfo(Asynchronous):
         Source: venue-facts, "Info API": GET /info/funding/history.
         """
     async def vault(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
-        """One vault, and a user's part in it, as a DataFrame.
+        """One vault, with the deposits of a user, as a DataFrame.
 
         vault: address of the vault (0x and 40 hex digits)
-        account: whose deposits to show (default: the session's account)
+        account: account whose deposits are shown (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
             vault (string): address of the vault
-            name (string): name
-            owner (string): leader
-            tvl (float64; USDC): total value
-            price (float64; per share): net asset value of a share
-            apr (float64; a year): return over the last 30 days, per year
+            name (string): name of the vault
+            owner (string): address of the owner (leader)
+            tvl (float64; USDC): total value of the vault's assets
+            price (float64; per share): net asset value of one share
+            apr (float64; a year): annualised return of the last 30 days
             status (string): OPEN or CLOSED
-            deposits (float64; USDC): what the user paid in
-            current_value (float64; USDC): what the user's shares are worth
-            description (string): the leader's words
-            total_shares (float64; shares): all shares
-            parent (string): parent of a sub-vault
-            created (datetime64[ms, UTC]; UTC): when it was created
+            deposits (float64; USDC): sum that the user deposited for the shares held
+            current_value (float64; USDC): current value of the user's shares
+            description (string): description written by the owner
+            total_shares (float64; shares): number of shares of all depositors
+            parent (string): address of the parent vault; missing unless it is a sub-vault
+            created (datetime64[ms, UTC]; UTC): time of creation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1726,23 +1726,23 @@ class AsyncInfo(Asynchronous):
     async def vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """All vaults, as a DataFrame.
 
-        account: whose deposits to show (default: the session's account)
+        account: account whose deposits are shown (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
             vault (string): address of the vault
-            name (string): name
-            owner (string): leader
-            tvl (float64; USDC): total value
-            price (float64; per share): net asset value of a share
-            apr (float64; a year): return over the last 30 days, per year
+            name (string): name of the vault
+            owner (string): address of the owner (leader)
+            tvl (float64; USDC): total value of the vault's assets
+            price (float64; per share): net asset value of one share
+            apr (float64; a year): annualised return of the last 30 days
             status (string): OPEN or CLOSED
-            deposits (float64; USDC): what the user paid in
-            current_value (float64; USDC): what the user's shares are worth
-            description (string): the leader's words
-            total_shares (float64; shares): all shares
-            parent (string): parent of a sub-vault
-            created (datetime64[ms, UTC]; UTC): when it was created
+            deposits (float64; USDC): sum that the user deposited for the shares held
+            current_value (float64; USDC): current value of the user's shares
+            description (string): description written by the owner
+            total_shares (float64; shares): number of shares of all depositors
+            parent (string): address of the parent vault; missing unless it is a sub-vault
+            created (datetime64[ms, UTC]; UTC): time of creation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1750,21 +1750,21 @@ class AsyncInfo(Asynchronous):
         Source: venue-facts, "Info API": GET /info/vault/list.
         """
     async def user_vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
-        """The vaults a user has shares of, as a DataFrame.
+        """Vaults in which a user has shares, as a DataFrame.
 
-        account: the depositor (default: the session's account)
+        account: account of the depositor (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
             vault (string): address of the vault
-            name (string): name
-            account (string): the depositor
-            shares (float64; shares): shares held
-            deposits (float64; USDC): what they cost
-            current_value (float64; USDC): what they are worth
-            pnl (float64; USDC): difference
-            price (float64; per share): net asset value of a share
-            locked_until (datetime64[ms, UTC]; UTC): earliest withdrawal
+            name (string): name of the vault
+            account (string): address of the depositor
+            shares (float64; shares): number of shares held
+            deposits (float64; USDC): sum deposited for the shares held
+            current_value (float64; USDC): current value of the shares
+            pnl (float64; USDC): current value − deposits
+            price (float64; per share): net asset value of one share
+            locked_until (datetime64[ms, UTC]; UTC): time from which the shares can be withdrawn
             status (string): OPEN or CLOSED
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
@@ -1776,19 +1776,19 @@ class AsyncInfo(Asynchronous):
         """A user's shares of one vault, as a DataFrame.
 
         vault: address of the vault (0x and 40 hex digits)
-        account: the depositor (default: the session's account)
+        account: account of the depositor (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
             vault (string): address of the vault
-            name (string): name
-            account (string): the depositor
-            shares (float64; shares): shares held
-            deposits (float64; USDC): what they cost
-            current_value (float64; USDC): what they are worth
-            pnl (float64; USDC): difference
-            price (float64; per share): net asset value of a share
-            locked_until (datetime64[ms, UTC]; UTC): earliest withdrawal
+            name (string): name of the vault
+            account (string): address of the depositor
+            shares (float64; shares): number of shares held
+            deposits (float64; USDC): sum deposited for the shares held
+            current_value (float64; USDC): current value of the shares
+            pnl (float64; USDC): current value − deposits
+            price (float64; per share): net asset value of one share
+            locked_until (datetime64[ms, UTC]; UTC): time from which the shares can be withdrawn
             status (string): OPEN or CLOSED
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
@@ -1812,8 +1812,8 @@ class AsyncInfo(Asynchronous):
         exact: amounts as Decimal instead of float64
 
         Rows: oldest first. Columns (dtype; unit):
-            time (datetime64[ms, UTC]; UTC): when
-            value (float64; USDC): total value, or profit and loss
+            time (datetime64[ms, UTC]; UTC): time of the value
+            value (float64; USDC): total value of the vault, or its PnL
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1831,15 +1831,15 @@ class AsyncInfo(Asynchronous):
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (Int64): number of the event
-            time (datetime64[ms, UTC]; UTC): when
-            kind (string): CREATE, DEPOSIT, WITHDRAW, REBALANCE, UPDATE_OWNER, CLOSE …
-            account (string): who
-            amount (float64; USDC): money moved
-            shares (float64; shares): shares made or ended
-            price (float64; per share): net asset value of a share
-            leader_fee (float64; USDC): leader's part of a withdrawn gain
-            tx_hash (string): transaction
+            id (Int64): id of the event
+            time (datetime64[ms, UTC]; UTC): time of the event
+            kind (string): kind of event: CREATE, DEPOSIT, WITHDRAW, REBALANCE, UPDATE_OWNER, CLOSE, …
+            account (string): address of the account that caused the event
+            amount (float64; USDC): amount of USDC moved
+            shares (float64; shares): number of shares issued or redeemed
+            price (float64; per share): net asset value of one share
+            leader_fee (float64; USDC): owner's share of a withdrawn profit
+            tx_hash (string): hash of the transaction
             vault (string): address of the vault
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
@@ -1848,19 +1848,19 @@ class AsyncInfo(Asynchronous):
         Source: venue-facts, "Info API": GET /info/vault/events.
         """
     async def vault_depositors(self, vault: str, *, exact: bool = False) -> pd.DataFrame:
-        """Who has shares of a vault, as a DataFrame.
+        """Depositors of a vault with their shares, as a DataFrame.
 
         vault: address of the vault (0x and 40 hex digits)
         exact: amounts as Decimal instead of float64
 
         Rows: largest first. Columns (dtype; unit):
-            account (string): the depositor
-            shares (float64; shares): shares held
-            share (float64; 1 = 100 %): part of all shares
-            deposits (float64; USDC): what they cost
-            current_value (float64; USDC): what they are worth
-            pnl (float64; USDC): difference
-            joined (datetime64[ms, UTC]; UTC): first deposit
+            account (string): address of the depositor
+            shares (float64; shares): number of shares held
+            share (float64; 1 = 100 %): fraction of all shares
+            deposits (float64; USDC): sum deposited for the shares held
+            current_value (float64; USDC): current value of the shares
+            pnl (float64; USDC): current value − deposits
+            joined (datetime64[ms, UTC]; UTC): time of the first deposit
             vault (string): address of the vault
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
@@ -1869,17 +1869,17 @@ class AsyncInfo(Asynchronous):
         Source: venue-facts, "Info API": GET /info/vault/depositors.
         """
     async def referral_code(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
-        """An account's referral code, and who invited it, as a DataFrame.
+        """An account's referral code and inviter, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            account (string): the account
-            code (string): code to give to others
-            inviter (string): who invited the account
-            inviter_code (string): with which code
-            bound_at (datetime64[ms, UTC]; UTC): when
+            account (string): address of the account
+            code (string): referral code of the account
+            inviter (string): address of the inviter; missing without one
+            inviter_code (string): referral code that was used
+            bound_at (datetime64[ms, UTC]; UTC): time of the invitation
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1895,25 +1895,25 @@ class AsyncInfo(Asynchronous):
         end: int | str | date | datetime | None = None,
         exact: bool = False,
     ) -> pd.DataFrame:
-        """What an account's invitations brought in a period, as a DataFrame.
+        """Volume, fees and rewards of an account's referrals in a period, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         period: how far back (one of 24h, 7d, 30d, all-time)
-        start: from this time on (ms since 1970, ISO text or a datetime; UTC without a zone)
-        end: up to this time, included (ms since 1970, ISO text or a datetime; UTC without a zone)
+        start: rows at or after this time (ms since 1970, ISO text or a datetime; UTC without a zone)
+        end: rows up to and including this time (ms since 1970, ISO text or a datetime; UTC without a zone)
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            account (string): the account
-            period (string): 24h, 7d, 30d or all-time
-            invitees (Int64): accounts invited
-            second_tier_invitees (Int64): accounts those invited
-            volume (float64; USDC): what they traded
-            fees (float64; USDC): fees they paid
-            reward (float64; USDC): rewards of the first tier
-            second_tier_reward (float64; USDC): rewards of the second tier
-            total_reward (float64; USDC): both
-            reward_rate (float64; 1 = 100 %): present rate of the first tier
+            account (string): address of the account
+            period (string): period of the summary: 24h, 7d, 30d or all-time
+            invitees (Int64): number of accounts invited
+            second_tier_invitees (Int64): number of accounts invited by the invitees
+            volume (float64; USDC): traded value of the invitees
+            fees (float64; USDC): trading fees of the invitees
+            reward (float64; USDC): rewards for the invitees' fees
+            second_tier_reward (float64; USDC): rewards for the fees of the accounts they invited
+            total_reward (float64; USDC): sum of both rewards
+            reward_rate (float64; 1 = 100 %): current reward rate: fraction of the invitees' fees
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1933,7 +1933,7 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """The accounts that an account invited, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
         sort_by: sort key (one of joinTime, volume, fees, reward)
@@ -1942,12 +1942,12 @@ class AsyncInfo(Asynchronous):
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            account (string): the invitee
-            joined (datetime64[ms, UTC]; UTC): when it was bound
-            volume (float64; USDC): what it traded
-            fees (float64; USDC): fees it paid
-            reward (float64; USDC): what that brought the inviter
-            invitees (Int64): accounts it invited itself
+            account (string): address of the invitee
+            joined (datetime64[ms, UTC]; UTC): time at which the invitee joined
+            volume (float64; USDC): traded value of the invitee
+            fees (float64; USDC): trading fees of the invitee
+            reward (float64; USDC): reward of the inviter
+            invitees (Int64): number of accounts that the invitee invited
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1959,19 +1959,19 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """Referral rewards that were paid to an account, as a DataFrame.
 
-        account: whose data (default: the session's account)
+        account: account to read (default: the session's account)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            id (Int64): number of the payout
-            time (datetime64[ms, UTC]; UTC): when
-            amount (float64; USDC): reward
-            tier (Int64): 1 for own invitees, 2 for theirs
-            account (string): who was paid
-            source (string): whose fee it is a part of
-            tx_hash (string): transaction
+            id (Int64): id of the payout
+            time (datetime64[ms, UTC]; UTC): time of the payout
+            amount (float64; USDC): reward paid
+            tier (Int64): 1 for an invitee's fee, 2 for the fee of an account that an invitee invited
+            account (string): address of the account that was paid
+            source (string): address of the account whose fee is shared
+            tx_hash (string): hash of the transaction
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1985,9 +1985,9 @@ class AsyncInfo(Asynchronous):
 
         Rows: by volume. Columns (dtype; unit):
             tier (Int64): number of the tier
-            min_volume (float64; USDC): network volume of 30 days it begins at
-            reward_rate (float64; 1 = 100 %): part of the invitees' fees
-            second_tier_rate (float64; 1 = 100 %): part of the fees of accounts those invited
+            min_volume (float64; USDC): 30-day volume of the invitees from which the tier applies
+            reward_rate (float64; 1 = 100 %): fraction of the invitees' fees
+            second_tier_rate (float64; 1 = 100 %): fraction of the fees of accounts that the invitees invited
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -2012,19 +2012,19 @@ class AsyncInfo(Asynchronous):
         wallet: only this trader (0x and 40 hex digits)
         agent: only this agent wallet (0x and 40 hex digits)
         approve_state: only this state (one of APPROVED, REVOKED)
-        include_expired: also authorisations past their expiry (true or false)
+        include_expired: include expired authorisations (true or false)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 100)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            wallet (string): the trader
-            agent (string): the authorised agent wallet
-            builder (string): the builder's master wallet
-            max_fee_rate (float64; 1 = 100 %): fee cap of the authorisation
-            expires_at (datetime64[ms, UTC]; UTC): end of its validity
+            wallet (string): address of the trader
+            agent (string): address of the authorised agent wallet
+            builder (string): address of the builder's master wallet
+            max_fee_rate (float64; 1 = 100 %): highest fee rate that the trader authorised
+            expires_at (datetime64[ms, UTC]; UTC): time at which the authorisation expires
             approve_state (string): APPROVED or REVOKED
-            expired (boolean): true past its validity
+            expired (boolean): true after the authorisation expired
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -2036,22 +2036,22 @@ class AsyncInfo(Asynchronous):
     ) -> pd.DataFrame:
         """Transactions of a user, as a DataFrame.
 
-        account: the account or vault they acted for (default: the session's account)
+        account: account or vault that the transactions were for (default: the session's account)
         page: page number, from 1 (a whole number from 1 to 1000000000)
         page_size: rows on a page (a whole number from 1 to 500)
         exact: amounts as Decimal instead of float64
 
         Rows: newest first. Columns (dtype; unit):
-            tx_hash (string): hash
-            block (Int64): block
-            time (datetime64[ms, UTC]; UTC): when
-            action (string): type of the action
-            account (string): account it acted for
-            signer (string): who signed
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            time (datetime64[ms, UTC]; UTC): time of the transaction
+            action (string): type of the action, such as placeOrder
+            account (string): address of the account that the action was for
+            signer (string): address of the signer
             nonce (Int64): nonce of the request
             status (string): SUCCESS or FAILED
-            tx_code (Int64): 0, or the number of the reason
-            message (string): the reason in words
+            tx_code (Int64): 0, or the code of the failure
+            message (string): message of the failure
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -2065,16 +2065,16 @@ class AsyncInfo(Asynchronous):
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            tx_hash (string): hash
-            block (Int64): block
-            time (datetime64[ms, UTC]; UTC): when
-            action (string): type of the action
-            account (string): account it acted for
-            signer (string): who signed
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            time (datetime64[ms, UTC]; UTC): time of the transaction
+            action (string): type of the action, such as placeOrder
+            account (string): address of the account that the action was for
+            signer (string): address of the signer
             nonce (Int64): nonce of the request
             status (string): SUCCESS or FAILED
-            tx_code (Int64): 0, or the number of the reason
-            message (string): the reason in words
+            tx_code (Int64): 0, or the code of the failure
+            message (string): message of the failure
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -2090,16 +2090,16 @@ class AsyncInfo(Asynchronous):
         exact: amounts as Decimal instead of float64
 
         Columns (dtype; unit):
-            tx_hash (string): hash
-            block (Int64): block
-            time (datetime64[ms, UTC]; UTC): when
-            action (string): type of the action
-            account (string): account it acted for
-            signer (string): who signed
+            tx_hash (string): hash of the transaction
+            block (Int64): block height
+            time (datetime64[ms, UTC]; UTC): time of the transaction
+            action (string): type of the action, such as placeOrder
+            account (string): address of the account that the action was for
+            signer (string): address of the signer
             nonce (Int64): nonce of the request
             status (string): SUCCESS or FAILED
-            tx_code (Int64): 0, or the number of the reason
-            message (string): the reason in words
+            tx_code (Int64): 0, or the code of the failure
+            message (string): message of the failure
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...errors import InputError
+from ..market_data import time_index
 from . import metrics as measures
 
 if TYPE_CHECKING:
@@ -98,11 +99,6 @@ def _typed(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -
         if dtype == TIME and not isinstance(table[name].dtype, pd.DatetimeTZDtype):
             table[name] = pd.to_datetime(table[name].astype("int64"), unit="ms", utc=True)
     return table.astype(dict(schema))
-
-
-def time_index(times_ms: Any) -> pd.DatetimeIndex:
-    """Return times in Unix ms as a UTC index with the name "time"."""
-    return pd.DatetimeIndex(pd.to_datetime(times_ms, unit="ms", utc=True).as_unit("ms"), name="time")
 
 
 def records_frame(records: Sequence[tuple[int, Mapping[str, float]]]) -> pd.DataFrame:

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
-from ..analysis.results import EQUITY, FILLS, FUNDING, Results, frame, time_index
+from ..analysis.results import EQUITY, FILLS, FUNDING, Results, frame
 from ..data.bars import Bars, read_bars
+from ..market_data import time_index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

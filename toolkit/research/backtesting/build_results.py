@@ -25,9 +25,9 @@ from ..analysis.results import (
     Results,
     frame,
     records_frame,
-    time_index,
 )
 from ..data.bars import Bars
+from ..market_data import time_index
 from .broker import ADDRESS, SimulatedBroker, fill_of
 
 Integers = NDArray[np.int64]

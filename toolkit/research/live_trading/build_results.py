@@ -17,8 +17,8 @@ from ..analysis.results import (
     Results,
     frame,
     records_frame,
-    time_index,
 )
+from ..market_data import time_index
 from ..strategy import Strategy
 from .run_state import RunState
 from .session_rows import funding_row, order_rows, rows_of, utc

@@ -16,9 +16,9 @@ from tests.research.markets import Wandering, walk
 from tests.research.tasks import counted, deadly, fragile, leaving, measure, total
 from toolkit.errors import InputError
 from toolkit.research.analysis.results import Results
-from toolkit.research.analysis.sweeps import fingerprint, sweep
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import RandomLatency
+from toolkit.research.selection.sweeps import fingerprint, sweep
 
 GRID = {"a": [1, 2, 3], "b": [0.1, 0.2]}
 

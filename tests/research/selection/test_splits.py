@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import InputError
-from toolkit.research.analysis.splits import walk_forward
+from toolkit.research.selection.splits import walk_forward
 
 INDEX = pd.date_range("2026-01-01", periods=100, freq="D", tz="UTC")
 

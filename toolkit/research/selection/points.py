@@ -1,0 +1,144 @@
+"""One point of a sweep: how it runs, the record it leaves, and the file that keeps records."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ...errors import InputError
+from ..analysis.results import Results
+
+Record = dict[str, Any]
+"""One finished point: key, params, seed, status ("ok" or "failed"), error, trace, values, seconds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """One point of the grid. `key` identifies it, its task and its data in a results file."""
+
+    key: str
+    params: Mapping[str, Any]
+    seed: int | None
+
+
+def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
+    """Run one point; an exception becomes its record."""
+    start = time.perf_counter()
+    try:
+        values, error, trace = _values(_call(*work, point)), "", ""
+    except (Exception, SystemExit) as failure:
+        values, error = {}, f"{type(failure).__name__}: {failure}"
+        trace = traceback.format_exc()
+    return make_record(point, values, error, trace, time.perf_counter() - start)
+
+
+def make_record(point: Point, values: Mapping[str, Any], error: str, trace: str = "", seconds: float = 0.0) -> Record:
+    """Return the record of a point that ended with these values, or with an error."""
+    return {
+        "key": point.key,
+        "params": {name: plain_value(value) for name, value in point.params.items()},
+        "seed": point.seed,
+        "status": "failed" if error else "ok",
+        "error": error,
+        "values": {str(name): plain_value(value) for name, value in values.items()},
+        "trace": trace,
+        "seconds": seconds,
+    }
+
+
+def _call(task: Any, data: Any, options: Mapping[str, Any], point: Point) -> Any:
+    seed: dict[str, Any] = {} if point.seed is None else {"seed": point.seed}
+    if isinstance(task, type) and hasattr(task, "on_bar"):
+        # imported on first use: a task that is a function needs no backtest
+        from ..backtesting.driver import backtest
+
+        return backtest(task(**point.params), data, **seed, **options)
+    given = () if data is None else (data,)
+    return task(*given, **point.params, **seed, **options)
+
+
+def _values(outcome: Any) -> Mapping[str, Any]:
+    if isinstance(outcome, Results):
+        outcome = outcome.metrics()
+    if isinstance(outcome, pd.Series):
+        return {str(name): value for name, value in outcome.items()}
+    if isinstance(outcome, Mapping):
+        return outcome
+    if isinstance(outcome, int | float):
+        return {"value": outcome}
+    raise InputError(
+        f"the task returned {type(outcome).__name__}; return Results, a mapping, a Series or a number", field="task"
+    )
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value that JSON keeps exactly; `from_plain` is the inverse."""
+    if isinstance(value, pd.Timestamp) and not pd.isna(value):
+        return {"$time": value.isoformat()}
+    if isinstance(value, pd.Timedelta) and not pd.isna(value):
+        return {"$span": value.isoformat()}
+    if value is pd.NaT or value is None:
+        return None
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": repr(value)}
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def from_plain(value: Any) -> Any:
+    """Return a value as it was before `plain_value`."""
+    if not isinstance(value, dict):
+        return value
+    kind, text = next(iter(value.items()))
+    return {"$time": pd.Timestamp, "$span": pd.Timedelta, "$float": float}[kind](text)
+
+
+class RecordFile:
+    """The results file: one JSON object a line; an incomplete last line, left by a crash, is dropped."""
+
+    def __init__(self, path: str | Path | None, retry_failed: bool) -> None:
+        self.path = Path(path) if path is not None else None
+        self.known: dict[str, Record] = {}
+        self._file: Any = None
+        if self.path is None or not self.path.exists():
+            return
+        whole = self.path.read_bytes()
+        kept = whole[: whole.rfind(b"\n") + 1]
+        if len(kept) < len(whole):
+            self.path.write_bytes(kept)
+        for number, line in enumerate(kept.decode("utf-8").splitlines(), start=1):
+            try:
+                record = json.loads(line)
+                if record["status"] == "ok" or not retry_failed:
+                    self.known[record["key"]] = record
+            except (ValueError, KeyError, TypeError):
+                raise InputError(
+                    f"{self.path} line {number} is not a point of a sweep; choose another results file",
+                    field="results",
+                    value=str(self.path),
+                ) from None
+
+    def __enter__(self) -> RecordFile:
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("a", encoding="utf-8", newline="\n")
+        return self
+
+    def add(self, record: Record) -> None:
+        """Append a record and flush it, so that a crash loses only what is unfinished."""
+        if self._file is not None:
+            self._file.write(json.dumps(record, allow_nan=False) + "\n")
+            self._file.flush()
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()

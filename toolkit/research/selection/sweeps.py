@@ -1,0 +1,149 @@
+"""Sweep: one task over a grid of parameters and seeds, in local processes or on a Dask cluster, resumable.
+
+Every point is independent and deterministic, so the resulting frame does not depend on the number of workers, their
+speed, or interruptions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import cloudpickle  # type: ignore[import-untyped]
+import pandas as pd
+
+from ...errors import InputError
+from .points import Point, Record, RecordFile, execute, from_plain
+from .workers import on_cluster, on_processes, pack
+
+
+def sweep(
+    task: Any,
+    grid: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]],
+    data: Any = None,
+    *,
+    seeds: Sequence[int] | None = None,
+    workers: int | None = None,
+    client: Any = None,
+    results: str | Path | None = None,
+    retry_failed: bool = False,
+    progress: bool = True,
+    **options: Any,
+) -> pd.DataFrame:
+    """Run `task` at every point of `grid` × `seeds` and return one row a point, in grid order.
+
+    Parameters:
+        task: a Strategy class (each point is `backtest(task(**params), data, seed=seed, **options)`), or any function,
+            called as task(data, **params, seed=seed, **options), without data and seed unless given. It
+            returns Results, a mapping of values, a Series, or a number.
+        grid: name → values (their product is swept), or a list of parameter mappings.
+        workers: processes on this machine (default: one for each core); 0 runs in this process, for debugging. The
+            processes import the calling script, which therefore calls under `if __name__ == "__main__":`.
+        client: a `distributed.Client`; the same points then run on its cluster.
+        results: a file of JSON lines to which each finished point is appended. Points found in it are not run again
+            (failed ones are, with `retry_failed`), so an interrupted or crashed sweep continues.
+
+    Columns: the parameters, seed (where given), status ("ok" or "failed"), error, and the values. A failed point keeps
+    its row and its error; the traceback is in `frame.attrs["traces"]`, seconds a point in `frame.attrs["seconds"]`.
+    Interrupting stops the workers and keeps the file. Points of other tasks, data and options are distinguished by
+    fingerprint, but a change of the task's code is not detected.
+    """
+    points = _points(task, grid, data, seeds, options)
+    store = RecordFile(results, retry_failed)
+    found: dict[str, Record] = {point.key: store.known[point.key] for point in points if point.key in store.known}
+    waiting = [point for point in points if point.key not in found]
+    done: Iterator[Record]
+    if not waiting:
+        done = iter(())
+    elif client is not None:
+        done = on_cluster(client, pack(task, data, options), waiting)
+    elif workers == 0:
+        done = (execute((task, data, options), point) for point in waiting)
+    else:
+        done = on_processes(pack(task, data, options), waiting, workers or os.cpu_count() or 1)
+    with store, _bar(len(points), len(found), progress) as bar:
+        for record in done:
+            store.add(record)
+            found[record["key"]] = record
+            bar.update(1)
+    return _table(points, [found[point.key] for point in points], seeds is not None)
+
+
+def _points(task: Any, grid: Any, data: Any, seeds: Sequence[int] | None, options: Mapping[str, Any]) -> list[Point]:
+    if isinstance(grid, Mapping):
+        names = list(grid)
+        combinations = [
+            dict(zip(names, values, strict=True)) for values in itertools.product(*map(list, grid.values()))
+        ]
+    else:
+        combinations = [dict(params) for params in grid]
+    base = (
+        f"{getattr(task, '__module__', '')}.{getattr(task, '__qualname__', task)}|{fingerprint(data)}|{_text(options)}"
+    )
+    points: dict[str, Point] = {}
+    for params in combinations:
+        for seed in [None] if seeds is None else seeds:
+            key = hashlib.sha256(f"{base}|{_text(params)}|{seed}".encode()).hexdigest()[:32]
+            points.setdefault(key, Point(key, params, seed))
+    if not points:
+        raise InputError("the grid has no points", field="grid", rule="not empty")
+    return list(points.values())
+
+
+def fingerprint(data: Any) -> str:
+    """Return a short text that differs when the values, names or times of frames (also in mappings) differ."""
+    if data is None:
+        return ""
+    if isinstance(data, Mapping):
+        return ",".join(f"{key}:{fingerprint(part)}" for key, part in data.items())
+    if isinstance(data, pd.DataFrame | pd.Series | pd.Index):
+        digest = hashlib.sha256(pd.util.hash_pandas_object(data).to_numpy().tobytes())
+        digest.update(repr(list(getattr(data, "columns", []))).encode())
+        return digest.hexdigest()[:32]
+    return hashlib.sha256(cloudpickle.dumps(data)).hexdigest()[:32]
+
+
+def _text(values: Mapping[str, Any]) -> str:
+    return json.dumps({str(name): _word(value) for name, value in values.items()}, sort_keys=True)
+
+
+def _word(value: Any) -> str:
+    """Return a text that differs when values do: repr of plain values, a fingerprint of all others.
+
+    The repr of arrays and frames leaves out their middle, and that of objects may contain a memory address.
+    """
+    if value is None or isinstance(value, str | int | float | bool):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return _text(value)
+    shown = repr(value)
+    if isinstance(value, list | tuple):
+        words = list(map(_word, value))
+        return shown if words == list(map(repr, value)) else f"{type(value).__name__}({', '.join(words)})"
+    plain = not hasattr(value, "__array__") and " at 0x" not in shown
+    return shown if plain else f"{type(value).__name__} {fingerprint(value)}"
+
+
+def _bar(total: int, initial: int, progress: bool) -> Any:
+    from tqdm.auto import tqdm
+
+    return tqdm(total=total, initial=initial, desc="sweep", unit="point", disable=not progress)
+
+
+def _table(points: Sequence[Point], records: Sequence[Record], seeded: bool) -> pd.DataFrame:
+    rows = []
+    for point, record in zip(points, records, strict=True):
+        row = dict(point.params)
+        if seeded:
+            row["seed"] = point.seed
+        row |= {"status": record["status"], "error": record["error"]}
+        rows.append(row | {name: from_plain(value) for name, value in record["values"].items() if name not in row})
+    table = pd.DataFrame(rows)
+    table.attrs["seconds"] = [record["seconds"] for record in records]
+    table.attrs["traces"] = {at: record["trace"] for at, record in enumerate(records) if record["trace"]}
+    return table
