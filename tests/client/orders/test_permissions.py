@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 import toolkit
-from tests.notebooks.test_guards import COLUMNS
 from toolkit import orders
+from toolkit.client.orders.permissions import COLUMNS
 from toolkit.errors import ActionRejected, InputError, SignatureRejected
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue

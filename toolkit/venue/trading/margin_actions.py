@@ -11,6 +11,7 @@ from typing import Any
 from ...numerals import micro_text
 from ..engine import arguments
 from ..engine import events as ev
+from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Refused
 from ..engine.core import Core
 from ..engine.registry import controls, handles
@@ -20,9 +21,6 @@ from ..risk import account_margin, ledger
 from ..risk.account_margin import leverage_text
 from ..risk.deposits import micro
 from .positions import position_of
-
-TOO_HIGH, NO_MARGIN, NOT_ISOLATED, ONLY_ISOLATED, UNDER_LIQUIDATION, NOT_FLAT, UNKNOWN_MODE = range(2101, 2108)
-"""txCodes of this module."""
 
 
 @handles("setLeverage")
@@ -38,7 +36,7 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     limit = core.risk_index.table(product.code).leverage_limit(_reach(core, account, position))
     if leverage > limit:
         raise Refused(
-            TOO_HIGH,
+            TxCode.LEVERAGE_TOO_HIGH,
             f"leverage {leverage_text(leverage)} is above {leverage_text(limit)}, the most {product.symbol} allows "
             f"for your position and orders of {micro_text(_reach(core, account, position))} USDC",
         )
@@ -70,7 +68,7 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
     if mode == position.mode:
         return {"marginMode": action["marginMode"]}
     if product.only_isolated:
-        raise Refused(ONLY_ISOLATED, f"{product.symbol} takes isolated margin only")
+        raise Refused(TxCode.ONLY_ISOLATED, f"{product.symbol} takes isolated margin only")
     _refuse_under_liquidation(core, account, position)
     amount = _to_isolated(core, position) if mode == ISOLATED else -position.assigned
     # look at the account as it would be; the ledger moves the amount only when that is allowed
@@ -95,14 +93,14 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
     if position.mode != ISOLATED or not (position.long.size or position.short.size):
         what = "on cross margin" if position.mode != ISOLATED else "not open"
         raise Refused(
-            NOT_ISOLATED, f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
+            TxCode.NOT_ISOLATED, f"the {product.symbol} position is {what}; margin is assigned to open isolated ones"
         )
     _refuse_under_liquidation(core, account, position)
     free = account_margin.withdrawable(core, account) if amount > 0 else removable(core, position)
     if abs(amount) > free:
         way = "added to" if amount > 0 else "taken from"
         raise Refused(
-            NO_MARGIN,
+            TxCode.MARGIN_SHORTFALL,
             f"at most {micro_text(free)} USDC can be {way} the {product.symbol} position, "
             f"not {micro_text(abs(amount))}",
         )
@@ -116,12 +114,12 @@ def set_position_mode(core: Core, address: str, mode: str) -> dict[str, str]:
     """Set the position mode of a whole account to ONE_WAY or HEDGE; refused while it has positions or orders."""
     modes = {"ONE_WAY": ONE_WAY, "HEDGE": HEDGE}
     if mode not in modes:
-        raise Refused(UNKNOWN_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")
+        raise Refused(TxCode.UNKNOWN_POSITION_MODE, f"position mode {mode!r} is not known; there are ONE_WAY and HEDGE")
     account = core.account(arguments.address(address))
     held = [p.product for p in account.positions.values() if p.long.size or p.short.size]
     if held or account.orders:
         what = f"{len(held)} open positions and {len(account.orders)} open orders"
-        raise Refused(NOT_FLAT, f"the position mode can't change while there are {what}")
+        raise Refused(TxCode.POSITION_MODE_IN_USE, f"the position mode can't change while there are {what}")
     account.position_mode = modes[mode]
     account.updated = core.state.time
     core.emit(ev.AccountChanged(account.address))
@@ -152,11 +150,15 @@ def _reach(core: Core, account: VenueAccount, position: Position) -> int:
 def _refuse_under_liquidation(core: Core, account: VenueAccount, position: Position) -> None:
     for product in (0, position.product):
         if f"{account.address}:{product}" in core.state.liquidations:
-            raise Refused(UNDER_LIQUIDATION, "margin settings can't be changed while positions are being liquidated")
+            raise Refused(
+                TxCode.SETTINGS_IN_LIQUIDATION, "margin settings can't be changed while positions are being liquidated"
+            )
 
 
 def _short(amount: int, what: str) -> Refused:
-    return Refused(NO_MARGIN, f"{what} would leave the account {micro_text(amount)} USDC short of its initial margin")
+    return Refused(
+        TxCode.MARGIN_SHORTFALL, f"{what} would leave the account {micro_text(amount)} USDC short of its initial margin"
+    )
 
 
 def _changed(core: Core, account: VenueAccount, position: Position) -> None:
