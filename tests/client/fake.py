@@ -1,4 +1,4 @@
-"""A venue for client tests in a few lines: takes each nonce once, remembers orders, and fails as it is told."""
+"""A fake venue for client tests: accepts each nonce once, keeps orders, and fails as scripted."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ META = {
 
 
 class FakeVenue:
-    """`script` holds one word for each coming exchange request; when it is empty all goes well.
+    """`script` has one word for each coming exchange request; when it is empty, requests succeed.
 
     ok · refused (never left) · lost (request lost, time-out) · answer lost (committed, time-out) · cut (not
     committed, disconnected) · cut after (committed, disconnected) · 429 · 503 · 503 after · html · 403 ·
-    twice (committed, the answer is that of a duplicate) · code:N (the venue's refusal N, not committed) ·
+    twice (committed, the response is that of a duplicate) · code:N (refused with code N, not committed) ·
     interrupt · interrupt after
     """
 
@@ -168,12 +168,12 @@ class FakeVenue:
 def enveloped(
     code: int, message: str, data: Any = None, status: int = 200, headers: dict[str, str] | None = None
 ) -> httpx.Response:
-    """Return an answer in the venue's envelope."""
+    """Return a response with the venue's envelope."""
     return httpx.Response(status, json={"code": code, "message": message, "data": data}, headers=headers)
 
 
 class Clock:
-    """A clock that stands."""
+    """A clock that does not move."""
 
     runs = False
 
@@ -196,11 +196,10 @@ def session(
     """Return a session that talks to the fake venue, never waits, and writes nothing to the user's folders."""
     options.setdefault("wallet", toolkit.Wallet(agent=AGENT_KEY, account=MASTER))
     options.setdefault("clock", Clock())
-    made = toolkit.connect(
+    return toolkit.connect(
         environment,
         transport=httpx.MockTransport(fake),
         intents=ledger,
         retry=Retry(attempts=attempts, base=0.0, longest=0.0),
         **options,
     )
-    return made

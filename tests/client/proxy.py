@@ -1,4 +1,4 @@
-"""A loopback proxy for the feed that misbehaves on demand: delays, duplicates, drops, cuts and freezes messages."""
+"""A loopback proxy for the feed that injects faults: delays, duplicates, drops, cuts and freezes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from websockets.exceptions import ConnectionClosed
 
 
 class Proxy:
-    """Stands between a client and a venue's feed. Attributes are changed by the test while it runs.
+    """Forwards messages between a client and a venue's feed. The test changes attributes while it runs.
 
-    `drop`, `duplicate`: that many of the venue's next data messages are lost or sent twice. `delay`: seconds each
-    message takes. `frozen`: nothing passes, connections stay open. `refusing`: new connections are turned away.
-    `lottery`: called for each message, its answer ("pass", "drop", "duplicate", "cut") is what becomes of it.
+    `drop`, `duplicate`: how many of the venue's next data messages are lost or sent twice. `delay`: seconds that each
+    message takes. `refusing`: new connections are refused. `lottery`: called for each message; returns what happens to
+    it: "pass", "drop", "duplicate" or "cut".
     """
 
     def __init__(self, target: str) -> None:
@@ -49,11 +49,11 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where the client connects."""
+        """Address for the client."""
         return f"ws://127.0.0.1:{self._port}/ws/dex"
 
     def cut(self) -> None:
-        """Break all connections, without a goodbye."""
+        """Abort all connections without a closing handshake."""
 
         def cut() -> None:
             for connection in self._open:
@@ -62,11 +62,11 @@ class Proxy:
         self._loop.call_soon_threadsafe(cut)
 
     def freeze(self) -> None:
-        """Let nothing pass from now on."""
+        """Hold back all messages from now on; connections stay open."""
         self._loop.call_soon_threadsafe(self._event.clear)
 
     def thaw(self) -> None:
-        """Let everything pass again, in order."""
+        """Forward messages again, in order."""
         self._loop.call_soon_threadsafe(self._event.set)
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""Orders are never in doubt: whatever fails and wherever, the ledger ends right and nothing is placed twice."""
+"""Delivery: wherever something fails, the ledger ends with the true outcome and nothing is placed twice."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_without_any_answer_the_outcome_is_unknown_and_resolve_settles_it(word: 
     assert s.resolve() == []
 
 
-def test_resolve_asks_before_it_sends_again() -> None:
+def test_resolve_queries_before_it_sends_again() -> None:
     fake = FakeVenue(["answer lost"] * 3)
     s = session(fake)
     with pytest.raises(errors.OutcomeUnknown):
@@ -112,7 +112,7 @@ def test_resolve_asks_before_it_sends_again() -> None:
     assert len(fake.bodies) == sent
 
 
-def test_resolve_with_resend_false_only_asks() -> None:
+def test_resolve_with_resend_false_only_queries() -> None:
     fake = FakeVenue(["lost"] * 3)
     s = session(fake)
     with pytest.raises(errors.OutcomeUnknown):
@@ -124,7 +124,7 @@ def test_resolve_with_resend_false_only_asks() -> None:
     assert receipt.state is IntentState.ACCEPTED
 
 
-def test_nothing_left_is_certain_and_nothing_is_unknown() -> None:
+def test_a_refused_connection_is_a_certain_outcome() -> None:
     fake = FakeVenue(["refused"] * 3)
     s = session(fake)
     with pytest.raises(errors.NotSent):
@@ -135,7 +135,7 @@ def test_nothing_left_is_certain_and_nothing_is_unknown() -> None:
     assert s.resolve() == []
 
 
-def test_a_refused_connection_after_a_doubtful_try_stays_in_doubt() -> None:
+def test_a_refused_connection_after_a_time_out_stays_in_doubt() -> None:
     s = session(FakeVenue(["answer lost", "refused", "refused"]))
     with pytest.raises(errors.OutcomeUnknown):
         buy(s)
@@ -162,14 +162,14 @@ def test_40207_after_a_resend_means_the_first_one_counted() -> None:
     assert any("clientOrderId" in read for read in fake.reads)
 
 
-def test_40207_on_a_duplicated_request_is_asked_about() -> None:
+def test_40207_on_a_duplicated_request_is_looked_up() -> None:
     fake = FakeVenue(["twice"])
     s = session(fake)
     assert buy(s).state is IntentState.ACCEPTED
     assert fake.placed == 1
 
 
-def test_40207_for_a_nonce_somebody_else_used_is_a_refusal() -> None:
+def test_40207_for_a_nonce_that_another_request_used_is_a_refusal() -> None:
     fake = FakeVenue()
     fake.nonces.add(NOW)
     s = session(fake)
@@ -179,7 +179,7 @@ def test_40207_for_a_nonce_somebody_else_used_is_a_refusal() -> None:
     assert fake.placed == 0
 
 
-def test_40207_that_nobody_can_explain_stays_unknown() -> None:
+def test_40207_without_an_explanation_stays_unknown() -> None:
     fake = FakeVenue(["lost"])
     fake.nonces.add(NOW)
     s = session(fake)
@@ -199,7 +199,7 @@ def test_40207_on_a_first_copy_is_no_refusal_where_the_venue_shows_nothing() -> 
     assert state_of(s) == ["UNKNOWN"]
 
 
-def test_40207_stays_unknown_while_the_venue_can_not_be_asked() -> None:
+def test_40207_stays_unknown_while_the_venue_can_not_be_queried() -> None:
     fake = FakeVenue()
     s = session(fake)
     s.product("BTCUSDC")
@@ -216,13 +216,13 @@ def test_40207_stays_unknown_while_the_venue_can_not_be_asked() -> None:
 def test_another_process_may_resolve_what_this_one_is_sending(word: str, others: str, tmp_path: Path) -> None:
     fake = FakeVenue()
     other = session(fake, ledger=tmp_path / "intents.db")
-    at_it = [False]
+    is_resolving = [False]
 
-    def meddled(request: httpx.Request) -> httpx.Response:
-        if request.method == "GET" or at_it[0]:
+    def interfering(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET" or is_resolving[0]:
             return fake(request)
         try:
-            at_it[0] = True
+            is_resolving[0] = True
             if "before" in others:
                 other.resolve()
             fake.script = [word]
@@ -231,9 +231,9 @@ def test_another_process_may_resolve_what_this_one_is_sending(word: str, others:
             fake.script = []
             if "after" in others:
                 other.resolve()
-            at_it[0] = False
+            is_resolving[0] = False
 
-    s = session(meddled, ledger=tmp_path / "intents.db")
+    s = session(interfering, ledger=tmp_path / "intents.db")
     receipt = buy(s)
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id == 501
@@ -241,25 +241,25 @@ def test_another_process_may_resolve_what_this_one_is_sending(word: str, others:
     assert state_of(s) == ["ACCEPTED"]
 
 
-def test_a_refusal_that_another_process_has_settled_is_told_here_too(tmp_path: Path) -> None:
+def test_a_refusal_that_another_process_has_settled_is_raised_here_too(tmp_path: Path) -> None:
     fake = FakeVenue()
     fake.refuse_business = True
     other = session(fake, ledger=tmp_path / "intents.db")
 
-    def meddled(request: httpx.Request) -> httpx.Response:
+    def interfering(request: httpx.Request) -> httpx.Response:
         if request.method == "POST":
             fake(request)
             other.resolve()
             raise httpx.ReadTimeout("no answer", request=request)
         return fake(request)
 
-    s = session(meddled, ledger=tmp_path / "intents.db")
+    s = session(interfering, ledger=tmp_path / "intents.db")
     with pytest.raises(errors.ActionRejected, match="insufficient margin"):
         s.set_leverage("BTCUSDC", 5)
     assert state_of(s) == ["REJECTED"]
 
 
-def test_what_another_process_gave_up_before_it_left_is_not_sent(
+def test_an_intent_that_another_process_gave_up_while_signing_is_not_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from toolkit.protocol import signing
@@ -279,7 +279,7 @@ def test_what_another_process_gave_up_before_it_left_is_not_sent(
     assert state_of(s) == ["REJECTED"]
 
 
-def test_what_another_process_gave_up_at_the_last_moment_is_not_sent() -> None:
+def test_an_intent_that_another_process_gave_up_before_posting_is_not_sent() -> None:
     class Racing(MemoryLedger):
         def update(self, id: str, now: int, **changes: Any) -> Any:
             if changes.get("state") is IntentState.SENT:
@@ -292,7 +292,7 @@ def test_what_another_process_gave_up_at_the_last_moment_is_not_sent() -> None:
     assert fake.placed == 0
 
 
-def test_resolve_judges_what_stands_in_the_ledger_when_its_turn_comes() -> None:
+def test_resolve_reads_each_intent_again_when_its_turn_comes() -> None:
     fake = FakeVenue()
     ledger = MemoryLedger()
     s = session(fake, ledger=ledger)
@@ -304,20 +304,20 @@ def test_resolve_judges_what_stands_in_the_ledger_when_its_turn_comes() -> None:
     late = replace(
         first, id="testnet-late", state=IntentState.PREPARED, body=None, nonce=1, client_ids=(77,), created=NOW
     )
-    ledger.record(late)  # another process writes it down …
+    ledger.record(late)  # another process records it …
 
-    def meddled(request: httpx.Request) -> httpx.Response:
-        if ledger.get("testnet-late").state is IntentState.PREPARED:  # … and sends it while the first one is asked for
+    def interfering(request: httpx.Request) -> httpx.Response:
+        if ledger.get("testnet-late").state is IntentState.PREPARED:  # … and sends it while the first one is queried
             ledger.update("testnet-late", NOW, body=b"{}")
             ledger.update("testnet-late", NOW, state=IntentState.SENT)
         return fake(request)
 
-    session(meddled, ledger=ledger).resolve(resend=False)
+    session(interfering, ledger=ledger).resolve(resend=False)
     assert ledger.get(first.id).state is IntentState.ACCEPTED
     assert ledger.get("testnet-late").state is IntentState.UNKNOWN
 
 
-def test_what_moves_on_at_the_last_moment_is_not_called_unsent() -> None:
+def test_an_intent_that_another_process_has_just_sent_is_not_rejected_as_unsent() -> None:
     class Racing(MemoryLedger):
         def update(self, id: str, now: int, **changes: Any) -> Any:
             if changes.get("state") is IntentState.REJECTED and self.get(id).state is IntentState.PREPARED:
@@ -334,7 +334,7 @@ def test_what_moves_on_at_the_last_moment_is_not_called_unsent() -> None:
     assert ledger.get("testnet-late").state is IntentState.UNKNOWN
 
 
-def test_actions_without_orders_are_asked_for_by_their_nonce() -> None:
+def test_actions_without_orders_are_looked_up_by_their_nonce() -> None:
     fake = FakeVenue(["answer lost"])
     s = session(fake)
     receipt = s.set_leverage("BTCUSDC", 5)
@@ -364,7 +364,7 @@ def test_a_venue_that_hides_transactions_leaves_such_an_action_unknown() -> None
 
 @pytest.mark.parametrize("code", [40204, 40208])
 @pytest.mark.parametrize("shown", [True, False])
-def test_a_refusal_of_the_second_copy_says_nothing_of_the_first_where_the_venue_shows_nothing(
+def test_a_refusal_of_the_second_copy_proves_nothing_about_the_first_without_transactions(
     code: int, shown: bool
 ) -> None:
     fake = FakeVenue()
@@ -479,7 +479,7 @@ def test_a_shared_ledger_never_sends_bytes_to_another_environment(tmp_path: Path
     assert receipt.state is IntentState.ACCEPTED
 
 
-def test_while_the_venue_can_not_be_asked_it_stays_unknown_and_says_why() -> None:
+def test_an_intent_stays_unknown_with_the_reason_while_the_venue_can_not_be_queried() -> None:
     fake = FakeVenue(["answer lost"] * 3)
     s = session(fake)
     with pytest.raises(errors.OutcomeUnknown):
@@ -527,7 +527,7 @@ def test_every_code_of_the_specification_has_its_class(code: int, kind: type[err
     assert state_of(s) == ["REJECTED"]
 
 
-def test_a_code_nobody_documents_keeps_its_number_and_message() -> None:
+def test_an_undocumented_code_keeps_its_number_and_message() -> None:
     s = session(FakeVenue(["code:49999"]))
     with pytest.raises(errors.UnknownCode, match=r"refused \(code 49999\)"):
         buy(s)
@@ -610,7 +610,7 @@ def test_writes_on_mainnet_need_a_confirmation() -> None:
     assert buy(session(fake, environment="mainnet", confirm=True))
 
 
-def test_the_client_waits_before_the_venue_has_to_say_so() -> None:
+def test_the_client_waits_before_the_venue_refuses_for_the_rate() -> None:
     fake, clock = FakeVenue(), Clock()
     s = session(fake, clock=clock, rates={"placeOrder": Rate(per_second=10, burst=2)})
     waits: list[float] = []

@@ -1,4 +1,4 @@
-"""Interrupts and kills at every instant: what the ledger says afterwards is what the venue did, or gets settled."""
+"""Interrupts and kills at any point: the ledger then agrees with the venue, or `resolve` settles it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class InterruptAt:
-    """Raises KeyboardInterrupt at the n-th line that runs in toolkit.client, as a key press may."""
+    """Raises KeyboardInterrupt at the n-th line that runs in toolkit.client, as Ctrl-C may."""
 
     def __init__(self, count: int) -> None:
         self.left = count
@@ -86,7 +86,7 @@ def test_an_interrupt_at_any_line_leaves_nothing_in_doubt(durable: bool, script:
 CHILD = """
 import os, sys
 import toolkit
-from toolkit.client.intents import SqliteLedger
+from toolkit.client.orders.intents import SqliteLedger
 
 path, url, deadly = sys.argv[1], sys.argv[2], int(sys.argv[3])
 calls = 0

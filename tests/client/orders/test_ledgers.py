@@ -66,7 +66,7 @@ def test_what_is_recorded_is_read_back(ledger: Ledger) -> None:
     assert "ledger" in repr(ledger).lower()
 
 
-def test_an_intent_is_recorded_once_and_unknown_names_are_told(ledger: Ledger) -> None:
+def test_an_intent_is_recorded_once_and_unknown_ids_are_errors(ledger: Ledger) -> None:
     ledger.record(INTENT)
     with pytest.raises(ToolkitError, match="exists already"):
         ledger.record(INTENT)
@@ -157,7 +157,7 @@ def test_a_file_outlives_its_process_and_is_for_its_owner_only(tmp_path: Path) -
     assert open_ledger(first) is first
 
 
-def test_a_closed_ledger_says_so_in_the_toolkits_words(tmp_path: Path) -> None:
+def test_a_closed_ledger_raises_the_toolkits_error(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "intents.db")
     ledger.record(INTENT)
     ledger.close()
@@ -172,7 +172,7 @@ def test_a_closed_ledger_says_so_in_the_toolkits_words(tmp_path: Path) -> None:
             step()
 
 
-def test_a_file_that_is_no_ledger_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_ledger_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("these are notes, and no database at all " * 50, encoding="utf-8")
     for path in (tmp_path / "nowhere" / "intents.db", tmp_path / "notes.txt"):
         with pytest.raises(InputError, match="can't be used as a ledger"):
@@ -216,7 +216,7 @@ def test_ids_are_read_from_numbers_and_text() -> None:
     assert ItemResult(1, 2, 0, "").accepted
 
 
-def test_a_ledger_that_nobody_holds_any_more_closes_its_file(tmp_path: Path) -> None:
+def test_a_collected_ledger_closes_its_file(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "intents.db")
     ledger.record(INTENT)
     base = ledger._database

@@ -117,7 +117,7 @@ def test_shares_of_a_ladder_always_add_up(steps: int, count: int, seed: list[int
     assert all(quantity % PRODUCT.step_size == 0 for quantity in quantities)
 
 
-def test_checks_run_first_and_report_all_failures() -> None:
+def test_checks_come_before_anything_else_and_all_failures_are_reported() -> None:
     made = orders.buy("BTCUSDC", "0.0105", price="60000.05")
     with pytest.raises(CheckFailed) as caught:
         made.check(PRODUCT)

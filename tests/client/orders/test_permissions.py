@@ -1,4 +1,4 @@
-"""Who may do what, as a table; revoking; and the flows of builders and traders."""
+"""The table of permissions, revoking, and the flows of builders and traders."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_the_table_of_permissions_is_always_a_table(venue: LocalVenue, trader: t
     assert made[["kind", "name", "status"]].values.tolist() == [["agent", "toolkit", "ACTIVE"]]
     assert made["address"][0] == development.account(10).address
     assert "never withdraw" in made["may"][0]
-    with toolkit.connect(venue=venue, account=5, approve=False) as nobody:
-        empty = nobody.permissions()
+    with toolkit.connect(venue=venue, account=5, approve=False) as newcomer:
+        empty = newcomer.permissions()
     assert empty.empty
     assert {name: str(dtype) for name, dtype in empty.dtypes.items()} == COLUMNS
 
@@ -85,18 +85,18 @@ def test_revoking_takes_a_name_or_an_address(trader: toolkit.Session, maker: too
         trader.buy("BTCUSDC", "0.01", "30000")
 
 
-def test_what_is_revoked_is_what_was_named(trader: toolkit.Session) -> None:
+def test_revoke_ends_exactly_what_was_named(trader: toolkit.Session) -> None:
     agents = [development.account(30 + number).address for number in range(2)]
     for name, agent in (("Bot", agents[0]), ("bot", agents[1]), ("third", agents[0])):
         trader.exchange.approve_agent(agent, name)
-    for nobody in ("", None):
-        with pytest.raises(InputError, match=f"^{nobody!r} is no active agent"):
-            trader.revoke(nobody)  # type: ignore[arg-type]
+    for unknown in ("", None):
+        with pytest.raises(InputError, match=f"^{unknown!r} is no active agent"):
+            trader.revoke(unknown)  # type: ignore[arg-type]
     trader.revoke("Bot")
     assert trader.permissions()["name"].tolist() == ["third", "bot", "toolkit"]
     trader.exchange.approve_agent(agents[0], "")
     trader.revoke(agents[0].lower())
-    assert trader.permissions()["name"].tolist() == ["bot", "toolkit"], "the address lost both its names"
+    assert trader.permissions()["name"].tolist() == ["bot", "toolkit"], "the address lost both of its names"
 
 
 def test_a_builder_sees_all_its_traders(venue: LocalVenue, maker: toolkit.Session) -> None:
@@ -110,7 +110,7 @@ def test_a_builder_sees_all_its_traders(venue: LocalVenue, maker: toolkit.Sessio
     assert len(set(maker.builder.traders()["wallet"])) == 101
 
 
-def test_vaults_that_are_led_or_joined_stand_in_the_table(venue: LocalVenue, trader: toolkit.Session) -> None:
+def test_vaults_that_are_led_or_joined_are_in_the_table(venue: LocalVenue, trader: toolkit.Session) -> None:
     vault = trader.exchange.vault_create("Fund", amount="100").data["vault"]
     with toolkit.connect(venue=venue, account=2) as other:
         other.exchange.vault_deposit(vault, "50")
@@ -130,7 +130,7 @@ def test_a_vault_is_traded_by_its_leaders_session(trader: toolkit.Session) -> No
     assert trader.exchange.vault_close(vault_address=vault).code == 0
 
 
-def test_a_venue_that_wants_the_builder_named_is_asked_for_the_known_ones(
+def test_a_venue_that_requires_the_builder_is_queried_for_the_known_ones(
     venue: LocalVenue, trader: toolkit.Session, maker: toolkit.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from toolkit.errors import MalformedRequest

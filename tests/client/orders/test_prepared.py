@@ -54,7 +54,7 @@ def test_any_action_can_be_prepared(session: Session) -> None:
     assert session.send_prepared(prepared)
 
 
-def test_on_mainnet_what_nobody_confirmed_is_not_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_mainnet_an_unconfirmed_action_is_not_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path))
     with connect(MAINNET, wallet=Wallet.create(), account="0x" + "1" * 40) as session:
         prepared = session.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})

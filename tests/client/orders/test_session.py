@@ -172,7 +172,7 @@ def test_an_agent_alone_finds_its_account(venue: LocalVenue, alice: toolkit.Sess
         stranger.buy("BTCUSDC", "0.001", price="50000")
 
 
-def test_an_agent_that_is_not_approved_is_told_what_to_check(venue: LocalVenue) -> None:
+def test_the_refusal_of_an_unapproved_agent_says_what_to_check(venue: LocalVenue) -> None:
     stranger = toolkit.connect(venue=venue, wallet=toolkit.Wallet.create(account=MASTER))
     with pytest.raises(errors.SignatureRejected, match="agent"):
         stranger.buy("BTCUSDC", "0.001", price="50000")
@@ -255,7 +255,7 @@ def test_an_order_that_never_arrived_expires_for_certain(venue: LocalVenue, alic
     assert (receipt.state, receipt.code) == (IntentState.REJECTED, 40208)
 
 
-def test_a_clock_that_is_off_is_told(venue: LocalVenue, alice: toolkit.Session) -> None:
+def test_a_clock_that_is_off_is_reported(venue: LocalVenue, alice: toolkit.Session) -> None:
     with pytest.raises(errors.RequestExpired, match=r"90\.0 s behind") as caught:
         session_behind(venue, 90_000).buy("BTCUSDC", "0.001", price="50000")
     assert caught.value.clock_skew_ms == -90_000
@@ -329,7 +329,7 @@ def test_reprs_say_who_and_where() -> None:
     assert "25 actions" in repr(s.exchange)
 
 
-def test_wrong_combinations_are_told(venue: LocalVenue) -> None:
+def test_wrong_combinations_are_refused(venue: LocalVenue) -> None:
     with pytest.raises(errors.InputError, match="local, not testnet"):
         toolkit.connect("testnet", venue=venue)
     with pytest.raises(errors.InputError, match="no development account 12"):
@@ -476,7 +476,7 @@ def test_a_wallet_and_the_account_of_another_do_not_fit_together() -> None:
     assert str(same.account).lower() == MASTER.lower()
 
 
-def test_a_read_only_session_on_mainnet_is_told_of_the_key_before_it_is_asked_to_confirm() -> None:
+def test_a_read_only_session_on_mainnet_names_the_missing_key_before_it_asks_to_confirm() -> None:
     with pytest.raises(toolkit.ToolkitError, match="signed by the agent key"):
         session(FakeVenue(), environment="mainnet", wallet=toolkit.Wallet(account=MASTER)).exchange.cancel_all(1)
 

@@ -15,7 +15,7 @@ from toolkit.errors import BadAnswer, UnknownProduct
 
 
 class Listing:
-    """A venue that lists what it is told to, and counts how often it is asked."""
+    """A venue with a given product list that counts its requests."""
 
     def __init__(self, data: Any = META) -> None:
         self.data, self.asked = data, 0
@@ -58,7 +58,7 @@ def test_a_clock_that_was_set_back_does_not_keep_an_old_list() -> None:
     assert listing.asked == 2
 
 
-def test_a_list_of_another_shape_is_told() -> None:
+def test_a_list_of_another_shape_is_an_error() -> None:
     with pytest.raises(BadAnswer, match="perpProducts"):
         session(Listing([])).product("BTCUSDC")
 

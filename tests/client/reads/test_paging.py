@@ -1,4 +1,4 @@
-"""Long reads: complete, without doubles, in order, whatever arrives or fails meanwhile."""
+"""Complete reads: every row once and in order, whatever arrives or fails meanwhile."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ STATES = ENDPOINTS["order_states"]
 PAYOUTS = ENDPOINTS["referral_payouts"]
 
 
-class Shelf:
-    """A venue's list that pages, newest first; `arrivals` come one by one between requests.
+class PagedVenue:
+    """A paged list of a venue, newest first; one of `arrivals` is added after each request.
 
-    `cap` cuts pages down to fewer rows than asked for, `bare` answers an array without a total, `failures` says which
-    requests time out.
+    `cap` limits the rows per page, `bare` responds with an array without a total, `failures` are the numbers of the
+    requests that time out.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Shelf:
         self.requests = 0
 
     def put(self, time: int) -> None:
-        """Add a row in front; time never runs backwards."""
+        """Add a row in front; times never decrease."""
         time = max([time, *(row[self.time] for row in self.rows[-1:])])
         number = str(len(self.rows) + 1)
         self.rows.append({self.endpoint.record.identity[0]: number, self.time: time})
@@ -79,12 +79,12 @@ class Shelf:
         data = page if self.bare else {"total": len(found), "items": page}
         return Reply(200, msgspec.json.encode({"code": 0, "message": "success", "data": data}))
 
-    def ask(self, query: Query) -> Flow[Reply]:
+    def fetch(self, query: Query) -> Flow[Reply]:
         reply: Reply = yield Fetch("GET", self.endpoint.path, query)
         return reply
 
     def run(self, read: PagedRead) -> list[str]:
-        Driver(self.send).run(read.run(self.ask, Progress.silent()))
+        Driver(self.send).run(read.run(self.fetch, Progress.silent()))
         return ids(read)
 
 
@@ -109,17 +109,17 @@ MS = st.integers(1_000_000_000_000, 1_000_000_000_006)
 def test_no_row_is_skipped_or_doubled_while_new_ones_arrive(
     endpoint: Endpoint, times: list[int], arrivals: list[int], cap: int, bare: bool
 ) -> None:
-    shelf = Shelf(endpoint, times, arrivals, cap=cap, bare=bare)
-    got = shelf.run(PagedRead(endpoint, query(endpoint)))
+    venue = PagedVenue(endpoint, times, arrivals, cap=cap, bare=bare)
+    got = venue.run(PagedRead(endpoint, query(endpoint)))
     assert len(got) == len(set(got))
-    assert set(got) >= {str(number + 1) for number in range(shelf.first)}
+    assert set(got) >= {str(number + 1) for number in range(venue.first)}
 
 
 @given(st.lists(MS, min_size=1, max_size=40), st.integers(1, 7), st.booleans())
 def test_rows_come_newest_first_and_all_of_them(times: list[int], cap: int, bare: bool) -> None:
-    shelf = Shelf(TRADES, times, cap=cap, bare=bare)
+    venue = PagedVenue(TRADES, times, cap=cap, bare=bare)
     read = PagedRead(TRADES, query(TRADES))
-    shelf.run(read)
+    venue.run(read)
     stamps = [row["blockTime"] for row in read.newest_first()]
     assert stamps == sorted(times, reverse=True)
 
@@ -128,7 +128,7 @@ def test_rows_come_newest_first_and_all_of_them(times: list[int], cap: int, bare
 def test_windows_include_both_ends(times: list[int], one: int, other: int, cap: int) -> None:
     start, end = sorted((one, other))
     read = PagedRead(TRADES, query(TRADES), start, end)
-    Shelf(TRADES, times, cap=cap).run(read)
+    PagedVenue(TRADES, times, cap=cap).run(read)
     assert sorted(row["blockTime"] for row in read.newest_first()) == sorted(t for t in times if start <= t <= end)
 
 
@@ -138,52 +138,52 @@ def test_windows_include_both_ends(times: list[int], one: int, other: int, cap: 
     st.integers(1, 5),
     st.frozensets(st.integers(1, 12), max_size=5),
 )
-def test_a_read_goes_on_where_it_failed(
+def test_a_read_continues_where_it_failed(
     times: list[int], arrivals: list[int], cap: int, failures: frozenset[int]
 ) -> None:
-    shelf = Shelf(TRADES, times, arrivals, cap=cap, failures=failures)
+    venue = PagedVenue(TRADES, times, arrivals, cap=cap, failures=failures)
     read = PagedRead(TRADES, query(TRADES))
     for _ in range(len(failures) + 1):
         try:
-            shelf.run(read)
+            venue.run(read)
         except TimedOut:
             continue
         break
     got = ids(read)
     assert read.done
     assert len(got) == len(set(got))
-    assert set(got) >= {str(number + 1) for number in range(shelf.first)}
+    assert set(got) >= {str(number + 1) for number in range(venue.first)}
 
 
 def test_many_rows_of_one_millisecond_are_read_page_by_page() -> None:
-    shelf = Shelf(TRADES, [1_000_000_000_000] * 23, cap=5)
-    assert len(shelf.run(PagedRead(TRADES, query(TRADES)))) == 23
+    venue = PagedVenue(TRADES, [1_000_000_000_000] * 23, cap=5)
+    assert len(venue.run(PagedRead(TRADES, query(TRADES)))) == 23
 
 
 def test_a_row_that_changes_while_it_is_read_is_there_in_its_latest_state() -> None:
-    shelf = Shelf(STATES, [1_000_000_000_000 + at for at in range(9)], cap=3)
+    venue = PagedVenue(STATES, [1_000_000_000_000 + at for at in range(9)], cap=3)
     calls: Iterator[int] = iter(range(100))
 
     def send(fetch: Fetch) -> Reply:
-        reply = shelf.send(fetch)
+        reply = venue.send(fetch)
         if next(calls) == 0:
-            shelf.rows[0] |= {"status": "FILLED", "blockTime": 1_000_000_000_100}
+            venue.rows[0] |= {"status": "FILLED", "blockTime": 1_000_000_000_100}
         return reply
 
     read = PagedRead(STATES, query(STATES))
-    Driver(send).run(read.run(shelf.ask, Progress.silent()))
+    Driver(send).run(read.run(venue.fetch, Progress.silent()))
     newest = read.newest_first()
     assert len(newest) == 9
     assert newest[0] == {"ordId": "1", "status": "FILLED", "blockTime": 1_000_000_000_100}
 
 
 def test_a_short_read_asks_once() -> None:
-    shelf = Shelf(TRADES, [1_000_000_000_000])
-    shelf.run(PagedRead(TRADES, query(TRADES)))
-    assert shelf.requests == 1
+    venue = PagedVenue(TRADES, [1_000_000_000_000])
+    venue.run(PagedRead(TRADES, query(TRADES)))
+    assert venue.requests == 1
 
 
-def test_rows_without_an_id_are_told_apart_by_all_they_hold() -> None:
+def test_rows_without_an_id_are_identified_by_all_their_fields() -> None:
     assert identity(TRADES, {"id": "7", "price": "1"}) == ("7",)
     assert identity(TRADES, {"price": "1"}) != identity(TRADES, {"price": "2"})
 
@@ -208,11 +208,11 @@ def test_the_bar_appears_only_when_asked_or_late(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("rows", "total", "warned"), [(7, None, False), (20, None, True), (7, 7, False), (7, 900, True)]
 )
-def test_a_venue_that_gives_the_same_rows_to_every_page_is_not_asked_for_ever(
+def test_a_venue_that_returns_the_same_rows_for_every_page_ends_the_read(
     endpoint: Endpoint, rows: int, total: int | None, warned: bool
 ) -> None:
     requests = 0
-    kept = Shelf(endpoint, [1_000 + number for number in range(rows)]).rows[::-1]
+    kept = PagedVenue(endpoint, [1_000 + number for number in range(rows)]).rows[::-1]
 
     def send(fetch: Fetch) -> Reply:
         nonlocal requests
@@ -221,38 +221,38 @@ def test_a_venue_that_gives_the_same_rows_to_every_page_is_not_asked_for_ever(
         data = kept if total is None else {"total": total, "items": kept}
         return Reply(200, msgspec.json.encode({"code": 0, "message": "success", "data": data}))
 
-    def ask(query: Query) -> Flow[Reply]:
+    def fetch(query: Query) -> Flow[Reply]:
         reply: Reply = yield Fetch("GET", endpoint.path, query)
         return reply
 
     read = PagedRead(endpoint, ())
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        Driver(send).run(read.run(ask, Progress.silent()))
+        Driver(send).run(read.run(fetch, Progress.silent()))
     assert read.newest_first() == kept
-    assert [str(one.message) for one in told if "same" in str(one.message)] == [
-        str(one.message) for one in told if warned
+    assert [str(one.message) for one in caught if "same" in str(one.message)] == [
+        str(one.message) for one in caught if warned
     ]
-    assert bool(told) is warned
+    assert bool(caught) is warned
 
 
-def test_times_that_can_not_be_read_neither_stop_nor_bend_a_read() -> None:
-    shelf = Shelf(TRADES, [1_000 + number for number in range(30)], cap=7)
+def test_rows_with_unreadable_times_are_read_too() -> None:
+    venue = PagedVenue(TRADES, [1_000 + number for number in range(30)], cap=7)
     for place, odd in ((3, "x"), (11, None), (12, "9" * 30), (20, 9223372036854775807), (21, [])):
-        shelf.rows[place] = {**shelf.rows[place], "odd": odd}
+        venue.rows[place] = {**venue.rows[place], "odd": odd}
 
     def send(fetch: Fetch) -> Reply:
-        reply = shelf.send(fetch)
+        reply = venue.send(fetch)
         opened = msgspec.json.decode(reply.body)
         for row in opened["data"]["items"]:
             if "odd" in row:
-                row[shelf.time] = row["odd"]
+                row[venue.time] = row["odd"]
         return Reply(200, msgspec.json.encode(opened))
 
-    def ask(query: Query) -> Flow[Reply]:
+    def fetch(query: Query) -> Flow[Reply]:
         reply: Reply = yield Fetch("GET", TRADES.path, query)
         return reply
 
     read = PagedRead(TRADES, (("userAddr", "0x" + "1" * 40),))
-    Driver(send).run(read.run(ask, Progress.silent()))
+    Driver(send).run(read.run(fetch, Progress.silent()))
     assert len(read.newest_first()) == 30

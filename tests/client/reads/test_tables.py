@@ -36,7 +36,7 @@ Change = Callable[[httpx.Request, httpx.Response], httpx.Response]
 
 
 class Wire(httpx.BaseTransport):
-    """The way to a venue, which counts, breaks, and changes answers as it is told."""
+    """A transport to a venue that counts requests, fails, and changes responses as the test demands."""
 
     def __init__(self, venue: LocalVenue) -> None:
         self._inner = venue.transport()
@@ -80,7 +80,7 @@ def session(venue: LocalVenue, wire: Wire) -> Iterator[Session]:
 # Long reads.
 
 
-def test_a_long_read_that_failed_goes_on_with_the_same_call(
+def test_a_read_that_failed_continues_with_the_same_call(
     session: Session, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolkit.client.reads.paging.PAGE_SIZE", 5)
