@@ -114,9 +114,9 @@ class PagedRead:
 
     def _read_page(self, fetch: FetchPage, progress: Progress) -> Flow[None]:
         """Fetch one page, keep its new rows and move the anchor."""
-        reply = yield from fetch(self._query_for(self._page, self.end if self._anchor_ms is None else self._anchor_ms))
+        reply = yield from fetch(self._query_for(self._page))
         data = data_of(reply.body)
-        rows = [row for row in self.endpoint.rows(data) if isinstance(row, Mapping)]
+        rows = self._rows_of(data)
         if not self.pages and rows and self._windowed:
             self._newest_ms = max(self._times_ms(rows), default=None)
         self.pages.append(reply.body)
@@ -126,7 +126,9 @@ class PagedRead:
         if len(self.pages) == 1:
             progress.expect(total)
         progress.add(len(fresh))
-        self.done = not rows or (total is not None and self._in_window >= total) or self._is_repeating(rows, total)
+        self.done = not rows or (total is not None and self._in_window >= total)
+        if not self.done and self._is_repeating(rows):
+            self.done = yield from self._ignores_pages(fetch, rows, total)
         oldest_ms = min(self._times_ms(fresh), default=None) if self._windowed else None
         if oldest_ms is not None and oldest_ms != self._anchor_ms:
             self._anchor_ms, self._page, self._in_window = oldest_ms, 1, 0
@@ -134,12 +136,25 @@ class PagedRead:
             # The query has no window, or all rows of the page share the anchor's millisecond.
             self._page += 1
 
-    def _is_repeating(self, rows: list[Mapping[str, Any]], total: int | None) -> bool:
-        """Return whether the venue ignores the page number; warn where rows may be missing for that."""
+    def _rows_of(self, data: Any) -> list[Mapping[str, Any]]:
+        return [row for row in self.endpoint.rows(data) if isinstance(row, Mapping)]
+
+    def _is_repeating(self, rows: list[Mapping[str, Any]]) -> bool:
+        """Return whether several pages in a row were the same."""
         keys = [identity(self.endpoint, row) for row in rows]
         self._repeats = self._repeats + 1 if keys == self._last_page else 1
         self._last_page = keys
-        if self._repeats < _REPEATED_PAGES:
+        return self._repeats >= _REPEATED_PAGES
+
+    def _ignores_pages(self, fetch: FetchPage, rows: list[Mapping[str, Any]], total: int | None) -> Flow[bool]:
+        """Return whether the venue ignores the page number; warn where rows may be missing for that.
+
+        Repeated pages alone do not tell: when a whole page of new rows arrives before each request, the list moves on
+        just as fast as it is read. Then its first page holds the new rows, and the read goes on.
+        """
+        reply = yield from fetch(self._query_for(1))
+        if [identity(self.endpoint, row) for row in self._rows_of(data_of(reply.body))] != self._last_page:
+            self._repeats = 0
             return False
         if len(rows) % _ROUND == 0 if total is None else total > len(self.rows):
             of_total = "" if total is None else f" of {total}"
@@ -181,8 +196,9 @@ class PagedRead:
         self.rows |= again.rows
         return again._newest_ms, changed
 
-    def _query_for(self, page: int, end_ms: int | None) -> Query:
+    def _query_for(self, page: int) -> Query:
         pairs = list(self.query)
+        end_ms = self.end if self._anchor_ms is None else self._anchor_ms
         if self.start is not None:
             pairs.append(("startTime", str(self.start)))
         if end_ms is not None and self._windowed:
