@@ -106,7 +106,7 @@ MS = st.integers(1_000_000_000_000, 1_000_000_000_006)
     st.integers(1, 7),
     st.booleans(),
 )
-@example(PAYOUTS, [1_000_000_000_000] * 2, [1_000_000_000_001, 1_000_000_000_002], 1, False)  # it moves on as it is read
+@example(PAYOUTS, [1_000_000_000_000] * 2, [1_000_000_000_001, 1_000_000_000_002], 1, False)  # moves on as it is read
 @example(PAYOUTS, [1_000_000_000_000] * 2, [1_000_000_000_001, 1_000_000_000_002], 1, True)
 def test_no_row_is_skipped_or_doubled_while_new_ones_arrive(
     endpoint: Endpoint, times: list[int], arrivals: list[int], cap: int, bare: bool
