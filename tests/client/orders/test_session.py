@@ -22,6 +22,7 @@ from toolkit.client.io.rate_limits import Rate
 from toolkit.client.io.transport import Retry
 from toolkit.client.orders.intents import IntentState
 from toolkit.connecting import development_wallet
+from toolkit.protocol.actions import ACTIONS
 from toolkit.venue.local import LocalVenue
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -326,7 +327,7 @@ def test_reprs_say_who_and_where() -> None:
     assert "real money" in session(FakeVenue(), environment="mainnet")._repr_html_()
     assert "real money" not in s._repr_html_()
     assert repr(s.aio).startswith("<AsyncSession testnet")
-    assert "25 actions" in repr(s.exchange)
+    assert f"{len(ACTIONS)} actions" in repr(s.exchange)
 
 
 def test_wrong_combinations_are_refused(venue: LocalVenue) -> None:

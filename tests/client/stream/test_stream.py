@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Iterator
 from decimal import Decimal
@@ -43,8 +44,9 @@ def stream(venue: LocalVenue, alice: Trader) -> Iterator[Stream]:
 
 
 def all_of(stream: Stream) -> dict[str, Live]:
-    given: dict[str, tuple[Any, ...]] = dict.fromkeys(("order_book", "trades", "ticker", "candles"), ("BTCUSDC",))
-    return {name: getattr(stream, name)(*given.get(name, ())) for name in LIVE_NAMES}
+    methods = {name: getattr(stream, name) for name in LIVE_NAMES}
+    takes_symbol = {name for name, method in methods.items() if "symbol" in inspect.signature(method).parameters}
+    return {name: method("BTCUSDC") if name in takes_symbol else method() for name, method in methods.items()}
 
 
 def test_nothing_is_connected_before_the_first_live_object(venue: LocalVenue, stream: Stream) -> None:

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.venue.wallets import Signer
+from toolkit.protocol.actions import ACTIONS, Action
 from toolkit.venue import development
-from toolkit.venue.engine.codes import TxCode
+from toolkit.venue.engine.codes import SIGNATURE, TxCode
+from toolkit.venue.engine.commands import Submit, WireError
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.constants import RATE
 from toolkit.venue.model.genesis import Config, Genesis
@@ -283,6 +285,25 @@ def test_an_agent_trades_and_never_withdraws_approves_or_claims(desk: Desk) -> N
     answer = own.do(desk.venue, {"type": "cancelAll", "symbolCode": 1})
     assert answer["code"] == 40204
     assert "it is a master wallet, and cancelAll is signed by an agent" in answer["message"]
+
+
+DECLARED = [action for action in ACTIONS.values() if action.type != "faucetClaim"]
+"""Without the claim, which opens an account for any wallet."""
+
+
+@pytest.mark.parametrize("action", DECLARED, ids=lambda action: action.type)
+def test_who_may_sign_an_action_follows_from_its_declaration(desk: Desk, action: Action) -> None:
+    signers = {"master": desk.masters[0], "agent": desk.agents[0], "builder's agent": desk.builder()}
+    expected = {"Agent": "agent", "Builder agent": "builder's agent"}.get(action.signer, "master")
+    core = desk.venue.core
+    for kind, signer in signers.items():
+        submit = Submit(core.state.time, {"type": action.type}, signer.address.lower(), 1)
+        if kind == expected:
+            assert core.authorize(core, submit).account.address == desk.masters[0].address.lower()
+        else:
+            with pytest.raises(WireError) as caught:
+                core.authorize(core, submit)
+            assert caught.value.code == SIGNATURE
 
 
 def test_agents_end_by_expiry_replacement_and_revocation(desk: Desk) -> None:

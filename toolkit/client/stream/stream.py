@@ -332,9 +332,10 @@ class AsyncStream:
         return repr(self._stream).replace("<Stream", "<AsyncStream")
 
 
-LIVE_NAMES: tuple[str, ...] = (
-    *("order_book", "trades", "ticker", "tickers", "candles", "account", "orders", "positions", "leverages", "fills"),
-    *("order_history", "closed_positions", "funding", "events", "blocks", "block_height", "transactions"),
+LIVE_NAMES: tuple[str, ...] = tuple(
+    name
+    for name, member in vars(Stream).items()
+    if not name.startswith("_") and getattr(member, "__annotations__", {}).get("return", "").startswith("Live")
 )
 """Methods of Stream that return live objects."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...environments import LOCAL
+from ...protocol.actions import ACTIONS
 from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
 from ..engine.codes import SIGNATURE, TxCode
@@ -21,10 +22,8 @@ from ..model.accounts import VenueAccount
 from ..model.program_state import Approval, Grant
 from . import referrals
 
-MASTER_ACTIONS = frozenset(
-    {"approveAgent", "withdraw", "faucetClaim", "registerBuilder", "approveAgentToBuilder", "revokeAgentToBuilder"}
-)
-BUILDER_ACTIONS = frozenset({"placeBuilderOrder", "placeBuilderBracketOrder"})
+MASTER_ACTIONS = frozenset(action.type for action in ACTIONS.values() if not action.signed_by_agent)
+BUILDER_ACTIONS = frozenset(action.type for action in ACTIONS.values() if action.signer == "Builder agent")
 
 DEFAULT_VALIDITY = 7 * 86_400
 """Seconds that validitySeconds 0 stands for."""
