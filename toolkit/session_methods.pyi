@@ -12,7 +12,7 @@ from toolkit.client.orders.receipts import ItemResult, Receipt
 from toolkit.client.reads.candle_cache import CandleCache
 from toolkit.client.reads.conversion import Time
 from toolkit.client.reads.reading import Query
-from toolkit.orders import Order
+from toolkit.orders import Bracket, Order
 from toolkit.products import Amount, Product, ProductTable
 from toolkit.widgets.factory import Widgets
 from toolkit.widgets.order_ticket.ticket import OrderTicket
@@ -83,7 +83,7 @@ class SessionMethods(Synchronous):
         """
     def place(
         self,
-        orders: Order | Sequence[Order],
+        orders: Order | Bracket | Sequence[Order | Bracket],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -96,7 +96,7 @@ class SessionMethods(Synchronous):
         """
     def prepare(
         self,
-        what: Order | Sequence[Order] | Mapping[str, Any],
+        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -121,7 +121,8 @@ class SessionMethods(Synchronous):
     ) -> Receipt:
         """Replace an open order, given by its receipt or order id, with `new`.
 
-        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`.
+        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
+        InputError for a bracket, a receipt of several orders, or a second client id.
         """
     def cancel(
         self,
@@ -431,7 +432,7 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def place(
         self,
-        orders: Order | Sequence[Order],
+        orders: Order | Bracket | Sequence[Order | Bracket],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -444,7 +445,7 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def prepare(
         self,
-        what: Order | Sequence[Order] | Mapping[str, Any],
+        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -469,7 +470,8 @@ class AsyncSessionMethods(Asynchronous):
     ) -> Receipt:
         """Replace an open order, given by its receipt or order id, with `new`.
 
-        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`.
+        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
+        InputError for a bracket, a receipt of several orders, or a second client id.
         """
     async def cancel(
         self,
@@ -718,7 +720,7 @@ class BuilderSide(Synchronous):
         """
     def place(
         self,
-        order: Order,
+        order: Order | Bracket,
         fee_rate: Amount,
         *,
         builder: str | None = None,
@@ -744,7 +746,7 @@ class AsyncBuilderSide(Asynchronous):
         """
     async def place(
         self,
-        order: Order,
+        order: Order | Bracket,
         fee_rate: Amount,
         *,
         builder: str | None = None,
