@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from toolkit.client.io.flow import Asynchronous, Flow, Synchronous
+from toolkit.client.orders.cancelling import Cancelled
 from toolkit.client.orders.delivery import Prepared, Unset
 from toolkit.client.orders.receipts import ItemResult, Receipt
 from toolkit.client.reads.candle_cache import CandleCache
@@ -139,10 +140,13 @@ class SessionMethods(Synchronous):
         """
     def cancel_all(
         self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
-    ) -> list[Receipt]:
-        """Cancel all open orders of a product (None: of every product with open orders), and return the receipts.
+    ) -> Cancelled:
+        """Cancel all open orders of a product (None: of every product), and return the receipts.
 
-        `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
+        None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one
+        that triggers in between is found; the result's `triggered` and `filled` say what happened meanwhile.
+        `conditional` True cancels waiting trigger orders only, False the other orders only, None both. Raises
+        OutcomeUnknown when some stay open.
         """
     def close_position(
         self,
@@ -488,10 +492,13 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def cancel_all(
         self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
-    ) -> list[Receipt]:
-        """Cancel all open orders of a product (None: of every product with open orders), and return the receipts.
+    ) -> Cancelled:
+        """Cancel all open orders of a product (None: of every product), and return the receipts.
 
-        `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
+        None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one
+        that triggers in between is found; the result's `triggered` and `filled` say what happened meanwhile.
+        `conditional` True cancels waiting trigger orders only, False the other orders only, None both. Raises
+        OutcomeUnknown when some stay open.
         """
     async def close_position(
         self,

@@ -13,14 +13,14 @@ from ...products import Amount, Product, ProductTable, decimal_text
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ..io.flow import Flow, flow, subflow
 from ..reads.catalogue import Catalogue
-from ..reads.reading import Query, Reader, fetch_rows
-from ..reads.tables import OPEN_STATUSES
+from ..reads.reading import Query, fetch_rows
 from .delivery import UNSET, Delivery, Prepared, Unset
 from .receipts import ItemResult, Receipt
 
 if TYPE_CHECKING:
     from ...environments import Environment
     from ...wallet import Wallet
+    from .cancelling import Cancelled
 
 POSITIONS = "/info/position/list"
 ORDERS = "/info/order/states"
@@ -324,31 +324,19 @@ class TradingFlows:
         *,
         conditional: bool | None = None,
         vault_address: str | None = None,
-    ) -> Flow[list[Receipt]]:
-        """Cancel all open orders of a product (None: of every product with open orders), and return the receipts.
+    ) -> Flow[Cancelled]:
+        """Cancel all open orders of a product (None: of every product), and return the receipts.
 
-        `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
+        None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one
+        that triggers in between is found; the result's `triggered` and `filled` say what happened meanwhile.
+        `conditional` True cancels waiting trigger orders only, False the other orders only, None both. Raises
+        OutcomeUnknown when some stay open.
         """
-        if symbol is None:
-            codes = yield from self._codes_with_open_orders(vault_address)
-        else:
-            codes = [(yield from self._catalogue.find(symbol)).code]
-        receipts = []
-        cancel_all = self.exchange.cancel_all
-        for code in codes:
-            for triggers in (False, True) if conditional is None else (conditional,):
-                receipts.append((yield from subflow(cancel_all, code, triggers, vault_address=vault_address)))
-        return receipts
+        from .cancelling import cancel_all
 
-    def _codes_with_open_orders(self, vault: str | None) -> Flow[list[int]]:
-        from ..reads.paging import read_all
-
-        owner = vault or (yield from self._account())
-        codes: set[int] = set()
-        for status in OPEN_STATUSES:
-            read = yield from read_all(Reader(self), "order_states", {"account": owner, "status": status})
-            codes |= {int(row["symbol"]) for row in read.rows.values()}
-        return sorted(codes)
+        owner = vault_address or (yield from self._account())
+        code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
+        return (yield from cancel_all(self, owner, code, conditional, vault_address))
 
     @flow
     def close_position(
