@@ -73,7 +73,10 @@ class Envelope:
 
 
 def read_envelope(reply: Reply, what: str) -> Envelope:
-    """Decode a response. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape."""
+    """Decode a response. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape.
+
+    BadAnswer too where status and code contradict each other: the answer may be another request's.
+    """
     try:
         decoded = jsontext.decode(reply.body)
     except (ValueError, RecursionError):
@@ -81,6 +84,9 @@ def read_envelope(reply: Reply, what: str) -> Envelope:
     if isinstance(decoded, dict):
         code, message = decoded.get("code"), decoded.get("message", "")
         if isinstance(code, int) and not isinstance(code, bool) and abs(code) < _CODE_LIMIT:
+            if code == 0 and not 200 <= reply.status < 300:
+                contradiction = f"{what}: HTTP {reply.status} with code 0 contradicts itself"
+                raise BadAnswer(contradiction, status=reply.status, body=reply.body[:500].decode("utf-8", "replace"))
             return Envelope(code, message if isinstance(message, str) else str(message), decoded.get("data"), reply)
     text = reply.body[:500].decode("utf-8", "replace")
     if not 200 <= reply.status < 300:

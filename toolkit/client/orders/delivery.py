@@ -24,7 +24,7 @@ from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_aft
 from .intents import OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
 from .outcome import Found, query_outcome
 from .receipts import Receipt, receipt
-from .settlement import Settlement, is_transient, proves_not_received
+from .settlement import Settlement, check_belongs, is_transient, proves_not_received
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action
@@ -254,6 +254,7 @@ class Delivery:
                 reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
                 demanded = retry_after(reply.headers, now)
                 answer = read_envelope(reply, intent.action)
+                check_belongs(intent, answer)
             except TransportError as error:
                 failure = error
                 in_doubt = in_doubt or not proves_not_received(error)
