@@ -17,7 +17,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...environments import Environment
-from ...errors import ExchangeError, HttpStatus, LimitReached, OutcomeUnknown, RateLimited, ToolkitError, TransportError
+from ...errors import (
+    ExchangeError,
+    HttpStatus,
+    LimitReached,
+    OutcomeUnknown,
+    RateLimited,
+    SessionClosed,
+    ToolkitError,
+    TransportError,
+)
 from ..io.flow import Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
@@ -123,6 +132,8 @@ class Delivery:
     confirm: Confirm = None
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
+    closed: bool = False
+    """Set when the session is closed: nothing more is signed or sent."""
     _settlement: Settlement = field(init=False)
     _senders: dict[str, Sender] = field(init=False, default_factory=dict)
 
@@ -170,6 +181,7 @@ class Delivery:
         """
         from ...protocol import envelope
 
+        self._require_open(declaration.type)
         role: Role = "agent" if declaration.signed_by_agent else "master"
         key = self._key(declaration.type, role)
         account = yield from self.account()
@@ -193,6 +205,7 @@ class Delivery:
         from ...protocol import envelope, signing
 
         action = str(prepared.payload["type"])
+        self._require_open(action)
         key = self._key(action, prepared.role)
         now: int = yield Now()
         intent = Intent(
@@ -291,6 +304,7 @@ class Delivery:
         identical bytes. `resend` None does so while it is safe: the request expires by itself, or is under a minute
         old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN.
         """
+        self._require_open("resolve")
         wanted = None if ids is None else set(ids)
         receipts = []
         for intent in self.ledger.all(OPEN):
@@ -335,6 +349,12 @@ class Delivery:
             if not self.ledger.get(intent.id).settled:
                 settlement.update(intent, now, message=str(error))
         return self.ledger.get(intent.id)
+
+    def _require_open(self, what: str) -> None:
+        if self.closed:
+            raise SessionClosed(
+                f"{what}: this session is closed, so nothing was sent; toolkit.connect(…) opens another"
+            )
 
     def _require_confirmation(self, payload: Mapping[str, Any]) -> None:
         if not self.environment.is_mainnet or self.confirm is True:
