@@ -29,7 +29,7 @@ from ...errors import (
     exchange_error,
 )
 from ...protocol import jsontext
-from .flow import Fetch, Flow, RandomFloat, Reply, Sleep
+from .flow import Elapsed, Fetch, Flow, RandomFloat, Reply, Sleep
 
 if TYPE_CHECKING:
     import httpx
@@ -49,13 +49,19 @@ class Retry:
     """Retry policy: exponential back-off with full jitter.
 
     `attempts` includes the first one. The wait after attempt n is uniform between 0 and min(cap, base·2ⁿ) seconds, or
-    what the venue's Retry-After header demands, at most `longest` seconds.
+    what the venue's Retry-After header demands, at most `longest` seconds. No attempt begins `total` seconds after the
+    first.
     """
 
     attempts: int = 4
     base: float = 0.2
     cap: float = 5.0
     longest: float = 30.0
+    total: float = 60.0
+
+    def is_over(self, attempts: int, began_ms: int, elapsed_ms: int) -> bool:
+        """Return whether `attempts` attempts, the first of which began at `began_ms`, are all."""
+        return attempts >= self.attempts or elapsed_ms - began_ms >= self.total * 1000
 
     def wait(self, attempt: int, random_float: float, retry_after: float | None = None) -> float:
         """Return the seconds to wait after attempt number `attempt` (0 is the first)."""
@@ -166,6 +172,7 @@ def read(
     """
     what = f"GET {fetch.path}" if fetch.method == "GET" else fetch.path
     attempt = 0
+    began_ms: int = yield Elapsed()
     while True:
         demanded: float | None = None
         try:
@@ -179,7 +186,7 @@ def read(
             )
         except (TransportError, ExchangeError) as error:
             attempt += 1
-            if attempt >= retry.attempts or not worth_retrying(error):
+            if retry.is_over(attempt, began_ms, (yield Elapsed())) or not worth_retrying(error):
                 raise
         random_float: float = yield RandomFloat()
         yield Sleep(retry.wait(attempt - 1, random_float, demanded))

@@ -27,7 +27,7 @@ from ...errors import (
     ToolkitError,
     TransportError,
 )
-from ..io.flow import Fetch, Flow, Now, RandomFloat, Sleep
+from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
 from .intents import OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
@@ -251,6 +251,7 @@ class Delivery:
         """
         in_doubt = intent.state is IntentState.UNKNOWN
         failure: ToolkitError | None = None
+        began_ms: int = yield Elapsed()
         for attempt in range(self.retry.attempts):
             now: int = yield Now()
             if failure and intent.expiry_after is not None and now > intent.expiry_after:
@@ -288,12 +289,14 @@ class Delivery:
                 failure = self._settlement.error(intent, answer)
                 # A rate limit refuses before execution; an HTTP 5xx may come after it.
                 in_doubt = in_doubt or not isinstance(failure, RateLimited)
-            if attempt + 1 < self.retry.attempts:
-                random_float: float = yield RandomFloat()
-                wait = self.retry.wait(attempt, random_float, demanded)
-                if isinstance(failure, RateLimited):
-                    self.limiter.penalise(intent.action, now, wait)
-                yield Sleep(wait)
+            elapsed_ms: int = yield Elapsed()
+            if self.retry.is_over(attempt + 1, began_ms, elapsed_ms):
+                break
+            random_float: float = yield RandomFloat()
+            wait = self.retry.wait(attempt, random_float, demanded)
+            if isinstance(failure, RateLimited):
+                self.limiter.penalise(intent.action, elapsed_ms, wait)
+            yield Sleep(wait)
         assert failure is not None
         return (yield from self._settlement.give_up(intent, failure, in_doubt))
 
@@ -377,8 +380,8 @@ class Delivery:
         return Wallet().key(role, f"this session is read-only: {action}")
 
     def _wait_for_rate_limit(self, action: str) -> Flow[None]:
-        now: int = yield Now()
-        wait = self.limiter.reserve(action, now)
+        elapsed_ms: int = yield Elapsed()
+        wait = self.limiter.reserve(action, elapsed_ms)
         if wait > 0:
             yield Sleep(wait)
 
