@@ -27,6 +27,7 @@ ToolkitError
 │   ├── Disconnected            the connection broke after sending; whether the request arrived is unknown
 │   ├── HttpStatus              an HTTP error without the venue's envelope
 │   └── BadAnswer               a response that is not the envelope (HTML, truncated or other JSON)
+├── SessionClosed               a closed session was asked to trade; nothing was signed or sent
 ├── OutcomeUnknown              a write with an unknown result; session.resolve() finds it out
 ├── FeedError                   the live feed
 │   ├── StaleData               a live object is older than allowed, or is being resynchronised
@@ -273,6 +274,10 @@ class BadAnswer(TransportError):
         super().__init__(message)
         self.status = status
         self.body = body[:500]
+
+
+class SessionClosed(ToolkitError):
+    """A closed session was asked to trade; nothing was signed or sent."""
 
 
 class OutcomeUnknown(ToolkitError):

@@ -11,9 +11,9 @@ Amounts are exact: text, whole numbers, Decimal, or floats that are exact as wri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, overload
 
 from .errors import CheckFailed, InputError
 from .products import Amount, Direction, Product, decimal_text, exact
@@ -39,7 +39,7 @@ class Order:
 
     `symbol` is a product's symbol or code. Amounts are decimal text: `quantity` in base units ("0" in a take-profit or
     stop is the whole position), `price` and `trigger_price` in USDC (price None: a market order), `slippage` a ratio.
-    `take_profit` and `stop_loss` make it a bracket: they wait until this order fills, and one cancels the other.
+    An order with a take-profit or a stop-loss is a `Bracket`.
     """
 
     symbol: str | int
@@ -53,8 +53,9 @@ class Order:
     trigger_price: str | None = None
     trigger_by: TriggerBy | None = None
     slippage: str | None = None
-    take_profit: Order | None = None
-    stop_loss: Order | None = None
+
+    action: ClassVar[str] = "placeOrder"
+    """Type of the action that places it."""
 
     @property
     def is_market(self) -> bool:
@@ -62,14 +63,14 @@ class Order:
         return self.price is None
 
     @property
-    def is_bracket(self) -> bool:
-        """True if the order has a take-profit or a stop-loss."""
-        return self.take_profit is not None or self.stop_loss is not None
+    def entry(self) -> Order:
+        """The order itself; of a bracket, the order that opens."""
+        return self
 
     @property
     def legs(self) -> tuple[Order, ...]:
-        """The order itself and, for a bracket, its take-profit and stop-loss."""
-        return tuple(leg for leg in (self, self.take_profit, self.stop_loss) if leg is not None)
+        """The order itself; of a bracket, all its orders."""
+        return (self,)
 
     def to_item(self, product: Product, *, reduce_field: str = "reduceOnlyOption") -> dict[str, Any]:
         """Return the order item on the wire. `reduce_field` is reduceOnly in brackets and replacements."""
@@ -92,26 +93,18 @@ class Order:
         return item | {name: value for name, value in optional.items() if value is not None}
 
     def to_items(self, product: Product) -> list[dict[str, Any]]:
-        """Return the items of a bracket, the main order first."""
-        return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
+        """Return the items of its action on the wire: one."""
+        return [self.to_item(product)]
 
     def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that this order (and its bracket) breaks; empty if it passes."""
+        """Return every pre-trade rule that this order breaks; empty if it passes."""
         from . import checks
 
-        # Triggers of a bracket are compared with the price at which the main order opens the position.
-        entry = None if self.price is None else exact(self.price, "price")
-        found = checks.check_order(product, self.to_item(product))
-        for leg in self.legs[1:]:
-            found += checks.check_order(product, leg.to_item(product), entry=entry)
-        return found
+        return checks.check_order(product, self.to_item(product))
 
     def check(self, product: Product) -> Order:
         """Return the order if it passes every pre-trade rule. Raises CheckFailed with all failures."""
-        failures = self.failures(product)
-        if failures:
-            raise CheckFailed(failures)
-        return self
+        return _checked(self, product)
 
     def __repr__(self) -> str:
         return f"<Order {self.describe()}>"
@@ -130,10 +123,83 @@ class Order:
             words.append(f"slippage {self.slippage}")
         if self.cl_ord_id is not None:
             words.append(f"clOrdId {self.cl_ord_id}")
+        return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Bracket:
+    """An order with a take-profit, a stop-loss or both, which close what it opens. Create it with `bracket`.
+
+    They wait until `entry` fills, and one cancels the other. It is no `Order`: it is placed alone, in one request, and
+    can't replace an order. Raises InputError for a leg that does not close the entry.
+    """
+
+    entry: Order
+    take_profit: Order | None = None
+    stop_loss: Order | None = None
+
+    action: ClassVar[str] = "placeBracketOrder"
+    """Type of the action that places it."""
+
+    def __post_init__(self) -> None:
+        if self.take_profit is None and self.stop_loss is None:
+            raise InputError(
+                "a bracket needs a take_profit, a stop_loss, or both", field="take_profit", rule="required", value=None
+            )
+        for name, kind in (("take_profit", "TP_FROM_POSITION"), ("stop_loss", "SL_FROM_POSITION")):
+            leg = getattr(self, name)
+            if leg is not None:
+                _check_leg(self.entry, leg, kind, name)
+
+    @property
+    def symbol(self) -> str | int:
+        """Symbol or code of its product."""
+        return self.entry.symbol
+
+    @property
+    def legs(self) -> tuple[Order, ...]:
+        """The entry, then the take-profit and the stop-loss."""
+        return tuple(leg for leg in (self.entry, self.take_profit, self.stop_loss) if leg is not None)
+
+    def to_items(self, product: Product) -> list[dict[str, Any]]:
+        """Return the items of its action on the wire, the entry first."""
+        return [leg.to_item(product, reduce_field="reduceOnly") for leg in self.legs]
+
+    def failures(self, product: Product) -> list[Failure]:
+        """Return every pre-trade rule that one of its orders breaks; empty if it passes."""
+        from . import checks
+
+        # The triggers are compared with the price at which the entry opens the position.
+        price = None if self.entry.price is None else exact(self.entry.price, "price")
+        found = self.entry.failures(product)
+        for leg in self.legs[1:]:
+            found += checks.check_order(product, leg.to_item(product), entry=price)
+        return found
+
+    def check(self, product: Product) -> Bracket:
+        """Return the bracket if it passes every pre-trade rule. Raises CheckFailed with all failures."""
+        return _checked(self, product)
+
+    def __repr__(self) -> str:
+        return f"<Bracket {self.describe()}>"
+
+    def describe(self) -> str:
+        """Return the bracket in words, e.g. "BUY 0.01 BTCUSDC at 60000 | take profit 66000"."""
+        words = [self.entry.describe()]
         for name, leg in (("take profit", self.take_profit), ("stop loss", self.stop_loss)):
             if leg is not None:
                 words.append(f"| {name} {leg.trigger_price}" + (f" at {leg.price}" if leg.price else ""))
         return " ".join(words)
+
+
+Placeable = TypeVar("Placeable", Order, Bracket)
+
+
+def _checked(made: Placeable, product: Product) -> Placeable:
+    failures = made.failures(product)
+    if failures:
+        raise CheckFailed(failures)
+    return made
 
 
 _REDUCE_WORDS = {
@@ -159,8 +225,8 @@ def order(
     type: str | None = None,
     tp: Amount | Order | None = None,
     sl: Amount | Order | None = None,
-) -> Order:
-    """Return an order; the other functions of this module are shorter forms of this one.
+) -> Order | Bracket:
+    """Return an order, or a Bracket with `tp` or `sl`; the other functions of this module are shorter forms of it.
 
     Names are accepted in any case. An order without a price is a market order; `type` (LIMIT or MARKET) is optional and
     must agree. `tif` defaults to GTC with a price and IOC without. `reduce_only` True is REDUCE_ONLY. `tp` and `sl`
@@ -195,22 +261,58 @@ def _check_type(kind: str | None, price: Amount | None) -> None:
         raise InputError(f"a {kind.upper()} order: {advice}", field="price", rule=kind.upper(), value=price)
 
 
-def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order:
+@overload
+def buy(
+    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, tp: Amount | Order, **options: Any
+) -> Bracket: ...
+@overload
+def buy(
+    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, sl: Amount | Order, **options: Any
+) -> Bracket: ...
+@overload
+def buy(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
     """Return a buy order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "BUY", quantity, price, **options)
 
 
-def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order:
+@overload
+def sell(
+    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, tp: Amount | Order, **options: Any
+) -> Bracket: ...
+@overload
+def sell(
+    symbol: str | int, quantity: Amount, price: Amount | None = ..., *, sl: Amount | Order, **options: Any
+) -> Bracket: ...
+@overload
+def sell(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
     """Return a sell order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "SELL", quantity, price, **options)
 
 
-def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order:
+@overload
+def limit(
+    symbol: str | int, side: str, quantity: Amount, price: Amount, *, tp: Amount | Order, **options: Any
+) -> Bracket: ...
+@overload
+def limit(
+    symbol: str | int, side: str, quantity: Amount, price: Amount, *, sl: Amount | Order, **options: Any
+) -> Bracket: ...
+@overload
+def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order: ...
+def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order | Bracket:
     """Return a limit order. Options as in `order`."""
     return order(symbol, side, quantity, price, **options)
 
 
-def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order:
+@overload
+def market(symbol: str | int, side: str, quantity: Amount, *, tp: Amount | Order, **options: Any) -> Bracket: ...
+@overload
+def market(symbol: str | int, side: str, quantity: Amount, *, sl: Amount | Order, **options: Any) -> Bracket: ...
+@overload
+def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order: ...
+def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order | Bracket:
     """Return a market order: IOC unless `tif="FOK"`; `slippage` limits its price (a ratio, 0.01 is 1 %)."""
     return order(symbol, side, quantity, None, **options)
 
@@ -256,52 +358,56 @@ def _from_position(
     trigger_by: str,
     options: dict[str, Any],
 ) -> Order:
-    return order(
-        symbol, side, quantity, price, reduce_only=kind, trigger_price=trigger, trigger_by=trigger_by, **options
+    return _without_legs(
+        order(symbol, side, quantity, price, reduce_only=kind, trigger_price=trigger, trigger_by=trigger_by, **options)
     )
+
+
+def _without_legs(made: Order | Bracket) -> Order:
+    if isinstance(made, Order):
+        return made
+    raise InputError("tp and sl belong to an order that opens a position alone", field="tp", rule="bracket", value=made)
 
 
 def bracket(
-    entry: Order, *, take_profit: Amount | Order | None = None, stop_loss: Amount | Order | None = None
-) -> Order:
+    entry: Order | Bracket, *, take_profit: Amount | Order | None = None, stop_loss: Amount | Order | None = None
+) -> Bracket:
     """Return `entry` with a take-profit, a stop-loss, or both; each is a trigger price or an order.
 
-    They close what the entry opens; when one of them has closed it, the other is cancelled.
+    They close what the entry opens; when one of them has closed it, the other is cancelled. Raises InputError for an
+    entry that is a bracket already, and for an order that does not close the entry.
     """
-    if take_profit is None and stop_loss is None:
-        raise InputError(
-            "a bracket needs a take_profit, a stop_loss, or both", field="take_profit", rule="required", value=None
-        )
-    return replace(
+    if isinstance(entry, Bracket):
+        raise InputError(f"{entry!r} is a bracket already", field="entry", rule="Order", value=entry)
+    return Bracket(
         entry,
-        take_profit=_child(entry, take_profit, "TP_FROM_POSITION", "take_profit"),
-        stop_loss=_child(entry, stop_loss, "SL_FROM_POSITION", "stop_loss"),
+        _child(entry, take_profit, "TP_FROM_POSITION"),
+        _child(entry, stop_loss, "SL_FROM_POSITION"),
     )
 
 
-def _child(entry: Order, given: Amount | Order | None, kind: str, name: str) -> Order | None:
-    if given is None:
-        return None
+def _child(entry: Order, given: Amount | Order | None, kind: str) -> Order | None:
+    if given is None or isinstance(given, Order):
+        return given
+    return _from_position(kind, entry.symbol, _closing(entry.side), given, entry.quantity, None, "MARK_PRICE", {})
+
+
+def _check_leg(entry: Order, leg: Order, kind: str, name: str) -> None:
+    """Raise InputError for a leg that does not close the entry, or that its one product and kind would not carry."""
     closing = _closing(entry.side)
-    if not isinstance(given, Order):
-        return _from_position(kind, entry.symbol, closing, given, entry.quantity, None, "MARK_PRICE", {})
-    if given.side != closing:
-        raise InputError(
-            f"the {name} of a {entry.side} order must be {closing}, not {given.side}",
-            field=f"{name}.side",
-            rule="opposite",
-            value=given.side,
-            nearest=(closing,),
-        )
-    if given.reduce_only != kind:
-        raise InputError(
-            f"the {name} of a bracket must have reduce_only {kind}, not {given.reduce_only}",
-            field=f"{name}.reduce_only",
-            rule="kind",
-            value=given.reduce_only,
-            nearest=(kind,),
-        )
-    return given
+    # In hedge mode the side that closes has a name of its own.
+    expected = (
+        ("side", leg.side.removesuffix("_CLOSE_HEDGE") == closing, leg.side, closing, f"a {entry.side} order"),
+        ("reduce_only", leg.reduce_only == kind, leg.reduce_only, kind, "a bracket"),
+        ("symbol", leg.symbol == entry.symbol, leg.symbol, entry.symbol, "a bracket"),
+    )
+    for field, passes, value, wanted, of in expected:
+        if not passes:
+            have = "be" if field == "side" else f"have {field}"
+            raise InputError(
+                f"the {name} of {of} must {have} {wanted}, not {value}", field=f"{name}.{field}", value=value,
+                rule={"side": "opposite", "reduce_only": "kind"}.get(field, "same"), nearest=(str(wanted),),
+            )  # fmt: skip
 
 
 def _closing(side: str) -> Side:
@@ -321,7 +427,7 @@ def close_position(
     side = ("SELL" if held > 0 else "BUY") + ("_CLOSE_HEDGE" if hedge else "")
     text = decimal_text(size, "size").removeprefix("-")
     # A *_CLOSE_HEDGE side only reduces, so it needs no REDUCE_ONLY.
-    return order(symbol, side, text, price, reduce_only=None if hedge else True, **options)
+    return _without_legs(order(symbol, side, text, price, reduce_only=None if hedge else True, **options))
 
 
 def scale(
@@ -346,7 +452,7 @@ def scale(
     prices = [_ladder_price(product, first, last, index, count, rounding) for index in range(count)]
     sizes = _shares(product, quantity, weights, count)
     return [
-        order(product.symbol, side, format(size, "f"), format(price, "f"), **options)
+        _without_legs(order(product.symbol, side, format(size, "f"), format(price, "f"), **options))
         for price, size in zip(prices, sizes, strict=True)
     ]
 

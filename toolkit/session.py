@@ -220,7 +220,8 @@ class Session(SessionMethods):
         return self._delivery.ledger.get(id)
 
     def close(self) -> None:
-        """Close connections, streams, the ledger's file, and the venue if `connect` made it."""
+        """Close connections, streams, the ledger's file, and the venue if `connect` made it; it trades no more."""
+        self._delivery.closed = True
         if "widgets" in self.__dict__:
             self.widgets.close()
         if "stream" in self.__dict__:

@@ -7,12 +7,13 @@ from typing import Any, Literal
 import pandas as pd
 
 from toolkit.client.io.flow import Asynchronous, Flow, Synchronous
+from toolkit.client.orders.cancelling import Cancelled
 from toolkit.client.orders.delivery import Prepared, Unset
 from toolkit.client.orders.receipts import ItemResult, Receipt
 from toolkit.client.reads.candle_cache import CandleCache
 from toolkit.client.reads.conversion import Time
 from toolkit.client.reads.reading import Query
-from toolkit.orders import Order
+from toolkit.orders import Bracket, Order
 from toolkit.products import Amount, Product, ProductTable
 from toolkit.widgets.factory import Widgets
 from toolkit.widgets.order_ticket.ticket import OrderTicket
@@ -83,7 +84,7 @@ class SessionMethods(Synchronous):
         """
     def place(
         self,
-        orders: Order | Sequence[Order],
+        orders: Order | Bracket | Sequence[Order | Bracket],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -96,7 +97,7 @@ class SessionMethods(Synchronous):
         """
     def prepare(
         self,
-        what: Order | Sequence[Order] | Mapping[str, Any],
+        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -121,7 +122,8 @@ class SessionMethods(Synchronous):
     ) -> Receipt:
         """Replace an open order, given by its receipt or order id, with `new`.
 
-        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`.
+        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
+        InputError for a bracket, a receipt of several orders, or a second client id.
         """
     def cancel(
         self,
@@ -138,10 +140,13 @@ class SessionMethods(Synchronous):
         """
     def cancel_all(
         self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
-    ) -> list[Receipt]:
-        """Cancel all open orders of a product (None: of every product with open orders), and return the receipts.
+    ) -> Cancelled:
+        """Cancel all open orders of a product (None: of every product), and return the receipts.
 
-        `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
+        None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one
+        that triggers in between is found; the result's `triggered` and `filled` say what happened meanwhile.
+        `conditional` True cancels waiting trigger orders only, False the other orders only, None both. Raises
+        OutcomeUnknown when some stay open.
         """
     def close_position(
         self,
@@ -431,7 +436,7 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def place(
         self,
-        orders: Order | Sequence[Order],
+        orders: Order | Bracket | Sequence[Order | Bracket],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -444,7 +449,7 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def prepare(
         self,
-        what: Order | Sequence[Order] | Mapping[str, Any],
+        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -469,7 +474,8 @@ class AsyncSessionMethods(Asynchronous):
     ) -> Receipt:
         """Replace an open order, given by its receipt or order id, with `new`.
 
-        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`.
+        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
+        InputError for a bracket, a receipt of several orders, or a second client id.
         """
     async def cancel(
         self,
@@ -486,10 +492,13 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def cancel_all(
         self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
-    ) -> list[Receipt]:
-        """Cancel all open orders of a product (None: of every product with open orders), and return the receipts.
+    ) -> Cancelled:
+        """Cancel all open orders of a product (None: of every product), and return the receipts.
 
-        `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
+        None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one
+        that triggers in between is found; the result's `triggered` and `filled` say what happened meanwhile.
+        `conditional` True cancels waiting trigger orders only, False the other orders only, None both. Raises
+        OutcomeUnknown when some stay open.
         """
     async def close_position(
         self,
@@ -718,7 +727,7 @@ class BuilderSide(Synchronous):
         """
     def place(
         self,
-        order: Order,
+        order: Order | Bracket,
         fee_rate: Amount,
         *,
         builder: str | None = None,
@@ -744,7 +753,7 @@ class AsyncBuilderSide(Asynchronous):
         """
     async def place(
         self,
-        order: Order,
+        order: Order | Bracket,
         fee_rate: Amount,
         *,
         builder: str | None = None,

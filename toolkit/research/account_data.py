@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from ..orders import Order
+    from ..orders import Bracket, Order
 
 
 class Fill(msgspec.Struct, frozen=True):
@@ -41,15 +41,17 @@ class FundingPayment(msgspec.Struct, frozen=True):
 class OrderHandle:
     """A placed order, kept up to date: what `ctx.buy` and the other order calls return.
 
-    Attributes: `order` (as written), `cl_ord_id`, `order_id` (0 until the venue has assigned one), `state` (SENT, NEW,
-    PARTIALLY_FILLED, FILLED, CANCELED, ORDER_STATUS_UNTRIGGERED, REJECTED or UNKNOWN), `filled` (quantity),
-    `reason` (why it was rejected or cancelled). It is true unless the order was rejected.
+    Attributes: `request` (the order or bracket as written), `order` (of a bracket its entry), `cl_ord_id`, `order_id`
+    (0 until the venue has assigned one), `state` (SENT, NEW, PARTIALLY_FILLED, FILLED, CANCELED,
+    ORDER_STATUS_UNTRIGGERED, REJECTED or UNKNOWN), `filled` (quantity), `reason` (why it was rejected or cancelled).
+    It is true unless the order was rejected.
     """
 
-    __slots__ = ("cl_ord_id", "filled", "order", "order_id", "reason", "state")
+    __slots__ = ("cl_ord_id", "filled", "order", "order_id", "reason", "request", "state")
 
-    def __init__(self, order: Order, cl_ord_id: int) -> None:
-        self.order = order
+    def __init__(self, order: Order | Bracket, cl_ord_id: int) -> None:
+        self.request = order
+        self.order = order.entry
         self.cl_ord_id = cl_ord_id
         self.order_id = 0
         self.state = "SENT"
@@ -66,4 +68,4 @@ class OrderHandle:
 
     def __repr__(self) -> str:
         reason = f" ({self.reason})" if self.reason else ""
-        return f"<OrderHandle {self.order.describe()}: {self.state}{reason}>"
+        return f"<OrderHandle {self.request.describe()}: {self.state}{reason}>"

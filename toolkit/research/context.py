@@ -14,7 +14,7 @@ from .market_data import BarHistory
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..orders import Order
+    from ..orders import Bracket, Order
 
 
 class Context(ABC):
@@ -64,7 +64,7 @@ class Context(ABC):
         return self._place_new(symbol, "BUY" if missing > 0 else "SELL", amount, price, options)
 
     @abstractmethod
-    def place(self, order: Order) -> OrderHandle:
+    def place(self, order: Order | Bracket) -> OrderHandle:
         """Place an order made with `toolkit.orders`."""
 
     @abstractmethod

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gzip
+import socket
+import threading
+import time
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import httpx
 import pytest
 
 from toolkit import errors
+from toolkit.client.io import transport
 from toolkit.client.io.flow import AsyncDriver, Driver, Fetch, Reply, Runtime
 from toolkit.client.io.transport import (
     AsyncHttpTransport,
@@ -194,3 +203,106 @@ def test_headers_and_codes_out_of_range_are_no_numbers() -> None:
         assert venue_time({"x-venue-time": text}) is None
     with pytest.raises(errors.BadAnswer):
         read_envelope(Reply(200, b'{"code":1%s,"message":"","data":null}' % (b"0" * 30)), "placeOrder")
+
+
+class Slow:
+    """A loopback server that answers every connection with `pieces`, one each `pause` seconds, until it is stopped."""
+
+    def __init__(self, pieces: Iterable[bytes], pause: float = 0.0) -> None:
+        self.pieces, self.pause = pieces, pause
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.server.getsockname()[1]}"
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+
+    def __enter__(self) -> Slow:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopped.set()
+        # A blocked accept is not ended by closing its socket, only by a connection.
+        socket.create_connection(self.server.getsockname()).close()
+        self.thread.join(5)
+        assert not self.thread.is_alive()
+        self.server.close()
+
+    def serve(self) -> None:
+        while not self.stopped.is_set():
+            connection, _ = self.server.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                for piece in self.pieces:
+                    connection.sendall(piece)
+                    if self.stopped.wait(self.pause):
+                        break
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+
+
+def both(url: str, timeout: float) -> Iterator[Callable[[], Reply]]:
+    yield lambda: HttpTransport(url, timeout=timeout).send(GET)
+    yield lambda: asyncio.run(AsyncHttpTransport(url, timeout=timeout).send(GET))
+
+
+@pytest.mark.parametrize("start", [b"", HEAD + b"content-length: 1000\r\n\r\n"], ids=["head", "body"])
+def test_a_server_that_drips_can_not_hold_a_call(start: bytes) -> None:
+    """Each byte comes well within the time-out; the whole answer would take half a minute."""
+    text = start or HEAD
+    pieces = ([start] if start else []) + [text[at : at + 1] for at in range(len(text))] * 20
+    for kind in range(2):
+        with Slow(pieces, pause=0.02) as server:
+            send = list(both(server.url, 0.2))[kind]
+            began = time.monotonic()
+            with pytest.raises(errors.TimedOut, match="no whole answer"):
+                send()
+            assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", ""])
+def test_an_answer_beyond_the_limit_ends_there(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MAX_BODY", 1 << 20)
+    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "": bytes}[encoding]
+    body = pack(bytes(32 << 20 if encoding else 2 << 20))
+    head = HEAD + f"content-encoding: {encoding or 'identity'}\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    with Slow([head, body]) as server:
+        for send in both(server.url, 5):
+            tracemalloc.start()
+            with pytest.raises(errors.BadAnswer, match="longer than 1 MiB"):
+                send()
+            assert tracemalloc.get_traced_memory()[1] < 8 << 20
+            tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "words"),
+    [
+        ("gzip, gzip", gzip.compress(gzip.compress(b"{}")), "not asked for"),
+        ("br", b"1234", "not asked for"),
+        ("gzip", b"no gzip", "decompressed"),
+        ("gzip", gzip.compress(bytes(1000))[:-12], "cut off"),
+    ],
+)
+def test_a_compression_that_was_not_asked_for_or_is_broken_is_a_bad_answer(
+    encoding: str, body: bytes, words: str
+) -> None:
+    head = HEAD + f"content-encoding: {encoding}\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    with Slow([head, body]) as server:
+        for send in both(server.url, 5):
+            with pytest.raises(errors.BadAnswer, match=words):
+                send()
+
+
+def test_a_compressed_answer_is_read_whole() -> None:
+    body = gzip.compress(b'{"code":0,"message":"success","data":null}')
+    head = HEAD + f"content-encoding: gzip\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    with Slow([head, body]) as server:
+        for send in both(server.url, 5):
+            assert read_envelope(send(), "GET").code == 0
+
+
+@pytest.mark.parametrize("value", ["inf", "1e400", "99999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "nan"])
+def test_retry_after_never_waits_longer_than_the_policy(value: str) -> None:
+    wait = Retry(longest=3.0).wait(0, 0.5, retry_after({"retry-after": value}, 0))
+    assert 0 <= wait <= 3.0

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, NOW, Clock, FakeVenue, enveloped, session
 from toolkit import errors
+from toolkit.client.io.flow import Runtime
 from toolkit.client.io.rate_limits import Rate
 from toolkit.client.orders import delivery
 from toolkit.client.orders.intents import IntentState, MemoryLedger, SqliteLedger
@@ -615,9 +616,33 @@ def test_the_client_waits_before_the_venue_refuses_for_the_rate() -> None:
     s = session(fake, clock=clock, rates={"placeOrder": Rate(per_second=10, burst=2)})
     waits: list[float] = []
     s._driver._sleep = waits.append
+    s._driver._runtime = Runtime(clock.now_ms, elapsed=lambda: 5)
     for _ in range(4):
         buy(s)
     assert waits == [pytest.approx(0.1), pytest.approx(0.2)]
+
+
+def test_a_clock_that_is_set_back_makes_no_request_wait() -> None:
+    fake, clock = FakeVenue(), Clock()
+    s = session(fake, clock=clock, rates=Rate(per_second=10, burst=2))
+    waits: list[float] = []
+    s._driver._sleep = waits.append
+    elapsed = iter(range(0, 10**9, 100))
+    s._driver._runtime = Runtime(clock.now_ms, elapsed=lambda: next(elapsed))
+    for _ in range(4):
+        buy(s)
+        clock.now -= 3_600_000
+    assert waits == []
+
+
+def test_no_attempt_begins_after_the_total_time_of_a_call() -> None:
+    fake = FakeVenue(["answer lost"] * 9)
+    s = session(fake, attempts=9)
+    elapsed = iter(range(0, 10**9, 25_000))
+    s._driver._runtime = Runtime(Clock().now_ms, elapsed=lambda: next(elapsed))
+    with pytest.raises(errors.OutcomeUnknown):
+        buy(s)
+    assert len(fake.bodies) == 3
 
 
 def test_nonces_of_a_session_are_unique_and_increasing() -> None:

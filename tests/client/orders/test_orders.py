@@ -58,7 +58,7 @@ def test_a_bracket_has_two_or_three_legs_that_close_the_entry() -> None:
     assert [item["ordSide"] for item in items] == ["BUY", "SELL", "SELL"]
     assert [item.get("reduceOnly") for item in items] == [None, "TP_FROM_POSITION", "SL_FROM_POSITION"]
     assert actions.parse({"type": "placeBracketOrder", "orders": items})
-    assert repr(made) == "<Order BUY 0.01 BTCUSDC at 60000 | take profit 66000 | stop loss 57000>"
+    assert repr(made) == "<Bracket BUY 0.01 BTCUSDC at 60000 | take profit 66000 | stop loss 57000>"
     assert orders.buy("BTCUSDC", "0.01", "60000", tp="66000", sl="57000") == made
     assert len(orders.buy("BTCUSDC", "0.01", sl="57000").legs) == 2
 

@@ -510,3 +510,25 @@ def test_proxies_of_the_environment_are_not_used_to_this_machine(monkeypatch: py
         assert asyncio.run(listed())
     with pytest.raises(errors.NotSent):  # elsewhere they are
         toolkit.connect("testnet", base_url="http://192.0.2.1", retry=Retry(attempts=1), timeout=2).products()
+
+
+def test_a_closed_session_refuses_to_trade() -> None:
+    fake = FakeVenue(["lost", "lost"])
+    made = session(fake, attempts=1)
+    prepared = made.prepare(orders.buy("BTCUSDC", "0.01", price="60000"))
+    with pytest.raises(errors.OutcomeUnknown):
+        made.buy("BTCUSDC", "0.01", price="60000")
+    made.close()
+    sent = len(fake.bodies)
+    for call in (
+        lambda: made.buy("BTCUSDC", "0.01", price="60000"),
+        lambda: made.send_prepared(prepared),
+        lambda: made.cancel(5, symbol="BTCUSDC"),
+        lambda: made.cancel_all("BTCUSDC"),
+        lambda: made.exchange.set_leverage("BTCUSDC", 5),
+        made.resolve,
+        lambda: asyncio.run(made.aio.buy("BTCUSDC", "0.01", price="60000")),
+    ):
+        with pytest.raises(errors.SessionClosed, match="is closed"):
+            call()
+    assert len(fake.bodies) == sent

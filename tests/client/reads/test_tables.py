@@ -139,7 +139,7 @@ def stub(send: Callable[[Fetch], Reply], **delivery: Any) -> tuple[Reader, Drive
         slept.append(given)
         now[0] += given * 1000
 
-    driver = Driver(send, Runtime(lambda: int(now[0]), lambda: 0.5), sleep)
+    driver = Driver(send, Runtime(lambda: int(now[0]), lambda: 0.5, lambda: int(now[0])), sleep)
     settings = {"limiter": RateLimiter(None, None), "retry": Retry()} | delivery
     return Reader(SimpleNamespace(_delivery=SimpleNamespace(**settings))), driver, slept
 

@@ -96,9 +96,7 @@ def test_ticket_and_venue_agree(situation: Situation, fields: dict[str, Any]) ->
         event("no order to compare")
         return
     product = session.product("BTCUSDC")
-    payload: dict[str, Any] = {"type": "placeOrder", "orders": [order.to_item(product)]}
-    if order.is_bracket:
-        payload = {"type": "placeBracketOrder", "orders": order.to_items(product)}
+    payload: dict[str, Any] = {"type": order.action, "orders": order.to_items(product)}
     refused = ""
     try:
         session.exchange.send(payload)

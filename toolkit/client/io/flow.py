@@ -1,6 +1,7 @@
 """Flows: client logic without I/O, written once for synchronous and asynchronous callers.
 
-A flow is a generator. It yields what it needs from outside (`Fetch`, `Sleep`, `Now`, `RandomFloat`, `Gather`) and is
+A flow is a generator. It yields what it needs from outside (`Fetch`, `Sleep`, `Now`, `Elapsed`, `RandomFloat`,
+`Gather`) and is
 resumed with the result, or with the error raised at that `yield`. `Driver.run` performs the requests in the calling
 thread, `AsyncDriver.run` awaits them. Flows hold no clock, no randomness and no socket, so tests drive them with plain
 functions.
@@ -73,6 +74,11 @@ class Now:
 
 
 @dataclass(frozen=True, slots=True)
+class Elapsed:
+    """Request: the time on a clock that only goes forward, for durations. The result is an int in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
 class RandomFloat:
     """Request: a random number. The result is a float, 0 <= x < 1."""
 
@@ -84,7 +90,7 @@ class Gather:
     flows: tuple[Flow[Any], ...]
 
 
-Request = Fetch | Sleep | Now | RandomFloat | Gather
+Request = Fetch | Sleep | Now | Elapsed | RandomFloat | Gather
 Flow = Generator[Request, Any, T]
 """A generator that yields requests and returns T."""
 
@@ -94,12 +100,22 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def monotonic_ms() -> int:
+    """Return milliseconds on a clock that nobody sets."""
+    return time.monotonic_ns() // 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The clock and the random numbers of a driver: `now` is in Unix ms, `random_float` is 0 <= x < 1."""
+    """The clocks and the random numbers of a driver.
+
+    `now` is Unix ms, for nonces and expiry; `elapsed` is ms on a clock that is never set, for rates and deadlines;
+    `random_float` is 0 <= x < 1.
+    """
 
     now: Callable[[], int] = wall_ms
     random_float: Callable[[], float] = random.random
+    elapsed: Callable[[], int] = monotonic_ms
 
 
 class Driver:
@@ -141,6 +157,8 @@ class Driver:
                 return self._sleep(request.seconds)
             case Now():
                 return self._runtime.now()
+            case Elapsed():
+                return self._runtime.elapsed()
             case RandomFloat():
                 return self._runtime.random_float()
             case Gather():
@@ -185,6 +203,8 @@ class AsyncDriver:
                 return await self._sleep(request.seconds)
             case Now():
                 return self._runtime.now()
+            case Elapsed():
+                return self._runtime.elapsed()
             case RandomFloat():
                 return self._runtime.random_float()
             case Gather():

@@ -31,7 +31,10 @@ DEFAULT = Rate(per_second=20.0, burst=40)
 
 
 class RateLimiter:
-    """Token buckets, one per key: an action's type, or "info" for queries. Without a rate a key never waits."""
+    """Token buckets, one per key: an action's type, or "info" for queries. Without a rate a key never waits.
+
+    `elapsed_ms` is a clock that is never set, as a clock that is set back would make requests wait for that long.
+    """
 
     def __init__(self, rates: Mapping[str, Rate] | None = None, default: Rate | None = DEFAULT) -> None:
         self._rates = dict(rates or {})
@@ -39,7 +42,7 @@ class RateLimiter:
         self._lock = threading.RLock()
         self._full_at_ms: dict[str, float] = {}
 
-    def reserve(self, key: str, now_ms: int) -> float:
+    def reserve(self, key: str, elapsed_ms: int) -> float:
         """Take one token and return the seconds to wait before the request, 0.0 when one was available."""
         rate = self._rates.get(key, self._default)
         if rate is None:
@@ -47,16 +50,16 @@ class RateLimiter:
         with self._lock:
             # Generic cell rate algorithm: a bucket is stored as the time (ms) at which it is full again.
             step_ms = 1000.0 / rate.per_second
-            full_at_ms = max(self._full_at_ms.get(key, 0.0), float(now_ms)) + step_ms
+            full_at_ms = max(self._full_at_ms.get(key, 0.0), float(elapsed_ms)) + step_ms
             self._full_at_ms[key] = full_at_ms
-            return max(0.0, full_at_ms - now_ms - step_ms * rate.burst) / 1000.0
+            return max(0.0, full_at_ms - elapsed_ms - step_ms * rate.burst) / 1000.0
 
-    def penalise(self, key: str, now_ms: int, seconds: float) -> None:
+    def penalise(self, key: str, elapsed_ms: int, seconds: float) -> None:
         """Empty the bucket after the venue refused a request for its rate: block `key` for `seconds`."""
         rate = self._rates.get(key, self._default)
         if rate is None:
             return
         with self._lock:
             step_ms = 1000.0 / rate.per_second
-            until_ms = now_ms + seconds * 1000.0 + step_ms * (rate.burst - 1)
+            until_ms = elapsed_ms + seconds * 1000.0 + step_ms * (rate.burst - 1)
             self._full_at_ms[key] = max(self._full_at_ms.get(key, 0.0), until_ms)

@@ -5,8 +5,12 @@ The client does not know whether an httpx transport leads to Testnet, to a serve
 
 from __future__ import annotations
 
+import asyncio
+import queue
 import threading
+import time
 import weakref
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -25,15 +29,17 @@ from ...errors import (
     exchange_error,
 )
 from ...protocol import jsontext
-from .flow import Fetch, Flow, RandomFloat, Reply, Sleep
+from .flow import Elapsed, Fetch, Flow, RandomFloat, Reply, Sleep
 
 if TYPE_CHECKING:
-    import asyncio
-
     import httpx
 
 EXCHANGE_PATH = "/api/v1/exchange"
 USER_AGENT = "toolkit/0.1"
+MAX_BODY = 64 << 20
+"""Largest body of an answer, in bytes and after decompression; the venue's are far below."""
+TOTAL = 2.0
+"""A whole request may take this many times its time-out: connecting takes up to one, the answer another."""
 _CODE_LIMIT = 1 << 63
 """Codes are signed 64-bit numbers; a body with a larger one is not a venue's envelope."""
 
@@ -43,13 +49,19 @@ class Retry:
     """Retry policy: exponential back-off with full jitter.
 
     `attempts` includes the first one. The wait after attempt n is uniform between 0 and min(cap, base·2ⁿ) seconds, or
-    what the venue's Retry-After header demands, at most `longest` seconds.
+    what the venue's Retry-After header demands, at most `longest` seconds. No attempt begins `total` seconds after the
+    first.
     """
 
     attempts: int = 4
     base: float = 0.2
     cap: float = 5.0
     longest: float = 30.0
+    total: float = 60.0
+
+    def is_over(self, attempts: int, began_ms: int, elapsed_ms: int) -> bool:
+        """Return whether `attempts` attempts, the first of which began at `began_ms`, are all."""
+        return attempts >= self.attempts or elapsed_ms - began_ms >= self.total * 1000
 
     def wait(self, attempt: int, random_float: float, retry_after: float | None = None) -> float:
         """Return the seconds to wait after attempt number `attempt` (0 is the first)."""
@@ -73,7 +85,10 @@ class Envelope:
 
 
 def read_envelope(reply: Reply, what: str) -> Envelope:
-    """Decode a response. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape."""
+    """Decode a response. Raises HttpStatus for an error status without an envelope, BadAnswer for any other shape.
+
+    BadAnswer too where status and code contradict each other: the answer may be another request's.
+    """
     try:
         decoded = jsontext.decode(reply.body)
     except (ValueError, RecursionError):
@@ -81,6 +96,9 @@ def read_envelope(reply: Reply, what: str) -> Envelope:
     if isinstance(decoded, dict):
         code, message = decoded.get("code"), decoded.get("message", "")
         if isinstance(code, int) and not isinstance(code, bool) and abs(code) < _CODE_LIMIT:
+            if code == 0 and not 200 <= reply.status < 300:
+                contradiction = f"{what}: HTTP {reply.status} with code 0 contradicts itself"
+                raise BadAnswer(contradiction, status=reply.status, body=reply.body[:500].decode("utf-8", "replace"))
             return Envelope(code, message if isinstance(message, str) else str(message), decoded.get("data"), reply)
     text = reply.body[:500].decode("utf-8", "replace")
     if not 200 <= reply.status < 300:
@@ -154,6 +172,7 @@ def read(
     """
     what = f"GET {fetch.path}" if fetch.method == "GET" else fetch.path
     attempt = 0
+    began_ms: int = yield Elapsed()
     while True:
         demanded: float | None = None
         try:
@@ -167,7 +186,7 @@ def read(
             )
         except (TransportError, ExchangeError) as error:
             attempt += 1
-            if attempt >= retry.attempts or not worth_retrying(error):
+            if retry.is_over(attempt, began_ms, (yield Elapsed())) or not worth_retrying(error):
                 raise
         random_float: float = yield RandomFloat()
         yield Sleep(retry.wait(attempt - 1, random_float, demanded))
@@ -200,15 +219,46 @@ class HttpTransport:
         self._lock = threading.RLock()
 
     def send(self, fetch: Fetch) -> Reply:
-        """Return the response, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer."""
+        """Return the response, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer.
+
+        The answer must be whole within TOTAL times the time-out, and at most MAX_BODY long.
+        """
+        if self._transport is not None:
+            return self._send(fetch)
+        # The time-out of a socket starts again with each byte, and a blocking read can't be ended from outside. So a
+        # thread reads, and is left behind when the time is over.
+        answers: queue.SimpleQueue[Reply | BaseException] = queue.SimpleQueue()
+
+        def perform() -> None:
+            try:
+                answers.put(self._send(fetch))
+            except BaseException as error:
+                answers.put(error)
+
+        threading.Thread(target=perform, name="toolkit-request", daemon=True).start()
+        try:
+            answer = answers.get(timeout=self._seconds(fetch))
+        except queue.Empty:
+            raise _too_slow(fetch, self._base_url) from None
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _seconds(self, fetch: Fetch) -> float:
+        return TOTAL * (fetch.timeout or self._timeout)
+
+    def _send(self, fetch: Fetch) -> Reply:
         import httpx
 
-        client = self._open()
+        client, reader = self._open(), _Body(fetch, self._base_url, self._seconds(fetch))
         try:
-            response = client.request(fetch.method, fetch.path, **_arguments(fetch))
+            with client.stream(fetch.method, fetch.path, **_arguments(fetch)) as response:
+                if reader.begin(response):
+                    for chunk in response.iter_raw():
+                        reader.add(chunk)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise transport_error(error, fetch, self._base_url) from error
-        return _reply(response)
+        return reader.reply(response)
 
     def _open(self) -> httpx.Client:
         with self._lock:
@@ -239,19 +289,24 @@ class AsyncHttpTransport:
         )
 
     async def send(self, fetch: Fetch) -> Reply:
-        """Return the response, whatever its status. Raises NotSent, TimedOut, Disconnected or BadAnswer."""
+        """As HttpTransport.send, with the same bounds."""
         import httpx
 
-        client = self._open()
+        seconds = TOTAL * (fetch.timeout or self._timeout)
+        client, reader = self._open(), _Body(fetch, self._base_url, seconds)
         try:
-            response = await client.request(fetch.method, fetch.path, **_arguments(fetch))
+            async with asyncio.timeout(seconds):
+                async with client.stream(fetch.method, fetch.path, **_arguments(fetch)) as response:
+                    if reader.begin(response):
+                        async for chunk in response.aiter_raw():
+                            reader.add(chunk)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise transport_error(error, fetch, self._base_url) from error
-        return _reply(response)
+        except TimeoutError:
+            raise _too_slow(fetch, self._base_url) from None
+        return reader.reply(response)
 
     def _open(self) -> httpx.AsyncClient:
-        import asyncio
-
         import httpx
 
         loop = asyncio.get_running_loop()
@@ -263,8 +318,6 @@ class AsyncHttpTransport:
 
     async def close(self) -> None:
         """Close the running loop's connections; the next request opens new ones."""
-        import asyncio
-
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None and self._transport is None:
             await client.aclose()
@@ -299,7 +352,7 @@ def _client_options(base_url: str, timeout: float) -> dict[str, Any]:
     return {
         "base_url": base_url,
         "timeout": timeout,
-        "headers": {"user-agent": USER_AGENT, "accept": "application/json"},
+        "headers": {"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "gzip"},
         "trust_env": not is_loopback(base_url),
     }
 
@@ -316,5 +369,56 @@ def _arguments(fetch: Fetch) -> dict[str, Any]:
     return arguments
 
 
-def _reply(response: httpx.Response) -> Reply:
-    return Reply(response.status_code, response.content, {k.lower(): v for k, v in response.headers.items()})
+class _Body:
+    """Collects the body of an answer, decompressed, within limits of time and size."""
+
+    def __init__(self, fetch: Fetch, base_url: str, seconds: float) -> None:
+        self._fetch = fetch
+        self._base_url = base_url
+        self._deadline = time.monotonic() + seconds
+        self._body = bytearray()
+        self._inflate: Any = None
+        self._status = 0
+
+    def begin(self, response: httpx.Response) -> bool:
+        """Take the head of the answer; True if its body follows. Raises BadAnswer for a compression not asked for."""
+        self._status = response.status_code
+        if response.is_stream_consumed:  # a transport in this process may hand over a whole answer
+            self.add(response.content)
+            return False
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding in ("gzip", "deflate"):
+            # 47: zlib tells gzip and deflate apart by their heads.
+            self._inflate = zlib.decompressobj(wbits=47)
+        elif encoding not in ("identity", ""):
+            raise self._bad(f"is compressed with {encoding[:40]}, which was not asked for")
+        return True
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes. Raises TimedOut after the deadline, BadAnswer for what is too long or broken."""
+        if time.monotonic() > self._deadline:
+            raise _too_slow(self._fetch, self._base_url)
+        if self._inflate is not None:
+            try:
+                # Never more than the limit: a few compressed kilobytes may hold gigabytes.
+                chunk = self._inflate.decompress(chunk, MAX_BODY + 1 - len(self._body))
+            except zlib.error as error:
+                raise self._bad(f"can't be decompressed ({error})") from None
+        self._body += chunk
+        if len(self._body) > MAX_BODY:
+            raise self._bad(f"is longer than {MAX_BODY >> 20} MiB")
+
+    def reply(self, response: httpx.Response) -> Reply:
+        """Return the whole answer. Raises BadAnswer where its end is missing."""
+        if self._inflate is not None and self._body and not self._inflate.eof:
+            raise self._bad("is cut off")
+        return Reply(response.status_code, bytes(self._body), {k.lower(): v for k, v in response.headers.items()})
+
+    def _bad(self, why: str) -> BadAnswer:
+        what = f"{self._fetch.method} {self._fetch.path}: the answer of {self._base_url} {why}"
+        return BadAnswer(what, status=self._status)
+
+
+def _too_slow(fetch: Fetch, base_url: str) -> TimedOut:
+    what = f"{fetch.method} {fetch.path}"
+    return TimedOut(f"{what}: no whole answer from {base_url} in time; whether it arrived is unknown")

@@ -17,14 +17,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...environments import Environment
-from ...errors import ExchangeError, HttpStatus, LimitReached, OutcomeUnknown, RateLimited, ToolkitError, TransportError
-from ..io.flow import Fetch, Flow, Now, RandomFloat, Sleep
+from ...errors import (
+    ExchangeError,
+    HttpStatus,
+    LimitReached,
+    OutcomeUnknown,
+    RateLimited,
+    SessionClosed,
+    ToolkitError,
+    TransportError,
+)
+from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
 from .intents import OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
 from .outcome import Found, query_outcome
 from .receipts import Receipt, receipt
-from .settlement import Settlement, is_transient, proves_not_received
+from .settlement import Settlement, check_belongs, is_transient, proves_not_received
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action
@@ -123,6 +132,8 @@ class Delivery:
     confirm: Confirm = None
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
+    closed: bool = False
+    """Set when the session is closed: nothing more is signed or sent."""
     _settlement: Settlement = field(init=False)
     _senders: dict[str, Sender] = field(init=False, default_factory=dict)
 
@@ -170,6 +181,7 @@ class Delivery:
         """
         from ...protocol import envelope
 
+        self._require_open(declaration.type)
         role: Role = "agent" if declaration.signed_by_agent else "master"
         key = self._key(declaration.type, role)
         account = yield from self.account()
@@ -193,6 +205,7 @@ class Delivery:
         from ...protocol import envelope, signing
 
         action = str(prepared.payload["type"])
+        self._require_open(action)
         key = self._key(action, prepared.role)
         now: int = yield Now()
         intent = Intent(
@@ -238,6 +251,7 @@ class Delivery:
         """
         in_doubt = intent.state is IntentState.UNKNOWN
         failure: ToolkitError | None = None
+        began_ms: int = yield Elapsed()
         for attempt in range(self.retry.attempts):
             now: int = yield Now()
             if failure and intent.expiry_after is not None and now > intent.expiry_after:
@@ -254,6 +268,7 @@ class Delivery:
                 reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
                 demanded = retry_after(reply.headers, now)
                 answer = read_envelope(reply, intent.action)
+                check_belongs(intent, answer)
             except TransportError as error:
                 failure = error
                 in_doubt = in_doubt or not proves_not_received(error)
@@ -274,12 +289,14 @@ class Delivery:
                 failure = self._settlement.error(intent, answer)
                 # A rate limit refuses before execution; an HTTP 5xx may come after it.
                 in_doubt = in_doubt or not isinstance(failure, RateLimited)
-            if attempt + 1 < self.retry.attempts:
-                random_float: float = yield RandomFloat()
-                wait = self.retry.wait(attempt, random_float, demanded)
-                if isinstance(failure, RateLimited):
-                    self.limiter.penalise(intent.action, now, wait)
-                yield Sleep(wait)
+            elapsed_ms: int = yield Elapsed()
+            if self.retry.is_over(attempt + 1, began_ms, elapsed_ms):
+                break
+            random_float: float = yield RandomFloat()
+            wait = self.retry.wait(attempt, random_float, demanded)
+            if isinstance(failure, RateLimited):
+                self.limiter.penalise(intent.action, elapsed_ms, wait)
+            yield Sleep(wait)
         assert failure is not None
         return (yield from self._settlement.give_up(intent, failure, in_doubt))
 
@@ -290,6 +307,7 @@ class Delivery:
         identical bytes. `resend` None does so while it is safe: the request expires by itself, or is under a minute
         old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN.
         """
+        self._require_open("resolve")
         wanted = None if ids is None else set(ids)
         receipts = []
         for intent in self.ledger.all(OPEN):
@@ -335,6 +353,12 @@ class Delivery:
                 settlement.update(intent, now, message=str(error))
         return self.ledger.get(intent.id)
 
+    def _require_open(self, what: str) -> None:
+        if self.closed:
+            raise SessionClosed(
+                f"{what}: this session is closed, so nothing was sent; toolkit.connect(…) opens another"
+            )
+
     def _require_confirmation(self, payload: Mapping[str, Any]) -> None:
         if not self.environment.is_mainnet or self.confirm is True:
             return
@@ -356,8 +380,8 @@ class Delivery:
         return Wallet().key(role, f"this session is read-only: {action}")
 
     def _wait_for_rate_limit(self, action: str) -> Flow[None]:
-        now: int = yield Now()
-        wait = self.limiter.reserve(action, now)
+        elapsed_ms: int = yield Elapsed()
+        wait = self.limiter.reserve(action, elapsed_ms)
         if wait > 0:
             yield Sleep(wait)
 

@@ -8,7 +8,7 @@ from toolkit.client.orders.delivery import Delivery, Unset
 from toolkit.client.orders.receipts import Receipt
 from toolkit.client.reads.catalogue import Catalogue
 from toolkit.environments import Environment
-from toolkit.orders import Order
+from toolkit.orders import Bracket, Order
 
 class Exchange(Synchronous):
     """The specification's actions, one method each; see `help(session.exchange.place_order)`."""
@@ -102,7 +102,7 @@ class Exchange(Synchronous):
         """
     def place_bracket_order(
         self,
-        orders: Order | Mapping[str, Any] | Sequence[Order | Mapping[str, Any]],
+        orders: Order | Bracket | Mapping[str, Any] | Sequence[Order | Bracket | Mapping[str, Any]],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -342,7 +342,7 @@ class Exchange(Synchronous):
         """
     def place_builder_bracket_order(
         self,
-        orders: Order | Mapping[str, Any] | Sequence[Order | Mapping[str, Any]],
+        orders: Order | Bracket | Mapping[str, Any] | Sequence[Order | Bracket | Mapping[str, Any]],
         builder: str,
         builder_fee_rate: str | int | Decimal,
         *,
@@ -585,7 +585,7 @@ class AsyncExchange(Asynchronous):
         """
     async def place_bracket_order(
         self,
-        orders: Order | Mapping[str, Any] | Sequence[Order | Mapping[str, Any]],
+        orders: Order | Bracket | Mapping[str, Any] | Sequence[Order | Bracket | Mapping[str, Any]],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -825,7 +825,7 @@ class AsyncExchange(Asynchronous):
         """
     async def place_builder_bracket_order(
         self,
-        orders: Order | Mapping[str, Any] | Sequence[Order | Mapping[str, Any]],
+        orders: Order | Bracket | Mapping[str, Any] | Sequence[Order | Bracket | Mapping[str, Any]],
         builder: str,
         builder_fee_rate: str | int | Decimal,
         *,

@@ -15,10 +15,11 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...errors import InputError
-from ...orders import Order
+from ...orders import Bracket, Order
 from ...products import Product, decimal_text
 from ...protocol.actions import ACTIONS, Action, declaration
 from ...protocol.fields import Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
+from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting
 from ..io.flow import AsyncDriver, Driver, Flow, flow
 from ..reads.catalogue import Catalogue
@@ -120,17 +121,24 @@ class ExchangeFlows(Suggesting):
 
     def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
         reduce_field = "reduceOnlyOption" if action.type == "placeOrder" else "reduceOnly"
-        given = [value] if isinstance(value, Order | Mapping) else list(value)
-        # placeOrder takes independent orders; elsewhere one Order may stand for the items of its bracket.
-        if action.type != "placeOrder" and len(given) == 1 and isinstance(given[0], Order):
+        given: list[Any] = [value] if isinstance(value, Order | Bracket | Mapping) else list(value)
+        if any(isinstance(each, Bracket) for each in given):
+            if is_bracket not in action.shape.checks or len(given) > 1:
+                raise InputError(
+                    f"{action.method} takes no bracket{' among other orders' if len(given) > 1 else ''}; its "
+                    "take-profit and stop-loss would be lost. session.place takes one, alone",
+                    field="orders", rule="bracket", value=value,
+                )  # fmt: skip
             given = list(given[0].legs)
+        if single and len(given) != 1:
+            raise InputError(f"{action.method} takes one order, not {len(given)}", field="order", rule="one")
         made = []
         for order in given:
             if isinstance(order, Order):
                 product = yield from self._catalogue.find(order.symbol)
                 order = order.to_item(product, reduce_field=reduce_field)
             made.append(order)
-        return made[0] if single and made else made
+        return made[0] if single else made
 
     def _cancels(self, value: Any) -> Flow[list[Any]]:
         """Return cancels with ids and codes as text, as the specification writes them ("Exchange API")."""
@@ -184,9 +192,9 @@ def _signature(action: Action, entries: list[Field], defaults: Mapping[str, Any]
     optional = [entry for entry in entries if entry not in required]
     parameters = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
     for entry in required:
-        parameters.append(_parameter(entry, Parameter.empty))
+        parameters.append(_parameter(entry, Parameter.empty, action))
     for entry in optional:
-        parameters.append(_parameter(entry, defaults.get(entry.name)))
+        parameters.append(_parameter(entry, defaults.get(entry.name), action))
     if action.expiry:
         kind = "int | Unset | None"
         parameters.append(Parameter("expiry_after", Parameter.KEYWORD_ONLY, default=UNSET, annotation=kind))
@@ -197,18 +205,21 @@ def _signature(action: Action, entries: list[Field], defaults: Mapping[str, Any]
     return Signature(parameters, return_annotation="Flow[Receipt]")
 
 
-def _parameter(entry: Field, default: Any) -> Parameter:
-    annotation = _annotation(entry) + (" | None" if default is None else "")
+def _parameter(entry: Field, default: Any, action: Action) -> Parameter:
+    annotation = _annotation(entry, action) + (" | None" if default is None else "")
     return Parameter(python_name(entry.name), Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 
-def _annotation(entry: Field) -> str:
+def _annotation(entry: Field, action: Action) -> str:
     rule: Rule = entry.rule
     if entry.name == _PRODUCT_FIELD:
         return "str | int"
     if isinstance(rule, Items):
         # A single order or cancel is accepted without a list around it.
-        item = "Mapping[str, Any]" if entry.name == "cancels" else "Order | Mapping[str, Any]"
+        order = (
+            "Order | Bracket | Mapping[str, Any]" if is_bracket in action.shape.checks else "Order | Mapping[str, Any]"
+        )
+        item = "Mapping[str, Any]" if entry.name == "cancels" else order
         return f"{item} | Sequence[{item}]"
     if isinstance(rule, EnumName):
         return f"Literal[{', '.join(map(json.dumps, rule.numbers))}]"

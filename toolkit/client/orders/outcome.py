@@ -12,7 +12,7 @@ from ..io.flow import Flow, RandomFloat, Sleep
 from ..io.transport import NO_RETRY, Retry
 from ..reads.reading import fetch_rows
 from .intents import Intent
-from .receipts import parse_id
+from .receipts import parse_id, parse_tx_code
 
 ORDERS = "/info/order/states"
 EVENTS = "/info/order/events"
@@ -150,7 +150,7 @@ def _find_transaction(intent: Intent) -> Flow[Found | Missing]:
 
 
 def _transaction(row: Mapping[str, Any]) -> Found:
-    code = parse_id(row.get("txCode")) or 0
+    code = parse_tx_code(row.get("txCode"))
     message = str(row.get("txMsg") or "success")
     data = {"txHash": row.get("txHash"), "txCode": code, "txMsg": message}
     return Found(accepted=code == 0, code=code, message=message, data=data)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadRequest, HttpStatus, InputError
-from ...orders import Order
+from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
 from ..io.flow import Flow, flow, subflow
 from ..reads.derived_columns import records
@@ -231,7 +231,7 @@ class BuilderFlows:
     @flow
     def place(
         self,
-        order: Order,
+        order: Order | Bracket,
         fee_rate: Amount,
         *,
         builder: str | None = None,
@@ -250,7 +250,7 @@ class BuilderFlows:
         rate = decimal_text(fee_rate, "fee_rate")
         options = {"expiry_after": expiry_after, "vault_address": vault_address}
         receipt: Receipt
-        if order.is_bracket:
+        if isinstance(order, Bracket):
             receipt = yield from subflow(
                 session.exchange.place_builder_bracket_order, [order], builder, rate, **options
             )

@@ -78,7 +78,6 @@ def _describe(result: ItemResult) -> str:
 def receipt(intent: Intent) -> Receipt:
     """Return the receipt of an intent as it stands in the ledger."""
     data = intent.data or {}
-    tx_code = data.get("txCode")
     return Receipt(
         action=intent.action,
         state=IntentState.UNKNOWN if intent.state in (IntentState.SENT, IntentState.PREPARED) else intent.state,
@@ -86,7 +85,7 @@ def receipt(intent: Intent) -> Receipt:
         message=intent.message,
         intent=intent.id,
         tx_hash=str(data.get("txHash") or ""),
-        tx_code=tx_code if isinstance(tx_code, int) else None,
+        tx_code=parse_tx_code(data["txCode"]) if data.get("txCode") is not None else None,
         results=_item_results(intent, data),
         data=dict(data),
     )
@@ -107,9 +106,17 @@ def _item_result(item: Mapping[str, Any]) -> ItemResult:
     return ItemResult(
         cl_ord_id=parse_id(item.get("clOrdId")),
         order_id=parse_id(item.get("ordId")),
-        code=parse_id(item.get("txCode")) or 0,
+        code=parse_tx_code(item.get("txCode")),
         message=str(item.get("txMsg") or ""),
     )
+
+
+def parse_tx_code(value: Any) -> int:
+    """Return a txCode that is a number or its text, 0 where there is none, −1 for what is no number: not accepted."""
+    try:
+        return int(value) if value is not None else 0
+    except (TypeError, ValueError):
+        return -1
 
 
 def parse_id(value: Any) -> int | None:

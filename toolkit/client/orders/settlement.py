@@ -7,12 +7,15 @@ intent first decides what every other process returns or raises.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import (
     ActionRejected,
+    BadAnswer,
     BadRequest,
+    BroadcastFailed,
     ExchangeError,
     HttpStatus,
     InvalidNonce,
@@ -29,8 +32,8 @@ from ...errors import (
 from ..io.flow import Flow, Now
 from ..io.transport import Envelope, Retry, describe_clock_skew, venue_time
 from .intents import OPEN, Intent, IntentState, Ledger
-from .outcome import Found, Missing, poll_outcome
-from .receipts import Receipt, receipt
+from .outcome import Found, Missing, poll_outcome, query_outcome
+from .receipts import Receipt, parse_id, parse_tx_code, receipt
 
 
 @dataclass(slots=True)
@@ -48,6 +51,8 @@ class Settlement:
         """
         now: int = yield Now()
         self._measure_clock_skew(answer, now)
+        if refusal := _refused_inside(answer):
+            answer = replace(answer, code=ActionRejected.code, message=refusal)
         if answer.code == 0:
             return receipt(self._close(intent, now, IntentState.ACCEPTED, answer))
         error = self.error(intent, answer)
@@ -55,7 +60,7 @@ class Settlement:
         # No longer SENT: another process resolves the intent and may have sent a copy as well.
         in_doubt = in_doubt or self.ledger.get(intent.id).state is not IntentState.SENT
         # 40207: these bytes were executed before (a proxy repeated them), or another request used the nonce.
-        if in_doubt or isinstance(error, InvalidNonce):
+        if in_doubt or isinstance(error, InvalidNonce) or _leaves_open(error):
             try:
                 known = yield from poll_outcome(intent, retry)
             except (TransportError, ExchangeError):
@@ -71,7 +76,7 @@ class Settlement:
                 return self.result_or_raise(intent)
             raise unknown_outcome(intent, error)
         # A batch is refused as a whole with 40230 even where some of its orders were accepted.
-        accepted_some = any(item.get("txCode") == 0 for item in _items(answer.data))
+        accepted_some = any(item.get("txCode") is not None and not tx_code for item, tx_code in _items(answer.data))
         intent = self._close(intent, now, IntentState.ACCEPTED if accepted_some else IntentState.REJECTED, answer)
         error.receipt = receipt(intent)
         raise error
@@ -89,6 +94,13 @@ class Settlement:
             changes: dict[str, Any] = {"state": IntentState.REJECTED, "code": code, "message": message}
             intent = self.update(intent, now, expected=IntentState.SENT, **changes)
         if in_doubt or intent.state is IntentState.UNKNOWN:
+            # Something answered, so the venue can be reached: it knows whether a copy was executed.
+            if isinstance(failure, BadAnswer | ExchangeError):
+                with suppress(TransportError, ExchangeError):
+                    known = yield from query_outcome(intent)
+                    if isinstance(known, Found):
+                        intent = self._found(intent, now, known)
+                        return self.result_or_raise(intent)
             intent = self.update(intent, now, state=IntentState.UNKNOWN, message=str(failure))
             if not intent.settled:
                 raise unknown_outcome(intent, failure)
@@ -100,10 +112,13 @@ class Settlement:
 
     def record_found(self, intent: Intent, now: int, found: Found) -> Receipt:
         """Settle an intent by what the venue shows of it, and return its receipt or raise its refusal."""
+        return self.result_or_raise(self._found(intent, now, found))
+
+    def _found(self, intent: Intent, now: int, found: Found) -> Intent:
         state = IntentState.ACCEPTED if found.accepted else IntentState.REJECTED
         code = 0 if found.code == 0 else ActionRejected.code
         changes: dict[str, Any] = {"state": state, "code": code, "message": found.message, "data": dict(found.data)}
-        return self.result_or_raise(self.update(intent, now, **changes))
+        return self.update(intent, now, **changes)
 
     def result_or_raise(self, intent: Intent) -> Receipt:
         """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up)."""
@@ -177,7 +192,7 @@ def proves_no_execution(error: ExchangeError, missing: Missing) -> bool:
     in every copy. After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but
     an earlier one may have been: there the venue must show its transactions and miss this one.
     """
-    if isinstance(error, ActionRejected | BadRequest | UnsupportedAction):
+    if isinstance(error, ActionRejected | BadRequest | UnsupportedAction) and not _leaves_open(error):
         return True
     return missing.certain and isinstance(error, SignatureRejected | RequestExpired)
 
@@ -191,6 +206,64 @@ def unknown_outcome(intent: Intent, cause: Exception) -> OutcomeUnknown:
     )
 
 
-def _items(data: Any) -> list[Mapping[str, Any]]:
-    results = data.get("results") if isinstance(data, dict) else None
-    return [item for item in results if isinstance(item, Mapping)] if isinstance(results, list) else []
+def check_belongs(intent: Intent, answer: Envelope) -> None:
+    """Raise BadAnswer for an answer with the ids of other orders than the request names: it is another request's.
+
+    Client ids are unique, so an answer that a proxy repeats, or sends to the wrong client, shows in them.
+    """
+    data: Mapping[str, Any] = answer.data if isinstance(answer.data, Mapping) else {}
+    asked = _asked_ids(intent)
+    results = _items(data)
+    echoed = [item for item, _ in results] or [data]
+    wrong = [
+        f"{name} {given}"
+        for item, ids in zip(echoed, asked, strict=False)
+        for name, given in ((name, parse_id(item.get(name))) for name in ids)
+        if given is not None and given != ids[name]
+    ]
+    if asked and results and len(results) != len(asked):
+        wrong.append(f"{len(results)} results for {len(asked)} orders")
+    if wrong:
+        text = answer.reply.body[:500].decode("utf-8", "replace")
+        what = f"{intent.action}: the answer belongs to another request ({', '.join(wrong)})"
+        raise BadAnswer(what, status=answer.reply.status, body=text)
+
+
+def _asked_ids(intent: Intent) -> list[dict[str, int]]:
+    """Return the ids that each order or cancel of a request names, without those that the venue chooses."""
+    payload = intent.payload
+    single = [payload["order"]] if "order" in payload else [payload] if intent.action == "replaceOrder" else []
+    items = payload.get("orders") or payload.get("cancels") or single
+    # A replacement may get a new order id.
+    names = ("clOrdId",) if intent.action != "cancelOrder" else ("clOrdId", "ordId")
+    return [{name: number for name in names if (number := parse_id(item.get(name))) is not None} for item in items]
+
+
+def _items(data: Any) -> list[tuple[Mapping[str, Any], int]]:
+    """Return the results of an answer, each with its txCode."""
+    results = data.get("results") if isinstance(data, Mapping) else None
+    found = [item for item in results if isinstance(item, Mapping)] if isinstance(results, list) else []
+    return [(item, parse_tx_code(item.get("txCode"))) for item in found]
+
+
+def _refused_inside(answer: Envelope) -> str:
+    """Return why an answer of code 0 is a refusal all the same, "" if it is none: its txCode, or one of its results."""
+    data = answer.data if isinstance(answer.data, Mapping) else {}
+    if answer.code:
+        return ""
+    refused = [(data, tx_code)] if (tx_code := parse_tx_code(data.get("txCode"))) else []
+    refused += [(item, tx_code) for item, tx_code in _items(data) if tx_code]
+    return "; ".join(f"{item.get('txMsg') or 'refused'} (txCode {tx_code})" for item, tx_code in refused)
+
+
+def _leaves_open(error: ExchangeError) -> bool:
+    """Return whether a request with this answer may have been executed: the venue failed while it was under way."""
+    failed = error.http_status >= 500 or error.code >= 50000 or isinstance(error, BroadcastFailed)
+    if failed or not isinstance(error, ActionRejected):
+        return failed
+    # A business rule is refused by a transaction; without one it is open what "call failed" means, as it is when every
+    # result says that its order was accepted.
+    data = error.data or {}
+    results = _items(data)
+    shows_transaction = bool(data.keys() & {"txHash", "txCode", "results"})
+    return not shows_transaction or (bool(results) and not any(tx_code for _, tx_code in results))

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from ...checks import Failure
 from ...errors import CheckFailed, InputError, WalletError
-from ...orders import Order, close_position, order
+from ...orders import Bracket, Order, close_position, order
 from ...products import Amount, Product, ProductTable, decimal_text
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ..io.flow import Flow, flow, subflow
 from ..reads.catalogue import Catalogue
-from ..reads.reading import Query, Reader, fetch_rows
-from ..reads.tables import OPEN_STATUSES
+from ..reads.reading import Query, fetch_rows
 from .delivery import UNSET, Delivery, Prepared, Unset
 from .receipts import ItemResult, Receipt
 
 if TYPE_CHECKING:
     from ...environments import Environment
     from ...wallet import Wallet
+    from .cancelling import Cancelled
 
 POSITIONS = "/info/position/list"
 ORDERS = "/info/order/states"
@@ -139,7 +139,7 @@ class TradingFlows:
     @flow
     def place(
         self,
-        orders: Order | Sequence[Order],
+        orders: Order | Bracket | Sequence[Order | Bracket],
         *,
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
@@ -150,13 +150,13 @@ class TradingFlows:
         order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are
         those of `buy`.
         """
-        chosen = [orders] if isinstance(orders, Order) else list(orders)
+        chosen = [orders] if isinstance(orders, Order | Bracket) else list(orders)
         return (yield from self._place(chosen, expiry_after=expiry_after, vault_address=vault_address))
 
     @flow
     def prepare(
         self,
-        what: Order | Sequence[Order] | Mapping[str, Any],
+        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
@@ -171,7 +171,7 @@ class TradingFlows:
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)
         else:
-            orders = [what] if isinstance(what, Order) else list(what)
+            orders = [what] if isinstance(what, Order | Bracket) else list(what)
             yield from self._check_orders(orders)
             payload = yield from self._payload(orders)
         options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
@@ -185,27 +185,25 @@ class TradingFlows:
         """
         return (yield from self._delivery.send(prepared, confirmed=confirmed))
 
-    def _payload(self, orders: list[Order]) -> Flow[dict[str, Any]]:
-        first = orders[0]
-        product = yield from self._catalogue.find(first.symbol)
-        if first.is_bracket:
-            return {"type": "placeBracketOrder", "orders": first.to_items(product)}
-        items = []
+    def _payload(self, orders: list[Order | Bracket]) -> Flow[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
         for each in orders:
-            items.append(each.to_item((yield from self._catalogue.find(each.symbol))))
-        return {"type": "placeOrder", "orders": items}
+            items += each.to_items((yield from self._catalogue.find(each.symbol)))
+        return {"type": orders[0].action, "orders": items}
 
-    def _place(self, orders: list[Order], **options: Any) -> Flow[Receipt]:
+    def _place(self, orders: list[Order | Bracket], **options: Any) -> Flow[Receipt]:
         yield from self._check_orders(orders)
-        is_bracket = any(each.is_bracket for each in orders)
-        method = self.exchange.place_bracket_order if is_bracket else self.exchange.place_order
-        receipt: Receipt = yield from subflow(method, orders, **options)
+        payload = yield from self._payload(orders)
+        receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
         return receipt
 
-    def _check_orders(self, orders: list[Order]) -> Flow[None]:
+    def _check_orders(self, orders: list[Order | Bracket]) -> Flow[None]:
         if not orders:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
-        if len(orders) > 1 and any(each.is_bracket for each in orders):
+        for each in orders:
+            if not isinstance(each, Order | Bracket):
+                raise InputError(f"{each!r} is no order; make one with toolkit.orders", field="orders", rule="Order")
+        if len(orders) > 1 and any(isinstance(each, Bracket) for each in orders):
             raise InputError(
                 "a bracket is a request of its own; place it alone", field="orders", rule="bracket", value=len(orders)
             )
@@ -227,8 +225,19 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Replace an open order, given by its receipt or order id, with `new`.
 
-        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`.
+        It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
+        InputError for a bracket, a receipt of several orders, or a second client id.
         """
+        if not isinstance(new, Order):
+            raise InputError(
+                f"{new!r} can't replace an order: its take-profit and stop-loss would be lost",
+                field="new", rule="Order", value=new,
+            )  # fmt: skip
+        if isinstance(existing, Receipt) and len(existing.results) != 1:
+            raise InputError(
+                f"this receipt has {len(existing.results)} orders; name one of them, e.g. receipt.results[0]",
+                field="existing", rule="one", value=existing,
+            )  # fmt: skip
         product = yield from self._catalogue.find(new.symbol)
         new.check(product)
         payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
@@ -236,8 +245,13 @@ class TradingFlows:
             payload["ordId"] = existing
         elif existing.order_id:
             payload["ordId"] = existing.order_id
-        else:
+        elif new.cl_ord_id in (None, existing.cl_ord_id):
             payload["clOrdId"] = existing.cl_ord_id
+        else:
+            raise InputError(
+                "the order to replace is named by its client id, so the new one keeps it; leave cl_ord_id out",
+                field="new.cl_ord_id", rule="one", value=new.cl_ord_id,
+            )  # fmt: skip
         options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
         receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
         return receipt
@@ -310,31 +324,19 @@ class TradingFlows:
         *,
         conditional: bool | None = None,
         vault_address: str | None = None,
-    ) -> Flow[list[Receipt]]:
-        """Cancel all open orders of a product (None: of every product with open orders), and return the receipts.
+    ) -> Flow[Cancelled]:
+        """Cancel all open orders of a product (None: of every product), and return the receipts.
 
-        `conditional` True cancels waiting trigger orders only, False the other orders only, None both.
+        None of the orders that were open at the call is left open. Waiting orders are cancelled first, so that one
+        that triggers in between is found; the result's `triggered` and `filled` say what happened meanwhile.
+        `conditional` True cancels waiting trigger orders only, False the other orders only, None both. Raises
+        OutcomeUnknown when some stay open.
         """
-        if symbol is None:
-            codes = yield from self._codes_with_open_orders(vault_address)
-        else:
-            codes = [(yield from self._catalogue.find(symbol)).code]
-        receipts = []
-        cancel_all = self.exchange.cancel_all
-        for code in codes:
-            for triggers in (False, True) if conditional is None else (conditional,):
-                receipts.append((yield from subflow(cancel_all, code, triggers, vault_address=vault_address)))
-        return receipts
+        from .cancelling import cancel_all
 
-    def _codes_with_open_orders(self, vault: str | None) -> Flow[list[int]]:
-        from ..reads.paging import read_all
-
-        owner = vault or (yield from self._account())
-        codes: set[int] = set()
-        for status in OPEN_STATUSES:
-            read = yield from read_all(Reader(self), "order_states", {"account": owner, "status": status})
-            codes |= {int(row["symbol"]) for row in read.rows.values()}
-        return sorted(codes)
+        owner = vault_address or (yield from self._account())
+        code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
+        return (yield from cancel_all(self, owner, code, conditional, vault_address))
 
     @flow
     def close_position(
@@ -354,7 +356,7 @@ class TradingFlows:
         owner = vault_address or (yield from self._account())
         rows = yield from self._rows(POSITIONS, (("userAddr", owner), ("symbol", str(product.code))))
         options: dict[str, Any] = {"slippage": slippage, "tif": tif}
-        orders = [each for row in rows for each in _closing_orders(product, row, price, options)]
+        orders: list[Order | Bracket] = [each for row in rows for each in _closing_orders(product, row, price, options)]
         if not orders:
             raise InputError(
                 f"there is no position in {product.symbol} to close", field="symbol", rule="position", value=symbol

@@ -10,7 +10,7 @@ from ...errors import InputError, UnknownProduct
 from ...products import ProductTable
 from ...protocol.reads.info import Endpoint
 from ...protocol.reads.info_records import PRODUCT, Record
-from ..io.flow import Fetch, Flow, Now, Reply, Sleep
+from ..io.flow import Elapsed, Fetch, Flow, Reply, Sleep
 from ..io.transport import Envelope, Retry, read, read_envelope
 from .conversion import query_text
 
@@ -67,8 +67,8 @@ class Reader:
     def fetch(self, endpoint: Endpoint, query: Query) -> Flow[Reply]:
         """Send one request, with retries and within the rate limit, and return the response."""
         limits = self._session._delivery
-        now: int = yield Now()
-        wait = limits.limiter.reserve(RATE_KEY, now)
+        elapsed_ms: int = yield Elapsed()
+        wait = limits.limiter.reserve(RATE_KEY, elapsed_ms)
         if wait:
             yield Sleep(wait)
         envelope = yield from read(Fetch("GET", endpoint.path, query), limits.retry, read_success_head)

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from ...errors import ActionRejected, InputError, UnknownProduct
-from ...orders import Order
+from ...orders import Bracket, Order
 from ...products import MICRO, Amount, exact, whole_units
 from ...protocol.enums import OrderType, TimeInForce
 from ...venue.engine.commands import ActionContext, Outcome, Refused
@@ -111,32 +111,30 @@ class SimulatedBroker:
         context = ActionContext(self.account, ADDRESS, 0, self.core.state.time, "")
         return self.core.handlers[action](self.core, context, {"type": action, **fields})
 
-    def submit(self, order: Order) -> OrderHandle:
-        """Send an order; it arrives after the latency."""
+    def submit(self, order: Order | Bracket) -> OrderHandle:
+        """Send an order or a bracket; it arrives after the latency."""
         state = self.state_of(str(order.symbol))
         order = self._with_client_ids(order)
-        if order.is_bracket:
-            for leg in order.legs[1:]:
-                self.placed[leg.cl_ord_id or 0] = OrderHandle(leg, leg.cl_ord_id or 0)
-        return self.submit_steps(state, order, whole_units(order.quantity, *state.product.step_scale))
+        for leg in order.legs[1:]:
+            self.placed[leg.cl_ord_id or 0] = OrderHandle(leg, leg.cl_ord_id or 0)
+        return self.submit_steps(state, order, whole_units(order.entry.quantity, *state.product.step_scale))
 
-    def submit_steps(self, state: SymbolState, order: Order, steps: int) -> OrderHandle:
+    def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
         """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
-        placed = self.placed[order.cl_ord_id or 0] = OrderHandle(order, order.cl_ord_id or 0)
-        state.in_flight_steps += _market_steps(order, steps)
+        client_id = order.entry.cl_ord_id or 0
+        placed = self.placed[client_id] = OrderHandle(order, client_id)
+        state.in_flight_steps += _market_steps(order.entry, steps)
         self.enqueue(state, "place", (placed, steps))
         return placed
 
-    def _with_client_ids(self, order: Order) -> Order:
-        changes: dict[str, Any] = {}
-        if order.is_bracket:
-            for name in ("take_profit", "stop_loss"):
-                leg = getattr(order, name)
-                if leg is not None and leg.cl_ord_id is None:
-                    changes[name] = replace(leg, cl_ord_id=self.next_client_id())
-        if order.cl_ord_id is None:
-            changes["cl_ord_id"] = self.next_client_id()
-        return replace(order, **changes) if changes else order
+    def _with_client_ids(self, order: Order | Bracket) -> Order | Bracket:
+        if isinstance(order, Bracket):
+            legs = {name: getattr(order, name) for name in ("take_profit", "stop_loss", "entry")}
+            return replace(order, **{name: self._with_client_id(leg) for name, leg in legs.items() if leg is not None})
+        return self._with_client_id(order)
+
+    def _with_client_id(self, order: Order) -> Order:
+        return order if order.cl_ord_id is not None else replace(order, cl_ord_id=self.next_client_id())
 
     def next_client_id(self) -> int:
         """Return an unused client id."""
@@ -211,16 +209,15 @@ class SimulatedBroker:
             slip = 0 if order.tif == "POST_ONLY" else None
             quote = self.matcher.quote_for(state, 1 if order.side.startswith("BUY") else -1, steps, slip)
         if not self._place_by_integers(state, placed, steps):
-            action = "placeBracketOrder" if order.is_bracket else "placeOrder"
-            items = order.to_items(state.product) if order.is_bracket else [order.to_item(state.product)]
+            request = placed.request
             with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
-                self._run_action(action, {"orders": items})
+                self._run_action(request.action, {"orders": request.to_items(state.product)})
         self.matcher.withdraw(state, quote)
 
     def _place_by_integers(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
         """Place a plain order without writing and parsing its texts; False when it must take that way."""
         order = placed.order
-        if not self._is_plain(state, order, steps):
+        if placed.request is not order or not self._is_plain(state, order, steps):
             return False
         self.core.open_step()
         try:
@@ -243,7 +240,7 @@ class SimulatedBroker:
     def _is_plain(self, state: SymbolState, order: Order, steps: int) -> bool:
         """Return whether an order certainly breaks no rule of `checks`, so that its integers can be placed directly."""
         product, price = state.product, state.price
-        special = order.is_bracket or order.slippage is not None or order.parent_ord_id is not None
+        special = order.slippage is not None or order.parent_ord_id is not None
         if special or order.trigger_price is not None or order.reduce_only not in (None, "REDUCE_ONLY"):
             return False
         if not 0 < steps <= product.max_steps or order.side not in ("BUY", "SELL"):

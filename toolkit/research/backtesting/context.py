@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...orders import Order
+from ...orders import Bracket, Order
 from ...products import MICRO, Amount, Product
 from ...venue.risk import account_margin
 from ..account_data import OrderHandle
@@ -53,7 +53,7 @@ class BacktestContext(Context):
         position = self._broker.account.positions[code]
         return position.long.size - position.short.size
 
-    def place(self, order: Order) -> OrderHandle:
+    def place(self, order: Order | Bracket) -> OrderHandle:
         """Send an order; it arrives after the latency."""
         return self._broker.submit(order)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ...errors import ExchangeError, InputError, OutcomeUnknown, RateLimited, ToolkitError, TransportError
-from ...orders import Order
+from ...orders import Bracket, Order
 from ...products import Amount, Product
 from ..account_data import OrderHandle
 from ..context import Context
@@ -31,15 +31,15 @@ class SessionContext(Context):
         self._strategy = strategy
         self._limits = limits
 
-    def place(self, order: Order) -> OrderHandle:
+    def place(self, order: Order | Bracket) -> OrderHandle:
         """Check the limits and send an order; the handle shows its state after the answer."""
         state = self._state
-        placed = OrderHandle(order, order.cl_ord_id or 0)
+        placed = OrderHandle(order, order.entry.cl_ord_id or 0)
         if not state.trading:
             placed.state, placed.reason = "REJECTED", "the run is warming up or has ended; nothing is sent"
             return placed
         try:
-            check_order(self._limits, state, order)
+            check_order(self._limits, state, order.entry)
         except TransportError as failure:
             return self._reject(placed, f"not sent, its limits can't be checked: {failure}")
         if state.dry_run:
@@ -62,7 +62,7 @@ class SessionContext(Context):
         return placed
 
     def _check_only(self, placed: OrderHandle) -> OrderHandle:
-        order = placed.order
+        order = placed.request
         failures = order.failures(self._state.products[str(order.symbol)])
         placed.state = "REJECTED" if failures else "CANCELED"
         placed.reason = failures[0].message if failures else "dry run: not sent"
@@ -72,7 +72,7 @@ class SessionContext(Context):
 
     def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
         placed.state, placed.reason = "REJECTED", reason
-        self._state.note("REJECTED", str(placed.order.symbol), f"{placed.order.describe()}: {reason}")
+        self._state.note("REJECTED", str(placed.order.symbol), f"{placed.request.describe()}: {reason}")
         self._strategy.on_reject(self, placed)
         return placed
 

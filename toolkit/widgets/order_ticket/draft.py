@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from typing import Any
 
-from ...orders import Order
+from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE
 
@@ -167,7 +167,7 @@ class Validation:
     """The outcome of checking a draft: its order, if the fields could be read, may be sent when `valid`."""
 
     problems: tuple[Problem, ...]
-    order: Order | None = None
+    order: Order | Bracket | None = None
     preview: dict[str, Any] = field(default_factory=dict)
 
     @property

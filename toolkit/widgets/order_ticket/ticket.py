@@ -31,7 +31,7 @@ from .validation import validate
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
-    from ...orders import Order
+    from ...orders import Bracket, Order
     from ...session import Session
 
 DEPTH = 200
@@ -129,10 +129,10 @@ class OrderTicket(Panel):
         return self._validate().valid
 
     @property
-    def order(self) -> Order | None:
+    def order(self) -> Order | Bracket | None:
         """The current order, None while a quantity is missing."""
         order = self._validate().order
-        return order if order is not None and order.quantity else None
+        return order if order is not None and order.entry.quantity else None
 
     def preview(self) -> dict[str, Any]:
         """Return what the order would do, amounts as Decimal in USDC; empty while price or quantity are invalid.
@@ -239,7 +239,7 @@ class OrderTicket(Panel):
             self.following = None
         self.refresh()
 
-    def _checked_order(self) -> Order:
+    def _checked_order(self) -> Order | Bracket:
         """Return the order if it may be signed now; raises as `submit` does."""
         if not can_sign(self._session):
             raise WalletError("this session is read-only: there is no agent key to sign with")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...checks import SLIPPAGE_UNIT, Failure, check_order, default_slippage, slippage_bound
 from ...numerals import plain_text
-from ...orders import Order
+from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
 from .buying_power import account_rules, max_affordable_steps
@@ -59,13 +59,13 @@ def validate(inputs: TicketInputs) -> Validation:
     return Validation(tuple(problems), order, preview)
 
 
-def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order:
+def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order | Bracket:
     close = draft.reduce_only and holdings.hedge
     side: Any = draft.side + ("_CLOSE_HEDGE" if close else "")
     tif: Any = draft.effective_tif
     reduce_only: Any = "REDUCE_ONLY" if draft.reduce_only and not holdings.hedge else None
     client_id = _client_number(draft.client_id) or None
-    return Order(
+    entry = Order(
         symbol=product.symbol,
         side=side,
         quantity=quantity,
@@ -74,9 +74,10 @@ def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) ->
         reduce_only=reduce_only,
         cl_ord_id=client_id,
         slippage=(draft.slippage or None) if draft.market else None,
-        take_profit=_child(draft, product, quantity, draft.take_profit, "TP_FROM_POSITION", holdings),
-        stop_loss=_child(draft, product, quantity, draft.stop_loss, "SL_FROM_POSITION", holdings),
     )
+    take_profit = _child(draft, product, quantity, draft.take_profit, "TP_FROM_POSITION", holdings)
+    stop_loss = _child(draft, product, quantity, draft.stop_loss, "SL_FROM_POSITION", holdings)
+    return Bracket(entry, take_profit, stop_loss) if take_profit or stop_loss else entry
 
 
 def _child(draft: Draft, product: Product, quantity: str, trigger: str, kind: Any, holdings: Holdings) -> Order | None:
@@ -87,27 +88,25 @@ def _child(draft: Draft, product: Product, quantity: str, trigger: str, kind: An
     return Order(product.symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
 
 
-def _rule_problems(draft: Draft, order: Order, product: Product, market: TicketMarket) -> list[Problem]:
+def _rule_problems(draft: Draft, order: Order | Bracket, product: Product, market: TicketMarket) -> list[Problem]:
     """Return a problem for every pre-trade rule that the order or its children break."""
     prices = {name: getattr(market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = decimal_of(draft.price) if not draft.market else None
     problems: list[Problem] = []
-    reduce_field = "reduceOnly" if order.is_bracket else "reduceOnlyOption"
-    for failure in check_order(product, order.to_item(product, reduce_field=reduce_field), **prices):
+    for failure in check_order(product, order.to_items(product)[0], **prices):
         if failure.field == "ordPx" and not draft.price:
             continue  # reported as missing
         problems.append(_problem(failure, FIELDS, draft))
     # The triggers are compared with the entry price only if that is valid itself.
     if any(one.field == "price" for one in problems):
         entry = None
-    for name, leg in (("take_profit", order.take_profit), ("stop_loss", order.stop_loss)):
-        if leg is None:
-            continue
+    for leg in order.legs[1:]:
+        name = "take_profit" if leg.reduce_only == "TP_FROM_POSITION" else "stop_loss"
         fields = {"triggerPx": name, "tpslTriggerType": "trigger_by"}
         for failure in check_order(product, leg.to_item(product, reduce_field="reduceOnly"), **prices, entry=entry):
             if failure.field in fields:
                 problems.append(_problem(failure, fields, draft))
-    if order.is_bracket and draft.reduce_only:
+    if isinstance(order, Bracket) and draft.reduce_only:
         message = "an order with take profit or stop loss opens a position, so it can't be reduce-only"
         choice = Choice("without reduce-only", {"reduce_only": False})
         problems.append(Problem("reduce_only", "bracket", message, (choice,)))

@@ -1,0 +1,128 @@
+"""`cancel_all` leaves nothing that was open when it was called, and says what happened meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+
+import toolkit
+from toolkit import errors, orders
+from toolkit.client.io.transport import Retry
+from toolkit.venue.local import LocalVenue
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False) as made:
+        yield made
+
+
+@pytest.fixture
+def bob(venue: LocalVenue) -> Iterator[toolkit.Session]:
+    with toolkit.connect(venue=venue, account=1) as made:
+        yield made
+
+
+class Between(httpx.BaseTransport):
+    """Passes requests on; before the n-th cancelAll something happens at the venue."""
+
+    def __init__(self, venue: LocalVenue, events: dict[int, Callable[[], Any]], swallow: bool = False) -> None:
+        self.inner: httpx.BaseTransport = venue.transport()  # type: ignore[assignment]
+        self.events, self.swallow, self.seen = events, swallow, 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        content = request.read()
+        if b'"cancelAll"' in content:
+            self.seen += 1
+            self.events.get(self.seen, lambda: None)()
+        if self.swallow and b'"cancel' in content:
+            data = {"txHash": "0x1", "txCode": 0, "txMsg": "success"}
+            return httpx.Response(200, json={"code": 0, "message": "success", "data": data})
+        return self.inner.handle_request(request)
+
+
+def alice(venue: LocalVenue, events: dict[int, Callable[[], Any]], **options: Any) -> toolkit.Session:
+    transport = Between(venue, events, **options)
+    retry = Retry(attempts=2, base=0.0, longest=0.0)
+    return toolkit.connect(venue=venue, transport=transport, retry=retry)
+
+
+def open_ids(session: toolkit.Session) -> set[int]:
+    return {int(number) for number in session.orders(open=True)["order_id"]}
+
+
+def test_every_page_of_open_orders_is_cancelled(venue: LocalVenue) -> None:
+    with toolkit.connect(venue=venue) as session:
+        old = session.buy("ETHUSDC", "0.1", price="1000")
+        for at in range(60):
+            session.place([orders.buy("BTCUSDC", "0.001", price=str(50_000 - 10 * at - step)) for step in range(10)])
+        assert len(open_ids(session)) == 601
+        done = session.cancel_all()
+        assert open_ids(session) == set()
+        assert old.order_id in {result.order_id for receipt in done for result in receipt.results}
+        assert (done.triggered, done.filled) == ((), {})
+
+
+@pytest.mark.parametrize("moment", [1, 2])
+def test_a_waiting_order_that_triggers_in_between_is_cancelled_and_named(
+    venue: LocalVenue, bob: toolkit.Session, moment: int
+) -> None:
+    venue.control.set_oracle("BTCUSDC", "60000")
+    session = alice(venue, {})
+    session.buy("BTCUSDC", "0.02", price="60000")
+    bob.sell("BTCUSDC", "0.02", price="60000")
+    take = session.place(
+        orders.take_profit("BTCUSDC", "SELL", "60500", quantity="0.01", price="70000", trigger_by="MARK_PRICE")
+    )
+    resting = session.buy("BTCUSDC", "0.01", price="50000")
+
+    def trigger() -> None:
+        venue.control.set_oracle("BTCUSDC", "61000")
+        venue.advance("10s")
+
+    with alice(venue, {moment: trigger}) as second:
+        done = second.cancel_all("BTCUSDC")
+        assert open_ids(second) == set()
+    expected = () if moment == 2 else (take.order_id,)
+    assert done.triggered == expected
+    assert resting.order_id in {result.order_id for receipt in done for result in receipt.results}
+    assert ("triggered" in repr(done)) == bool(expected)
+    session.close()
+
+
+def test_with_conditional_a_triggered_order_is_cancelled_and_new_orders_stay(
+    venue: LocalVenue, bob: toolkit.Session
+) -> None:
+    venue.control.set_oracle("BTCUSDC", "60000")
+    with alice(venue, {}) as session:
+        session.buy("BTCUSDC", "0.02", price="60000")
+        bob.sell("BTCUSDC", "0.02", price="60000")
+        session.place(orders.take_profit("BTCUSDC", "SELL", "60500", quantity="0.01", price="70000"))
+        resting = session.buy("BTCUSDC", "0.01", price="50000")
+
+        def trigger() -> None:
+            venue.control.set_oracle("BTCUSDC", "61000")
+            venue.advance("10s")
+
+        with alice(venue, {1: trigger}) as second:
+            second.cancel_all("BTCUSDC", conditional=True)
+            assert open_ids(second) == {resting.order_id}
+
+
+def test_what_is_filled_meanwhile_is_named(venue: LocalVenue, bob: toolkit.Session) -> None:
+    with alice(venue, {1: lambda: bob.sell("BTCUSDC", "0.004", price="50000")}) as session:
+        resting = session.buy("BTCUSDC", "0.01", price="50000")
+        done = session.cancel_all()
+        assert done.filled == {resting.order_id: Decimal("0.004")}
+        assert open_ids(session) == set()
+
+
+def test_orders_that_stay_open_are_an_error(venue: LocalVenue) -> None:
+    with alice(venue, {}, swallow=True) as session:
+        resting = session.buy("BTCUSDC", "0.01", price="50000")
+        with pytest.raises(errors.OutcomeUnknown, match=f"still open: {resting.order_id}"):
+            session.cancel_all()

@@ -1,0 +1,118 @@
+"""Whatever is handed to a trading call reaches the wire whole, or is refused before anything is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+import toolkit
+from tests.client.fake import MASTER, FakeVenue, session
+from toolkit import orders
+from toolkit.client.orders.receipts import ItemResult
+from toolkit.errors import InputError
+
+CALLS: dict[str, Callable[[toolkit.Session, Any], Any]] = {
+    "place": lambda s, given: s.place(given),
+    "prepare": lambda s, given: s.send_prepared(s.prepare(given)),
+    "replace": lambda s, given: s.replace(5, given),
+    "place_order": lambda s, given: s.exchange.place_order(given),
+    "place_bracket_order": lambda s, given: s.exchange.place_bracket_order(given),
+    "place_builder_order": lambda s, given: s.exchange.place_builder_order(given, MASTER, "0.0001"),
+    "place_builder_bracket_order": lambda s, given: s.exchange.place_builder_bracket_order(given, MASTER, "0.0001"),
+    "builder.place": lambda s, given: s.builder.place(given, "0.0001"),
+}
+ENTRY = st.builds(
+    lambda side, quantity, price, **options: orders.order("BTCUSDC", side, quantity, price, **options),
+    st.sampled_from(["BUY", "SELL"]),
+    st.sampled_from(["0.001", "0.02"]),
+    st.sampled_from([None, "60000", "59000.5"]),
+    reduce_only=st.sampled_from([None, True]),
+    cl_ord_id=st.sampled_from([None, 7]),
+)
+LEG = st.sampled_from([None, 500, 70_000])
+SINGLE = st.builds(
+    lambda entry, tp, sl: orders.bracket(entry, take_profit=tp, stop_loss=sl) if tp or sl else entry, ENTRY, LEG, LEG
+)
+HANDED = SINGLE | st.lists(SINGLE, max_size=3)
+
+
+def wanted(given: Any) -> list[dict[str, Any]]:
+    """Return what must stand on the wire, without names of fields that differ from action to action."""
+    each = given if isinstance(given, list) else [given]
+    return [
+        {
+            "qty": leg.quantity, "px": leg.price or "0", "side": leg.side, "tif": leg.tif, "reduce": leg.reduce_only,
+            "trigger": leg.trigger_price, "id": leg.cl_ord_id,
+        }
+        for one in each
+        for leg in one.legs
+    ]  # fmt: skip
+
+
+def sent(body: bytes, want: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    action = json.loads(body)["action"]
+    items = action.get("orders") or [action.get("order") or action]
+    found = [
+        {
+            "qty": item["ordQty"], "px": item["ordPx"], "side": item["ordSide"], "tif": item["timeInForce"],
+            "reduce": item.get("reduceOnly") or item.get("reduceOnlyOption"), "trigger": item.get("triggerPx"),
+            "id": item.get("clOrdId"),
+        }
+        for item in items
+    ]  # fmt: skip
+    for item, other in zip(found, want, strict=False):
+        if other["id"] is None:
+            item["id"] = None  # one that the client made
+    return found
+
+
+@pytest.mark.parametrize("name", CALLS)
+@given(handed=HANDED)
+def test_what_is_handed_over_reaches_the_wire_whole_or_raises(name: str, handed: Any) -> None:
+    fake = FakeVenue()
+    with session(fake) as s:
+        try:
+            CALLS[name](s, handed)
+        except (InputError, TypeError) as refused:
+            event(f"refused: {type(refused).__name__}")
+            assert fake.bodies == []
+        else:
+            event("sent")
+            assert sent(fake.bodies[0], wanted(handed)) == wanted(handed)
+
+
+@pytest.mark.parametrize("name", ["replace", "place_order", "place_builder_order"])
+def test_a_bracket_is_refused_where_its_legs_would_be_lost(name: str) -> None:
+    bracket = orders.buy("BTCUSDC", "0.01", price="60000", tp="66000", sl="57000")
+    for handed in (bracket, [bracket], [bracket, orders.buy("BTCUSDC", "0.01", price="60000")]):
+        fake = FakeVenue()
+        with session(fake) as s, pytest.raises(InputError, match="lost"):
+            CALLS[name](s, handed)
+        assert fake.bodies == []
+
+
+def test_an_order_is_replaced_under_one_name() -> None:
+    fake = FakeVenue()
+    with session(fake) as s:
+        ladder = s.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("60000", "59000")])
+        with pytest.raises(InputError, match="has 2 orders"):
+            s.replace(ladder, orders.buy("BTCUSDC", "0.01", price="58000"))
+        unnamed = ItemResult(cl_ord_id=9, order_id=None, code=0, message="")
+        with pytest.raises(InputError, match="named by its client id"):
+            s.replace(unnamed, orders.buy("BTCUSDC", "0.01", price="58000", cl_ord_id=10))
+    assert len(fake.bodies) == 1
+
+
+def test_a_leg_of_another_product_or_a_second_bracket_is_refused() -> None:
+    entry = orders.buy("BTCUSDC", "0.01", price="60000")
+    with pytest.raises(InputError, match="symbol BTCUSDC, not ETHUSDC"):
+        orders.bracket(entry, take_profit=orders.take_profit("ETHUSDC", "SELL", "66000"))
+    with pytest.raises(InputError, match="is a bracket already"):
+        orders.bracket(orders.bracket(entry, take_profit="66000"), stop_loss="57000")
+    with pytest.raises(InputError, match="opens a position alone"):
+        orders.stop("BTCUSDC", "SELL", "55000", tp="66000")

@@ -1,0 +1,130 @@
+"""`cancel_all`: cancel every order that was open when it was called, and say what became of it instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from ...errors import ActionRejected, OutcomeUnknown
+from ...protocol.reads.info import ENDPOINTS
+from ..io.flow import Flow, Now, RandomFloat, Sleep, subflow
+from ..io.progress import Progress
+from ..io.transport import NO_RETRY
+from ..reads.paging import PagedRead, read_all
+from ..reads.reading import Reader, fetch_rows
+from ..reads.tables import OPEN_STATUSES
+from .receipts import Receipt
+
+ROUNDS = 8
+"""How often the open orders are read again before the call gives up."""
+BATCH = 50
+"""Orders that one follow-up request cancels by id."""
+MARGIN_MS = 60_000
+"""Ended orders are read from this long before the call, because clocks differ."""
+WAITING = "ORDER_STATUS_UNTRIGGERED"
+Rows = Mapping[int, Mapping[str, Any]]
+
+
+class Cancelled(list[Receipt]):
+    """The receipts of `cancel_all`, and what happened to its orders meanwhile.
+
+    `triggered` has the ids of waiting orders that triggered before they were cancelled; `filled` has, by order id, the
+    quantity (base units) that was filled during the call.
+    """
+
+    triggered: tuple[int, ...] = ()
+    filled: Mapping[int, Decimal] = {}
+
+    def __repr__(self) -> str:
+        notes = [f"order {number} triggered" for number in self.triggered]
+        notes += [f"{quantity} of order {number} filled" for number, quantity in self.filled.items()]
+        return super().__repr__() + (f" meanwhile: {', '.join(notes)}" if notes else "")
+
+
+def cancel_all(
+    session: Any, owner: str, code: int | None, conditional: bool | None, vault: str | None
+) -> Flow[Cancelled]:
+    """Cancel the open orders of `owner` in a product (None: in all), until none that was open is left.
+
+    Raises OutcomeUnknown when some are still open after several rounds, and as the requests do.
+    """
+    began_ms: int = yield Now()
+    states = yield from _open_orders(session, owner, code)
+    opening = {
+        number: row
+        for number, (status, row) in states.items()
+        if conditional is None or conditional == (status == WAITING)
+    }
+    waiting = {number for number in opening if states[number][0] == WAITING}
+    receipts, triggered = Cancelled(), set[int]()
+    # Waiting orders first: one that triggers in between is an ordinary order when those are cancelled.
+    for each in sorted({int(row["symbol"]) for row in opening.values()}) if code is None else (code,):
+        for triggers in (True, False) if conditional is None else (conditional,):
+            receipt = yield from subflow(session.exchange.cancel_all, each, triggers, vault_address=vault)
+            receipts.append(receipt)
+            if not triggers:
+                triggered |= {result.order_id for result in receipt.results if result.accepted} & waiting
+    for attempt in range(ROUNDS):
+        states = yield from _open_orders(session, owner, code)
+        left = [number for number in opening if number in states]
+        triggered |= {number for number in left if number in waiting and states[number][0] != WAITING}
+        if not left:
+            break
+        if attempt == 0 or attempt == ROUNDS // 2:
+            # By id: a new order of the same product must stay.
+            receipts += yield from _cancel_by_id(session, {number: opening[number] for number in left}, vault)
+        random_float: float = yield RandomFloat()
+        yield Sleep(session._delivery.retry.wait(attempt, 0.5 + random_float / 2))
+    else:
+        raise OutcomeUnknown(f"cancel_all: {len(left)} orders are still open: {', '.join(map(str, left[:20]))}")
+    ended = yield from _ended(session, owner, opening, began_ms)
+    filled = {number: _filled(ended.get(number, row)) - _filled(row) for number, row in opening.items()}
+    receipts.filled = {number: quantity for number, quantity in filled.items() if quantity > 0}
+    receipts.triggered = tuple(sorted(triggered | (waiting & receipts.filled.keys())))
+    return receipts
+
+
+def _open_orders(session: Any, owner: str, code: int | None) -> Flow[dict[int, tuple[str, Mapping[str, Any]]]]:
+    """Return status and row of every open order, by its id."""
+    found: dict[int, tuple[str, Mapping[str, Any]]] = {}
+    for status in OPEN_STATUSES:
+        read = yield from read_all(
+            Reader(session), "order_states", {"account": owner, "status": status, "symbol": code}
+        )
+        found |= {int(row["ordId"]): (status, row) for row in read.rows.values()}
+    return found
+
+
+def _cancel_by_id(session: Any, rows: Rows, vault: str | None) -> Flow[list[Receipt]]:
+    receipts = []
+    for batch in _batches([{"symbolCode": int(row["symbol"]), "ordId": number} for number, row in rows.items()]):
+        try:
+            receipts.append((yield from subflow(session.exchange.cancel_order, batch, vault_address=vault)))
+        except ActionRejected:
+            continue  # some have ended by themselves; the next read shows whether all have
+    return receipts
+
+
+def _batches(items: Sequence[dict[str, int]]) -> Iterable[Sequence[dict[str, int]]]:
+    return (items[at : at + BATCH] for at in range(0, len(items), BATCH))
+
+
+def _ended(session: Any, owner: str, opening: Rows, began_ms: int) -> Flow[dict[int, Mapping[str, Any]]]:
+    """Return the present row of each order, in one windowed read; what that does not show is asked for by id."""
+    if not opening:
+        return {}
+    reader, endpoint = Reader(session), ENDPOINTS["order_states"]
+    query = yield from reader.query(endpoint, {"account": owner})
+    read = PagedRead(endpoint, query, start=began_ms - MARGIN_MS)
+    yield from read.run(lambda page: reader.fetch(endpoint, page), Progress.silent())
+    rows = {int(row["ordId"]): row for row in read.rows.values()}
+    for number in opening:
+        if number not in rows:
+            found = yield from fetch_rows(endpoint.path, (("userAddr", owner), ("orderId", str(number))), NO_RETRY)
+            rows |= {int(row["ordId"]): row for row in found}
+    return rows
+
+
+def _filled(row: Mapping[str, Any]) -> Decimal:
+    return Decimal(str(row.get("filledQty") or "0"))
