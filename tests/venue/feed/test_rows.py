@@ -21,7 +21,7 @@ def rows(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     if channel == "aopState":
         found = [(f"aopState.{part}", row) for part, items in data["aop"].items() for row in items]
         return [
-            (name, {"symbol": row["symbol"], **row["leverage"][0]} if name.endswith("settings") else row)
+            (name, {"symbol": row["symbol"], **dict(zip(("posMode", "leverage"), row["leverage"], strict=True))} if name.endswith("settings") else row)
             for name, row in found
         ]
     if CHANNELS[channel].key:

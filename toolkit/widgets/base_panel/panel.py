@@ -176,8 +176,8 @@ def stale_reason(live: Any) -> str:
     """Return why the data of a live object is not reliable."""
     state = live.state
     name = live.subject.split(".")[0]
-    if state == "live":
-        return f"{name} has been quiet for longer than usual"
+    if state in LIVE:
+        return f"{name} has had no data yet" if live.age_ms is None else f"{name} has been quiet for longer than usual"
     reason = live.reason
     return f"{name} is {state}" + (f": {reason}" if reason and reason != state else "")
 
