@@ -70,7 +70,7 @@ def _history(session: Any, topic: Topic) -> Flow[Data | None]:
 
 
 def _account(session: Any, address: str) -> Flow[Data]:
-    """Return wallet, open orders and positions; leverages are not in the Info API, those of positions stand for them."""
+    """Return wallet, open orders and positions; leverages are those of the positions, the Info API has no others."""
     wallets = yield from _rows(session, "/info/account/wallet", userAddr=address)
     held = yield from _rows(session, "/info/position/list", userAddr=address)
     open_orders: list[Data] = []

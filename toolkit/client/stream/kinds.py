@@ -215,7 +215,7 @@ def _leverages(setting: dict[str, Any]) -> list[dict[str, Any]]:
 
     It is published as the list `["ONE_WAY", "10"]`. Pairs in a list, maps and a bare number are read as well.
     """
-    symbol = {name: setting[name] for name in ("symbol", "symbolCode") if name in setting}
+    symbol: dict[str, Any] = {name: setting[name] for name in ("symbol", "symbolCode") if name in setting}
     return [{**symbol, "posMode": mode, "leverage": value} for mode, value in _pairs(setting.get("leverage"), setting)]
 
 

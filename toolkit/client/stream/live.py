@@ -94,6 +94,11 @@ class Live:
         return "closed" if self._closed else self._topic.state
 
     @property
+    def is_live(self) -> bool:
+        """True while messages are applied as they come, with or without sequences."""
+        return self.state in LIVE
+
+    @property
     def reason(self) -> str:
         """Why it is not live, or what a live-unsequenced one can't tell, in words; "" otherwise."""
         return "closed" if self._closed else self._topic.reason

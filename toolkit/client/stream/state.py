@@ -49,7 +49,8 @@ class ChannelState(ABC):
         return self.snapshot(data, merge=True)
 
     def add_hole(self) -> None:
-        """Note that items may be missing."""
+        """Note that items may be missing; only a log counts them."""
+        return
 
     @abstractmethod
     def records(self) -> list[Record]:
@@ -205,6 +206,8 @@ class AppendState(ChannelState):
     def __init__(self, channel: Channel, kept: int = KEPT) -> None:
         super().__init__(channel)
         self.items: deque[Record] = deque(maxlen=kept)
+        self._filled: set[tuple[str, ...]] = set()
+        """Names of the records that the last fill added."""
         self.holes = 0
         """Breaks that were longer than the recent items of the next snapshot: items between may be missing."""
 
@@ -227,8 +230,8 @@ class AppendState(ChannelState):
         """Append the new items."""
         items = self._items(data)
         if not sequenced and items:
-            latest = [self._name(item) for item in islice(reversed(self.items), RECENT)]
-            items = [item for item in items if self._name(item) not in latest]
+            latest = list(islice(reversed(self.items), RECENT))
+            items = [item for item in items if item not in latest and not self._was_filled(item)]
         self.items.extend(items)
         return items
 
@@ -238,16 +241,23 @@ class AppendState(ChannelState):
         new = [item for item in self._items(data) if self._name(item) not in known]
         if new:
             self.items = deque(sorted([*self.items, *new], key=_time), maxlen=self.items.maxlen)
+        self._filled = {self._name(item) for item in new}
         return new
 
     def add_hole(self) -> None:
         """Count a break, unless there was nothing before it."""
         self.holes += bool(self.items)
 
+    def _was_filled(self, item: Record) -> bool:
+        """Return whether a message repeats, once, what the Info API had before it arrived."""
+        name = self._name(item)
+        known = name in self._filled
+        self._filled.discard(name)
+        return known
+
     def _name(self, item: Record) -> tuple[str, ...]:
         """Return what tells a record apart from others, as text: feed and Info API may write numbers differently."""
-        names = (*self.channel.identity, *_TIME_FIELDS) if self.channel.identity else item
-        return tuple(_key_text(item.get(name)) for name in names if name in item)
+        return tuple(_key_text(item.get(name)) for name in self.channel.identity or item)
 
     def records(self) -> list[Record]:
         """Return the items, oldest first."""

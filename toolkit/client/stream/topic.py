@@ -79,8 +79,8 @@ class Topic:
         """True once a message was applied, or when there may be none for long: records come when something happens."""
         if self.received_ms is not None:
             return True
-        waiting = self.filling or self.fill_due_ms is not None
-        return self.is_live and self.channel.quiet and not waiting and not self.awaiting_snapshot
+        waiting = self.filling or self.fill_due_ms is not None or self.snapshot_due_ms is not None
+        return self.is_live and self.channel.quiet and not waiting
 
     def cancel_request(self, retry_at_ms: int | None = None) -> None:
         """Stop waiting for a snapshot, and request another one at `retry_at_ms` if that is given."""

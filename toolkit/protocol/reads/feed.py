@@ -345,7 +345,7 @@ CHANNELS: dict[str, Channel] = {
             "Funding payments of an account, oldest first; a negative fee was paid by the account.",
             quiet=True,
             typed=True,
-            identity=("symbol", "posSide"),
+            identity=("symbol", "posSide", "transactionTime"),
         ),
         Channel(
             "userEvent",
