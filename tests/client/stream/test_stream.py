@@ -87,6 +87,7 @@ def test_the_updates_of_a_command_have_arrived_when_it_returns(
 def test_every_live_object_has_a_frame_with_stable_columns(
     stream: Stream, alice: Trader, bob: Trader, venue: LocalVenue
 ) -> None:
+    venue.advance("1s")  # the first block
     before = {name: live.frame() for name, live in all_of(stream).items()}
     for side, other in (("SELL", "BUY"), ("BUY", "SELL"), ("SELL", "BUY")):
         alice.place(side, "62500", "0.001")

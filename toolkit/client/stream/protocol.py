@@ -23,7 +23,7 @@ from ...errors import FeedError, SubscriptionRefused
 from ...protocol import jsontext
 from ...protocol.reads import feed as wire
 from .state import BookState, Record
-from .topic import FeedEvent, Topic, TopicState, subscription_fields
+from .topic import FeedEvent, Topic, TopicState, canonical_fields, subscription_fields
 
 Phase = Literal["idle", "waiting", "connecting", "open"]
 
@@ -277,13 +277,19 @@ class FeedProtocol:
             if topic is not None:
                 self._apply(topic, data, now_ms)
         elif message.get("success") is True:
-            self._acknowledge(str(message.get("subject", "")), now_ms)
+            self._acknowledge(str(message.get("subject", "")), message.get("method"), now_ms)
         elif message.get("success") is False:
             self._refuse(message, now_ms)
 
     def _find_topic(self, channel: wire.Channel, data: Mapping[str, Any]) -> Topic | None:
         """Return the topic of a data message, None when it can't be determined."""
         found = subscription_fields(channel, data)
+        if len(found) == len(channel.fields):
+            topic = self.topics.get(channel.subject(found))
+            if topic is not None:
+                return topic
+        # Only now the slower way: addresses in either case, numbers as text, values that are abridged or missing.
+        found = canonical_fields(channel, found)
         if len(found) == len(channel.fields):
             topic = self.topics.get(channel.subject(found))
             if topic is not None:
@@ -404,12 +410,12 @@ class FeedProtocol:
         elif not topic.reason.endswith("not known"):
             topic.reason = "; ".join(part for part in (topic.reason, "earlier records are not known") if part)
 
-    def _acknowledge(self, subject: str, now_ms: int, *, accepted: bool = True) -> None:
-        for position, (method, waiting) in enumerate(self._unanswered):
-            if waiting.casefold() == subject.casefold():
+    def _acknowledge(self, subject: str, method: Any, now_ms: int, *, accepted: bool = True) -> None:
+        for position, (sent, waiting) in enumerate(self._unanswered):
+            if waiting.casefold() == subject.casefold() and method in (sent, None):
                 del self._unanswered[position]
                 topic = self.topics.get(waiting)
-                if accepted and method == "subscribe" and topic is not None and topic.awaiting_snapshot:
+                if accepted and sent == "subscribe" and topic is not None and topic.awaiting_snapshot:
                     topic.acknowledged = True
                     if topic.is_live:
                         topic.min_sequence = max(topic.min_sequence, topic.sequence)
@@ -423,7 +429,7 @@ class FeedProtocol:
         if not subject:
             # A refusal may omit the subject; the venue answers in order, so the oldest message of this method is meant.
             subject = next((waiting for sent, waiting in self._unanswered if sent == method), "")
-        self._acknowledge(subject, now_ms, accepted=False)
+        self._acknowledge(subject, method, now_ms, accepted=False)
         topic = self.topics.get(subject)
         if topic is None:
             self.reason = text

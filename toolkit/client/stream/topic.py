@@ -100,7 +100,7 @@ _ALIASES = {
 
 
 def subscription_fields(channel: wire.Channel, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the subscription fields found in a data message, in the message itself or in its first item."""
+    """Return the subscription fields in a data message, as they are in the message itself or in its first item."""
     found: dict[str, Any] = {}
     for field in channel.fields:
         names = _ALIASES[field.name]
@@ -114,6 +114,11 @@ def subscription_fields(channel: wire.Channel, data: Mapping[str, Any]) -> dict[
             value = next((item[name] for name in names if name in item), None)
             if value is not None:
                 found[field.name] = value
+    return found
+
+
+def canonical_fields(channel: wire.Channel, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields as subscriptions have them, without those that no subscription can have."""
     return {field.name: value for field in channel.fields if (value := _canonical(field, found.get(field.name)))}
 
 
