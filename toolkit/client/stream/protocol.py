@@ -380,7 +380,8 @@ class FeedProtocol:
     ) -> None:
         """Note that a message was applied."""
         topic.sequence, topic.received_ms = sequence or 0, now_ms
-        self._set_live(topic, now_ms, sequenced=sequence is not None, quietly=kind == "snapshot")
+        if sequence is None or topic.state != "live":
+            self._set_live(topic, now_ms, sequenced=sequence is not None, quietly=kind == "snapshot")
         self._events.append(FeedEvent(topic, kind, topic.state, items, topic.sequence, _timestamp_ms(data)))
 
     def _set_live(self, topic: Topic, now_ms: int, *, sequenced: bool, quietly: bool = False) -> None:
@@ -540,9 +541,11 @@ def _needs_no_data(channel: wire.Channel) -> bool:
 def _sequence(data: Mapping[str, Any]) -> int | None:
     """Return the sequence of a message, as a number or as text; None without one."""
     sequence = data.get("sequence")
+    if type(sequence) is int:  # nearly always
+        return sequence
     if isinstance(sequence, str) and sequence.isascii() and sequence.isdigit():
         return int(sequence)
-    return sequence if isinstance(sequence, int) and not isinstance(sequence, bool) else None
+    return None
 
 
 def _timestamp_ms(data: Mapping[str, Any]) -> int | None:
