@@ -10,11 +10,19 @@ import pytest
 from toolkit.protocol import signing
 from toolkit.protocol.signing import PrivateKey
 from toolkit.session import Session
-from toolkit.testing import session, venue  # fixtures
+from toolkit.testing import session  # a fixture
+from toolkit.venue.local import LocalVenue
 from toolkit.widgets.base_panel.panel import Panel
 from toolkit.widgets.base_panel.refresher import REFRESHER
 
-__all__ = ["session", "venue"]
+__all__ = ["session"]
+
+
+@pytest.fixture(params=["published", "extended"])
+def venue(request: pytest.FixtureRequest) -> Iterator[LocalVenue]:
+    """A local venue with a manual clock, for each form of the feed's messages."""
+    with LocalVenue(clock="manual", wire=request.param) as made:
+        yield made
 
 
 @pytest.fixture

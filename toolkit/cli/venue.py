@@ -54,6 +54,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated"
     )
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
+    parser.add_argument(
+        "--wire",
+        choices=("published", "extended"),
+        default="published",
+        help="the feed's messages as published, or with type, sequence and a first snapshot on every channel",
+    )
     parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote"
@@ -80,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
             journal=args.journal,
             sync=args.sync,
             recover=args.recover,
+            wire=args.wire,
         )
         for fault in args.fault:
             print(f"fault {venue.faults.arm(fault)}")

@@ -96,6 +96,13 @@ class AccountStatus(IntEnum):
     LIQUIDATING = 2
 
 
+class TransactionStatus(IntEnum):
+    """Outcomes of a transaction. 1 is in the published example of the tx channel; 0 is our reading of the rest [L]."""
+
+    FAILED = 0
+    SUCCESS = 1
+
+
 class OrderStatus(IntEnum):
     """States of an order. On the wire they are names; the numbers are the local venue's own [L]."""
 
@@ -161,6 +168,7 @@ ENUMS: dict[str, Names] = {
     "position_side": _names("position side", PositionSide),
     "agent_status": _names("agent status", AgentStatus),
     "account_status": _names("account status", AccountStatus),
+    "transaction_status": _names("transaction status", TransactionStatus),
     "order_status": Names("order status", {}, _STATUSES),
     "exec_status": Names("execution status", {}, _STATUSES),
 }

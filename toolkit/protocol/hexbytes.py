@@ -34,6 +34,12 @@ keccak: Callable[[bytes], bytes] = _load_keccak()
 """Keccak-256 (Ethereum's, not SHA3-256): bytes to 32 bytes."""
 
 
+def hash_text(text: str) -> str:
+    """Return a hash as 0x and lower-case digits, whether it came with 0x or not; any other text unchanged."""
+    found = _WORD.fullmatch(text)
+    return text if found is None else "0x" + found[1].lower()
+
+
 def is_address(value: object) -> bool:
     """Return whether `value` is text of 0x and 40 hex digits, in any case."""
     return type(value) is str and _ADDRESS.fullmatch(value) is not None

@@ -35,7 +35,7 @@ from .model.genesis import Genesis
 
 if TYPE_CHECKING:
     from .api.transport import VenueTransport
-    from .feed.hub import Hub
+    from .feed.hub import Hub, Wire
     from .served.server import Served
 
 T = TypeVar("T")
@@ -47,7 +47,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object; `start` is
     Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters are
     funded with 10,000 USDC each. `market` turns the simulated participants on. `settle_delay` (ms, or text like "1s")
-    delays the effect of accepted actions. `config` is a whole Genesis instead of the default one; its seed and time
+    delays the effect of accepted actions. `wire` is the form of the feed's messages: "published", field for field as
+    the exchange's are, or "extended" (`type`, `sequence` and a first snapshot on every channel, and further fields).
+    `config` is a whole Genesis instead of the default one; its seed and time
     take precedence over `seed` and `start`.
 
     `journal` is a file to which every command is written before it is answered; an existing file is replayed, and the
@@ -76,7 +78,15 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         journal: str | Path | None = None,
         sync: Sync = "full",
         recover: bool = False,
+        wire: Wire = "published",
     ) -> None:
+        if wire not in ("published", "extended"):
+            raise InputError(
+                f"wire {wire!r} is neither published nor extended",
+                field="wire",
+                value=wire,
+                nearest=("published", "extended"),
+            )
         if not 0 <= accounts <= len(development.MASTERS):
             raise InputError(
                 f"accounts must be 0 to {len(development.MASTERS)}, not {accounts}", field="accounts", value=accounts
@@ -115,6 +125,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         self.record: Callable[[Command], None] | None = None
         """Called with every command except the passing of time, under the lock, before the command is applied."""
         self._hub: Hub | None = None
+        self._wire: Wire = wire
         self._runners = 0
         self._ticker: Ticker | None = None
         self._snapshots: dict[int, bytes] = {}
@@ -308,7 +319,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             if self._hub is None:
                 from .feed.hub import Hub
 
-                self._hub = Hub(self, self._faults.feed)
+                self._hub = Hub(self, self._faults.feed, self._wire)
                 self.core.record_events(True)
             return self._hub
 

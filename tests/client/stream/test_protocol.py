@@ -281,7 +281,6 @@ def test_a_malformed_message_ends_the_connection(text: str | bytes) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        {"sequence": 8, "book": {"bids": [], "asks": []}},
         {"type": "incremental", "book": {"bids": [], "asks": []}},
         {"type": "incremental", "sequence": 8},
         {"type": "incremental", "sequence": 8, "book": {"bids": [["9"]], "asks": []}},

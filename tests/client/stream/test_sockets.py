@@ -245,13 +245,13 @@ def test_reconnecting_leaks_no_thread_task_or_socket(
     with stream_to(served.environment.feed_url, account=alice.address) as stream:
         book, fills = stream.order_book("BTCUSDC"), stream.fills()
         book.wait(lambda live: live.state == "live")
-        fills.wait(lambda live: live.state == "live")
+        fills.wait(lambda live: live.is_live)
         await_true(lambda: len(venue.feed.open_connections) == 1)
         before = (threading.active_count(), tasks(stream), descriptors())
         for turn in range(1, times + 1):
             venue.feed.faults.cut()
             await_true(lambda turn=turn: stream.reconnects >= turn)
-            await_true(lambda: book.state == fills.state == "live")
+            await_true(lambda: book.is_live and fills.is_live)
         alice.place("BUY", "62000", "0.001")
         await_true(lambda: is_right(book, venue))
         await_true(lambda: len(venue.feed.open_connections) == 1)

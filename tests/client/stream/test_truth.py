@@ -44,7 +44,7 @@ class Watch:
     """A venue, three traders, and a stream that listens to everything about the first."""
 
     def __init__(self) -> None:
-        self.venue = LocalVenue(clock="manual", market=False, accounts=3)
+        self.venue = LocalVenue(clock="manual", market=False, accounts=3, wire="extended")
         self.traders = [Trader(self.venue, index) for index in range(3)]
         self.orders: list[tuple[int, int]] = []
         self.kept = self.venue.snapshot()
@@ -169,7 +169,7 @@ def test_live_objects_equal_the_venue_after_every_command(activity: list[Any]) -
 
 
 def test_live_objects_equal_the_venue_through_hours_of_simulated_market() -> None:
-    with LocalVenue(clock="manual", accounts=1) as venue:
+    with LocalVenue(clock="manual", accounts=1, wire="extended") as venue:
         stream = Stream(SimpleNamespace(venue=venue, environment=None, account=None))
         book, trades = stream.order_book("ETHUSDC", 10), stream.trades("ETHUSDC")
         candles, height = stream.candles("ETHUSDC", "1h"), stream.block_height()

@@ -21,7 +21,9 @@ def rows(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     if channel == "aopState":
         found = [(f"aopState.{part}", row) for part, items in data["aop"].items() for row in items]
         return [
-            (name, {"symbol": row["symbol"], **row["leverage"][0]} if name.endswith("settings") else row)
+            (name, {"symbol": row["symbol"], "posMode": row["leverage"][0], "leverage": row["leverage"][1]})
+            if name.endswith("settings")
+            else (name, row)
             for name, row in found
         ]
     if CHANNELS[channel].key:
@@ -32,7 +34,7 @@ def rows(message: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_every_row_has_exactly_the_declared_fields() -> None:
-    venue = LocalVenue(clock="manual", market=False, accounts=2)
+    venue = LocalVenue(clock="manual", market=False, accounts=2, wire="extended")
     alice, bob = Trader(venue, 0), Trader(venue, 1)
     connection = venue.feed.open(queue=None)
 

@@ -74,3 +74,24 @@ def test_on_a_running_clock_the_ticket_follows_its_order_by_itself() -> None:
         assert filled.wait(20), ticket.status
         assert isinstance(ticket, OrderTicket)
         ticket.close()
+
+
+def test_the_ticket_locks_only_for_what_it_needs_and_says_which(
+    session: Session, venue: LocalVenue, signed: list[bytes]
+) -> None:
+    ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
+    venue.feed.faults.add("freeze", channel="orderHist", count=None)
+    venue.feed.faults.cut()
+    ticket.refresh()
+    venue.advance("2s")
+    ticket.refresh()
+    assert ticket.lock == ""
+    ticket.submit()
+    assert ticket.confirm()
+    assert len(signed) == 1
+    venue.feed.faults.add("freeze", channel="ticker", count=None)
+    venue.advance("20s")
+    ticket.refresh()
+    assert ticket.lock.startswith("ticker ")
+    with pytest.raises(LimitReached, match="locked: ticker"):
+        ticket.submit()

@@ -19,6 +19,7 @@ import pandas as pd
 from ...errors import BadAnswer
 from ...protocol import jsontext
 from ...protocol.enums import ENUMS
+from ...protocol.hexbytes import hash_text
 from ...protocol.reads.info import Endpoint
 from ...protocol.reads.info_records import KLINE, Record, RecordField
 from .kline_pages import MAX_TIME_MS, decode_page
@@ -191,7 +192,9 @@ def column(field: RecordField, values: list[Any], symbols: Symbols, *, exact: bo
         return _texts(values, lambda value: by_text.get(str(value), str(value)) if _is_present(value) else None)
     if field.kind == "currency":
         return _texts(values, lambda value: CURRENCIES.get(str(value), str(value)) if _is_present(value) else None)
-    if field.kind in ("address", "hash", "key"):
+    if field.kind == "hash":
+        return _texts(values, lambda value: hash_text(str(value)) if _is_present(value) else None)
+    if field.kind in ("address", "key"):
         return _texts(values, lambda value: str(value) if _is_present(value) else None)
     if field.kind == "bool":
         return _booleans(values)

@@ -10,11 +10,13 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from ...errors import FeedError
 from ...protocol.reads import feed as wire
 from .protocol import FeedProtocol
 from .topic import FeedEvent, Topic
 
 Callback = Callable[[], None]
+History = Callable[[Topic], Mapping[str, Any] | None]
 
 
 class Shell(Protocol):
@@ -50,13 +52,16 @@ class FeedClient:
     """The subscriptions of one connection and their listeners.
 
     Attributes: `protocol`; `condition` (its lock guards protocol and live objects; notified after every event);
-    `shell` (set by the creator of the client).
+    `shell` (set by the creator of the client); `history` (reads from the Info API what a topic's messages can't tell,
+    None where there is no Info API).
     """
 
     shell: Shell
 
-    def __init__(self, protocol: FeedProtocol) -> None:
+    def __init__(self, protocol: FeedProtocol, history: History | None = None) -> None:
         self.protocol = protocol
+        self.history = history
+        protocol.fills_history = history is not None
         self.condition = threading.Condition(threading.RLock())
         self._listeners: dict[Topic, list[Listener]] = {}
 
@@ -98,6 +103,29 @@ class FeedClient:
         for callback in callbacks:
             callback()
         return True
+
+    def take_fills(self) -> list[Topic]:
+        """Return the topics whose history is to be read now."""
+        with self.condition:
+            return self.protocol.take_fills(self.shell.now_ms())
+
+    def read_history(self, topic: Topic) -> Callback:
+        """Read a topic's history, without the lock; return what applies the result, for the reader's thread."""
+        data, failure = None, ""
+        try:
+            data = self.history(topic) if self.history is not None else None
+        except Exception as error:  # whatever went wrong is said in the topic's `reason`; the feed goes on without
+            failure = f"earlier records are not known: {error}"
+
+        def apply() -> None:
+            with self.condition:
+                try:
+                    self.protocol.filled(topic, data, self.shell.now_ms(), failure)
+                except (FeedError, KeyError, TypeError, ValueError, AttributeError) as error:
+                    self.protocol.filled(topic, None, self.shell.now_ms(), f"earlier records are not known: {error}")
+            self.dispatch()
+
+        return apply
 
     def listeners(self) -> list[Listener]:
         """Return all listeners."""

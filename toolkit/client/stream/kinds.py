@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
@@ -211,8 +211,25 @@ class LiveAccount(LiveTable):
 
 
 def _leverages(setting: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return one record for each leverage of a setting, which holds those of a symbol as a list."""
-    leverages = setting.get("leverage")
-    if not isinstance(leverages, list):
-        return []
-    return [{"symbol": setting.get("symbol"), **one} for one in leverages if isinstance(one, dict)]
+    """Return one record for each leverage of a setting.
+
+    It is published as the list `["ONE_WAY", "10"]`. Pairs in a list, maps and a bare number are read as well.
+    """
+    symbol: dict[str, Any] = {name: setting[name] for name in ("symbol", "symbolCode") if name in setting}
+    return [{**symbol, "posMode": mode, "leverage": value} for mode, value in _pairs(setting.get("leverage"), setting)]
+
+
+def _pairs(given: Any, setting: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Return (position mode or None, leverage) for every form in which leverages come."""
+    if isinstance(given, Mapping):
+        if "leverage" in given:
+            return [(given.get("posMode"), given["leverage"])]
+        return list(given.items())
+    if isinstance(given, list):
+        if any(isinstance(one, list | Mapping) for one in given):
+            return [pair for one in given for pair in _pairs(one, setting)]
+        # A flat list alternates between modes and leverages.
+        if len(given) % 2 == 0:
+            return list(zip(given[::2], given[1::2], strict=True))
+        return [(setting.get("posMode"), given[0])] if len(given) == 1 else []
+    return [] if given is None else [(setting.get("posMode"), given)]

@@ -22,7 +22,7 @@ from ...protocol.reads.feed_records import RECORDS
 from ...protocol.reads.info_records import Record
 from .client import Callback, FeedClient
 from .rows import FeedRow, moment, row
-from .topic import FeedEvent
+from .topic import LIVE, FeedEvent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,13 +85,22 @@ class Live:
 
     @property
     def state(self) -> str:
-        """connecting, subscribing, live, resyncing, reconnecting, refused or closed."""
+        """connecting, subscribing, live, live-unsequenced, resyncing, reconnecting, refused or closed.
+
+        live-unsequenced is live on a channel whose messages have no sequence: a lost one can't be noticed. What came
+        before, or was lost while disconnected, is read from the Info API where that has it; `reason` says when not.
+        """
         self._client.shell.pump()
         return "closed" if self._closed else self._topic.state
 
     @property
+    def is_live(self) -> bool:
+        """True while messages are applied as they come, with or without sequences."""
+        return self.state in LIVE
+
+    @property
     def reason(self) -> str:
-        """Why it is not live, in words; "" while it is."""
+        """Why it is not live, or what a live-unsequenced one can't tell, in words; "" otherwise."""
         return "closed" if self._closed else self._topic.reason
 
     @property
@@ -103,10 +112,12 @@ class Live:
     @property
     def stale(self) -> bool:
         """True when the data may be out of date: not live, or silent for longer than the channel allows."""
-        if self.state != "live":
+        if self.state not in LIVE:
             return True
+        if self._topic.channel.quiet:
+            return not self._topic.has_data
         age = self.age_ms
-        return age is None or (not self._topic.channel.quiet and age > self._max_silence_ms())
+        return age is None or age > self._max_silence_ms()
 
     def _max_silence_ms(self) -> int:
         return self._client.protocol.silence_ms(self._topic)
@@ -156,13 +167,15 @@ class Live:
             raise FeedError(
                 f"{self.subject}: {len(self._errors)} callbacks failed, the first with {first!r}"
             ) from first
-        if state != "live":
+        if state not in LIVE:
             raise StaleData(f"{self.subject} is {state}: {self.reason}")
         if max_age_ms is not None and (age is None or age > max_age_ms):
             raise StaleData(f"{self.subject} is {age} ms old; {max_age_ms} ms are allowed")
         if self.stale:
             raise StaleData(
-                f"{self.subject} has been quiet for {age} ms; {self._max_silence_ms()} ms are usual at most"
+                f"{self.subject} has had no data yet"
+                if age is None
+                else f"{self.subject} has been quiet for {age} ms; {self._max_silence_ms()} ms are usual at most"
             )
 
     def frame(self, *, exact: bool = False, timeout: float | None = None) -> pd.DataFrame:
@@ -253,8 +266,8 @@ class Live:
         if callable(until):
             return lambda: until(self)
         before = self._updates
-        wanted = before + (until if until is not None else 1 if self._topic.received_ms is not None else 0)
-        return lambda: self._topic.received_ms is not None and self._updates >= wanted
+        wanted = before + (until if until is not None else 1 if self._topic.has_data else 0)
+        return lambda: self._topic.has_data and self._updates >= wanted
 
     def _is_done(self, done: Callable[[], object]) -> bool:
         self._client.shell.pump()
@@ -283,8 +296,8 @@ class Live:
         )
 
     def _wait_for_data(self, timeout: float | None) -> None:
-        if self._topic.received_ms is None:
-            self.wait(lambda live: live._topic.received_ms is not None, timeout)
+        if not self._topic.has_data:
+            self.wait(lambda live: live._topic.has_data, timeout)
 
     @contextlib.contextmanager
     def _wake_event(self) -> Iterator[asyncio.Event]:
@@ -456,9 +469,9 @@ class Live:
     def __repr__(self) -> str:
         state = self.state
         words = [type(self).__name__, self.subject, state]
-        if state != "live" and self.reason not in ("", state):
+        if self.reason not in ("", state):
             words.append(f"({self.reason})")
-        if self.stale and state == "live":
+        if self.stale and state in LIVE:
             words.append("stale")
         if self.age_ms is not None:
             words.append(f"age {self.age_ms} ms")

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from ...protocol.enums import ENUMS
+from ...protocol.hexbytes import hash_text
 from ...protocol.reads.info_records import Record, RecordField
 
 
@@ -23,8 +24,11 @@ class FeedRow(dict[str, Any]):
 
 
 def row(record: Record, raw: dict[str, Any]) -> FeedRow:
-    """Return one record by column name: amounts as Decimal, times as UTC datetime, enum numbers as names."""
-    return FeedRow({field.column: _value(field, raw[field.wire]) for field in record.fields if field.wire in raw})
+    """Return one record by column name: amounts as Decimal, times as UTC datetime, enum numbers as names.
+
+    Every column is there; one that the message leaves out is None.
+    """
+    return FeedRow({field.column: _value(field, raw.get(field.wire)) for field in record.fields})
 
 
 def _value(field: RecordField, value: Any) -> Any:
@@ -48,6 +52,8 @@ def _read(field: RecordField, value: Any) -> Any:
         return moment(value, 1000 if kind == "s" else 1)
     if kind in ("integer", "id"):
         return int(value) if str(value).lstrip("-").isdigit() else value
+    if kind == "hash":
+        return hash_text(str(value))
     if kind == "currency":
         return "USDC" if str(value) == "1" else str(value)
     return value

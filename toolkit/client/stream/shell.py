@@ -17,6 +17,7 @@ from typing import Any
 
 from .client import FeedClient
 from .connections import Connection, ConnectionEnded, monotonic_ms, peer_name
+from .topic import Topic
 
 STOP_SECONDS = 5.0
 """How long stopping waits for the thread."""
@@ -161,6 +162,8 @@ class ThreadShell:
                 client.dispatch()
                 if reason:
                     return reason
+                for topic in client.take_fills():
+                    self._start_reading(topic)
                 for text in texts:
                     await asyncio.wait_for(connection.send(text), protocol.settings.answer_ms / 1000)
                 if reader.done():
@@ -174,6 +177,21 @@ class ThreadShell:
             reader.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await reader
+
+    def _start_reading(self, topic: Topic) -> None:
+        """Read a topic's history on a thread of its own: an HTTP request may take long, and messages go on."""
+        client, loop, woken = self._client, self._loop, self._woken
+        assert loop is not None
+        assert woken is not None
+
+        def read() -> None:
+            apply = client.read_history(topic)
+            # The loop may be closed by now, when the stream was.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(apply)
+                loop.call_soon_threadsafe(woken.set)
+
+        threading.Thread(target=read, name="toolkit-history", daemon=True).start()
 
     async def _read(self, connection: Connection) -> str:
         """Pass what arrives to the protocol until the connection ends; return why it ended."""
@@ -309,7 +327,10 @@ class DirectShell:
             connection.send(text)
         if connection.closed:
             connection.close()
-        return bool(texts or out)
+        fills = client.take_fills()
+        for topic in fills:
+            client.read_history(topic)()
+        return bool(texts or out or fills)
 
     def _receive(self, texts: list[str]) -> None:
         protocol = self._client.protocol

@@ -8,10 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from ...errors import FeedError
-from ...protocol.reads.feed import AOP_KEYS, CLOSED_ORDER_STATES, Channel
+from ...protocol.reads.feed import AOP_KEYS, CLOSED_ORDER_STATES, RECENT, Channel
 from .book import LocalBook
 
 Record = dict[str, Any]
@@ -37,8 +38,19 @@ class ChannelState(ABC):
         """
 
     @abstractmethod
-    def increment(self, data: Mapping[str, Any]) -> list[Record]:
-        """Apply one increment; return the items that are new or changed."""
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
+        """Apply one increment; return the items that are new or changed.
+
+        `sequenced` is False for a message without a sequence, which may be a repeated one.
+        """
+
+    def fill(self, data: Mapping[str, Any]) -> list[Record]:
+        """Add what the Info API has, in the form of a snapshot; return the new items."""
+        return self.snapshot(data, merge=True)
+
+    def add_hole(self) -> None:
+        """Note that items may be missing; only a log counts them."""
+        return
 
     @abstractmethod
     def records(self) -> list[Record]:
@@ -78,7 +90,7 @@ class BookState(ChannelState):
         self.book.snapshot(data["book"]["bids"], data["book"]["asks"])
         return [data["book"]]
 
-    def increment(self, data: Mapping[str, Any]) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
         """Set the changed levels."""
         self._set_data(data)
         self.book.apply(data["book"]["bids"], data["book"]["asks"])
@@ -110,7 +122,7 @@ class LatestState(ChannelState):
         """Replace the value."""
         return self.increment(data)
 
-    def increment(self, data: Mapping[str, Any]) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
         """Replace the value."""
         self.data = {name: value for name, value in data.items() if name not in (*_ENVELOPE, self.channel.key)}
         items = self._items(data)
@@ -140,7 +152,7 @@ class KeyedState(ChannelState):
         self.items = fresh
         return new
 
-    def increment(self, data: Mapping[str, Any]) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
         """Replace the items of this message."""
         items = self._items(data)
         for item in items:
@@ -170,13 +182,13 @@ class AccountState(ChannelState):
         self.parts = {part: {} for part in AOP_KEYS}
         return self.increment(data)
 
-    def increment(self, data: Mapping[str, Any]) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
         """Replace the items of this message; remove closed orders and empty positions."""
-        aop = data["aop"]
-        for part, names in AOP_KEYS.items():
+        aop = {part: _listed(data["aop"].get(part)) for part in AOP_KEYS if data["aop"].get(part) is not None}
+        for part, items in aop.items():
             held = self.parts[part]
-            for item in aop.get(part, ()):
-                key = tuple(item.get(name) for name in names)
+            for item in items:
+                key = tuple(_key_text(item.get(name)) for name in AOP_KEYS[part])
                 if _is_closed(part, item):
                     held.pop(key, None)
                 else:
@@ -194,6 +206,8 @@ class AppendState(ChannelState):
     def __init__(self, channel: Channel, kept: int = KEPT) -> None:
         super().__init__(channel)
         self.items: deque[Record] = deque(maxlen=kept)
+        self._filled: set[tuple[str, ...]] = set()
+        """Names of the records that the last fill added."""
         self.holes = 0
         """Breaks that were longer than the recent items of the next snapshot: items between may be missing."""
 
@@ -212,11 +226,38 @@ class AppendState(ChannelState):
         self.items.extend(recent[known:])
         return recent[known:]
 
-    def increment(self, data: Mapping[str, Any]) -> list[Record]:
+    def increment(self, data: Mapping[str, Any], *, sequenced: bool = True) -> list[Record]:
         """Append the new items."""
         items = self._items(data)
+        if not sequenced and items:
+            latest = list(islice(reversed(self.items), RECENT))
+            items = [item for item in items if item not in latest and not self._was_filled(item)]
         self.items.extend(items)
         return items
+
+    def fill(self, data: Mapping[str, Any]) -> list[Record]:
+        """Add the records that are not known yet, each in the place its time gives it."""
+        known = {self._name(item) for item in self.items}
+        new = [item for item in self._items(data) if self._name(item) not in known]
+        if new:
+            self.items = deque(sorted([*self.items, *new], key=_time), maxlen=self.items.maxlen)
+        self._filled = {self._name(item) for item in new}
+        return new
+
+    def add_hole(self) -> None:
+        """Count a break, unless there was nothing before it."""
+        self.holes += bool(self.items)
+
+    def _was_filled(self, item: Record) -> bool:
+        """Return whether a message repeats, once, what the Info API had before it arrived."""
+        name = self._name(item)
+        known = name in self._filled
+        self._filled.discard(name)
+        return known
+
+    def _name(self, item: Record) -> tuple[str, ...]:
+        """Return what tells a record apart from others, as text: feed and Info API may write numbers differently."""
+        return tuple(_key_text(item.get(name)) for name in self.channel.identity or item)
 
     def records(self) -> list[Record]:
         """Return the items, oldest first."""
@@ -244,6 +285,23 @@ class AppendState(ChannelState):
         """Return whether an item happened after every known item."""
         field = next((name for name in _TIME_FIELDS if name in item), "")
         return bool(field) and _is_later(item[field], self.items[-1].get(field))
+
+
+def _listed(items: Any) -> list[Record]:
+    """Return the rows of a part: a list of records, or one record. Raises FeedError for anything else."""
+    rows = [items] if isinstance(items, dict) else items
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise FeedError("an item is not a record")
+    return rows
+
+
+def _key_text(value: Any) -> str:
+    """Return a part of a key as text: venues write ids as numbers or as text, addresses in either case."""
+    return str(value).lower()
+
+
+def _time(item: Mapping[str, Any]) -> int:
+    return next((int(item[name]) for name in _TIME_FIELDS if name in item), 0)
 
 
 _TIME_FIELDS = ("transactionTime", "closedTime", "timestamp", "blockHeight")

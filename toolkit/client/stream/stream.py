@@ -16,6 +16,7 @@ from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
 from .client import FeedClient
 from .connections import HubConnection, SocketConnection
+from .history import history_reader
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
 from .live import Live, Until
 from .protocol import FeedProtocol, Settings
@@ -210,7 +211,7 @@ class Stream(Suggesting):
         manual = venue is not None and not venue.clock.runs
         # On a manual clock no time passes while messages are sent, so a rate limit would hold them back for ever.
         settings = self._settings or Settings(rate=None if manual else Settings().rate)
-        client = FeedClient(FeedProtocol(settings, self._rng))
+        client = FeedClient(FeedProtocol(settings, self._rng), history_reader(self._session))
         if venue is None:
             url = self._session.environment.feed_url
             client.shell = ThreadShell(client, lambda: SocketConnection.connect(url, settings.connect_ms / 1000))

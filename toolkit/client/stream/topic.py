@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...errors import SubscriptionRefused
+from ...errors import MalformedRequest, SubscriptionRefused
 from ...protocol.reads import feed as wire
 from .state import ChannelState, Record, state_of
 
-TopicState = Literal["connecting", "subscribing", "live", "resyncing", "reconnecting", "refused", "closed"]
+TopicState = Literal[
+    "connecting", "subscribing", "live", "live-unsequenced", "resyncing", "reconnecting", "refused", "closed"
+]
+LIVE: tuple[TopicState, ...] = ("live", "live-unsequenced")
+"""States in which messages are applied as they come. Without sequences a lost message can't be noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,9 @@ class Topic:
 
     For the protocol: `awaiting_snapshot` (one was requested), `snapshot_due_ms` (it is late after that time),
     `retry_at_ms` (request one then), `min_sequence` (an older snapshot would not close the gap), `attempts` (resyncs
-    since the topic was last stable), `live_since_ms`.
+    since the topic was last stable), `live_since_ms`, `acknowledged` (the venue accepted the last subscribe),
+    `has_snapshots` (it has sent one, so another can be requested), `fill_due_ms` (read the Info API then), `filling`
+    (that read is under way).
     """
 
     def __init__(self, channel: wire.Channel, fields: dict[str, Any]) -> None:
@@ -58,6 +64,23 @@ class Topic:
         self.min_sequence = 0
         self.attempts = 0
         self.live_since_ms = 0
+        self.acknowledged = False
+        self.has_snapshots = False
+        self.fill_due_ms: int | None = None
+        self.filling = False
+
+    @property
+    def is_live(self) -> bool:
+        """True while messages are applied as they come."""
+        return self.state in LIVE
+
+    @property
+    def has_data(self) -> bool:
+        """True once a message was applied, or when there may be none for long: records come when something happens."""
+        if self.received_ms is not None:
+            return True
+        waiting = self.filling or self.fill_due_ms is not None or self.snapshot_due_ms is not None
+        return self.is_live and self.channel.quiet and not waiting
 
     def cancel_request(self, retry_at_ms: int | None = None) -> None:
         """Stop waiting for a snapshot, and request another one at `retry_at_ms` if that is given."""
@@ -77,27 +100,36 @@ _ALIASES = {
 
 
 def subscription_fields(channel: wire.Channel, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the subscription fields found in a data message, in the message itself or in its first item."""
+    """Return the subscription fields in a data message, as they are in the message itself or in its first item."""
     found: dict[str, Any] = {}
     for field in channel.fields:
         names = _ALIASES[field.name]
         for name in names:
-            if name in data:
-                found[field.name] = _canonical(field.name, data[name])
+            if data.get(name) is not None:
+                found[field.name] = data[name]
                 break
         else:
             # Some channels name the product or the account in each item only.
             item = _first_item(channel, data)
             value = next((item[name] for name in names if name in item), None)
             if value is not None:
-                found[field.name] = _canonical(field.name, value)
+                found[field.name] = value
     return found
 
 
-def _canonical(name: str, value: Any) -> Any:
-    if name == "interval":
-        return str(value)
-    return value.lower() if name == "userAddress" and isinstance(value, str) else value
+def canonical_fields(channel: wire.Channel, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields as subscriptions have them, without those that no subscription can have."""
+    return {field.name: value for field in channel.fields if (value := _canonical(field, found.get(field.name)))}
+
+
+def _canonical(field: wire.SubscriptionField, value: Any) -> Any:
+    """Return a value as a subscription has it, None for one that no subscription can have (an abridged address)."""
+    try:
+        if field.name == "depth":
+            value = int(value)
+        return field.check(str(value) if field.name == "interval" else value)
+    except (TypeError, ValueError, MalformedRequest):
+        return None
 
 
 def _first_item(channel: wire.Channel, data: Mapping[str, Any]) -> Mapping[str, Any]:

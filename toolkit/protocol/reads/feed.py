@@ -9,6 +9,10 @@ How the messages of a channel are applied (`Channel.style`):
 - ``latest``: each message is a complete value and replaces the one before.
 - ``keyed``: items by key; an increment replaces the items it names and leaves the others.
 - ``append``: items in the order they happened; an increment adds to them.
+
+Only six channels number their messages as published, and five name the kind of a message (`Channel.sequenced`,
+`Channel.typed`). The others are records that arrive: whether one was lost can't be told from them. A reader takes every
+channel with and without both.
 """
 
 from __future__ import annotations
@@ -111,10 +115,11 @@ class Channel:
 
     Attributes: `type` (wire name of subscription and channel); `fields` of the subscription; `style` (see the
     module); `key` (member of `data` that holds the items, "" if `data` itself is the item); `record` (fields of an
-    item); `identity` (fields that identify an item of a ``keyed`` channel); `conflate` (a slow reader may get one
+    item); `identity` (fields that identify an item); `conflate` (a slow reader may get one
     newer message instead of many); `silence_ms` (a client subscribes again after a longer silence); `quiet` (silence
     is normal: the data is not called stale then); `also` (further members of `data`); `about` (one sentence for the
-    reference).
+    reference); `typed` and `sequenced` (as published, messages have `type`, `sequence`); `columns` (fields of an item
+    as published, where they are fewer than those of the record).
     """
 
     type: str
@@ -128,6 +133,14 @@ class Channel:
     silence_ms: int = 60_000
     quiet: bool = False
     also: tuple[str, ...] = ()
+    typed: bool = False
+    sequenced: bool = False
+    columns: tuple[str, ...] = ()
+
+    @property
+    def opens_with_snapshot(self) -> bool:
+        """True where increments mean nothing without a snapshot: a book, and the state of an account."""
+        return self.style == "levels" or self.type == "aopState"
 
     @property
     def private(self) -> bool:
@@ -183,6 +196,8 @@ CHANNELS: dict[str, Channel] = {
             conflate=True,
             silence_ms=15_000,
             also=("symbolCode", "symbol", "block", "depth", "timestamp"),
+            typed=True,
+            sequenced=True,
         ),
         Channel(
             "candle",
@@ -204,6 +219,8 @@ CHANNELS: dict[str, Channel] = {
             "Public trades, oldest first; the side is the taker's.",
             silence_ms=120_000,
             also=("symbol",),
+            typed=True,
+            sequenced=True,
         ),
         Channel(
             "ticker",
@@ -215,6 +232,8 @@ CHANNELS: dict[str, Channel] = {
             conflate=True,
             silence_ms=15_000,
             also=("timestamp", "symbol"),
+            typed=True,
+            sequenced=True,
         ),
         Channel(
             "allTickers",
@@ -227,6 +246,9 @@ CHANNELS: dict[str, Channel] = {
             conflate=True,
             silence_ms=15_000,
             also=("timestamp",),
+            typed=True,
+            sequenced=True,
+            columns=("s", "p", "mp", "v"),
         ),
         Channel(
             "block",
@@ -236,6 +258,7 @@ CHANNELS: dict[str, Channel] = {
             ("blockHeight", "blockTime", "txCount"),
             "Each block; a snapshot also has the previous blocks in `recent` [L].",
             silence_ms=120_000,
+            identity=("blockHeight",),
         ),
         Channel(
             "blockHeight",
@@ -255,6 +278,7 @@ CHANNELS: dict[str, Channel] = {
             ("blockHeight", "txHash", "user", "actionType", "status"),
             "Each transaction; a snapshot also has the previous transactions in `recent` [L].",
             quiet=True,
+            identity=("txHash",),
         ),
         Channel(
             "aopState",
@@ -265,6 +289,9 @@ CHANNELS: dict[str, Channel] = {
             "Wallets, open orders, positions and leverage settings of an account; an increment has what changed.",
             conflate=True,
             quiet=True,
+            also=("userAddr", "timestamp"),
+            typed=True,
+            sequenced=True,
         ),
         Channel(
             "orderHist",
@@ -277,6 +304,8 @@ CHANNELS: dict[str, Channel] = {
             ),
             "Order events of an account, oldest first.",
             quiet=True,
+            typed=True,
+            identity=("ordId", "execId", "execStatus", "ordPx", "ordQty"),
         ),
         Channel(
             "userFilled",
@@ -284,11 +313,14 @@ CHANNELS: dict[str, Channel] = {
             "append",
             "userFills",
             (
-                *("userAddr", "symbol", "ordId", "execId", "clOrdId", "ordSide", "ordType", "filledPx", "filledQty"),
-                *("openFee", "closeFee", "posLongTerm", "posShortTerm", "txHash", "transactionTime"),
+                *("userAddr", "symbol", "ordId", "execId", "clOrdId", "ordSide", "execStatus", "ordPx"),
+                *("filledPx", "execQty", "ordQty", "ordType", "openFee", "closeFee", "posLongTerm", "posShortTerm"),
+                *("txHash", "transactionTime"),
             ),
             "Fills of an account, oldest first.",
             quiet=True,
+            typed=True,
+            identity=("ordId", "execId"),
         ),
         Channel(
             "closedPosition",
@@ -301,6 +333,8 @@ CHANNELS: dict[str, Channel] = {
             ),
             "Closed positions of an account, oldest first.",
             quiet=True,
+            typed=True,
+            identity=("symbolCode", "side", "term"),
         ),
         Channel(
             "userFunding",
@@ -310,6 +344,8 @@ CHANNELS: dict[str, Channel] = {
             ("userAddr", "symbol", "posSize", "posSide", "fundingRate", "fundingFee", "transactionTime"),
             "Funding payments of an account, oldest first; a negative fee was paid by the account.",
             quiet=True,
+            typed=True,
+            identity=("symbol", "posSide", "transactionTime"),
         ),
         Channel(
             "userEvent",
@@ -320,6 +356,7 @@ CHANNELS: dict[str, Channel] = {
             "Events of an account: perpOrder, approveAgent, actionAck, vaultDeposit, vaultWithdraw.",
             also=("userAddr", "timestamp"),
             quiet=True,
+            sequenced=True,
         ),
     )
 }
@@ -428,15 +465,15 @@ def refusal(method: str, code: int, message: str, subject: str = "", retry_after
 
 
 def data_message(channel: str, kind: str, sequence: int, data: Mapping[str, Any]) -> str:
-    """Return a data message; `kind` is "snapshot" or "incremental"."""
+    """Return a data message with `type` and `sequence`; `kind` is "snapshot" or "incremental"."""
     return encode({"channel": channel, "data": {"type": kind, "sequence": sequence, **data}})
 
 
 def reference_table() -> str:
     """Return the channels as a Markdown table for the documentation."""
     lines = [
-        "| Channel | Subscription | Data | Applied | Slow reader | Holds |",
-        "|---|---|---|---|---|---|",
+        "| Channel | Subscription | Data | Published with | Applied | Slow reader | Holds |",
+        "|---|---|---|---|---|---|---|",
     ]
     for one in CHANNELS.values():
         asked = ", ".join(
@@ -445,7 +482,7 @@ def reference_table() -> str:
         where = f"`{one.key}`" if one.key else "in `data`"
         slow = "conflated" if one.conflate else "cut off"
         record = ", ".join(one.record)
-        lines.append(
-            f"| `{one.type}` | {asked or 'nothing'} | {where}: {record} | {one.style} | {slow} | {one.about} |"
-        )
+        marks = ", ".join(name for name, has in (("type", one.typed), ("sequence", one.sequenced)) if has) or "neither"
+        cells = (f"`{one.type}`", asked or "nothing", f"{where}: {record}", marks, one.style, slow, one.about)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -1,4 +1,7 @@
-"""Records of the feed, declared as in `info_records`."""
+"""Records of the feed, declared as in `info_records`.
+
+A field marked [L] is not published: only a local venue with wire="extended" sends it.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ FEED_TRANSACTION = record(
     txHash tx_hash hash — hash of the transaction
     user account address — address of the account that the action was for
     actionType action text — type of the action, such as placeOrder
-    status status text — SUCCESS or FAILED
+    status status enum:transaction_status — SUCCESS or FAILED
     """,
     identity="txHash",
 )
@@ -91,8 +94,8 @@ FEED_WALLET = record(
     status status enum:account_status — NORMAL, or LIQUIDATING while the account is being liquidated
     makerFeeRatio maker_fee_rate ratio — maker fee rate at the account's volume
     takerFeeRatio taker_fee_rate ratio — taker fee rate at the account's volume
-    blockHeight block integer — block height of the last change
-    blockTime time ms — time of the last change
+    blockHeight block integer — block height of the last change [L]
+    blockTime time ms — time of the last change [L]
     """,
     identity="userAddr currency",
 )
@@ -111,15 +114,15 @@ FEED_ORDER = record(
     filledQty filled quantity — quantity filled so far
     leavesQty remaining quantity — quantity that is still open
     cumFilledValue filled_value money — sum of price × quantity over all fills
-    cumFee fee money — sum of trading fees paid; negative if received
-    triggerPx trigger_price price — trigger price; 0 without a trigger
-    tpslTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
+    cumFee fee money — sum of trading fees paid; negative if received [L]
+    triggerPx trigger_price price — trigger price; 0 or missing without a trigger
+    tpslTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE [L]
     timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
-    reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
-    parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one
-    createTime created ms — time at which the order was placed
-    blockTime time ms — time of the last change
-    symbolCode symbol_code integer — product code
+    reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION; missing for NONE
+    parentOrdId parent_order_id id — order id of the bracket's main order; 0 without one [L]
+    createTime created ms — time at which the order was placed [L]
+    blockTime time ms — time of the last change [L]
+    symbolCode symbol_code integer — product code [L]
     userAddr account address — address of the account
     """,
     identity="ordId",
@@ -142,8 +145,8 @@ FEED_POSITION = record(
     cumRealizedPnl realized_pnl money — PnL realised so far, before fees
     cumTransactionFee fees money — sum of trading fees paid so far
     marginTableId margin_table integer — number of the product's margin table
-    createTime created ms — time at which the position was first opened
-    blockTime time ms — time of the last change
+    createTime created ms — time at which the position was first opened [L]
+    blockTime time ms — time of the last change [L]
     symbolCode symbol_code integer — product code
     userAddr account address — address of the account
     """,
@@ -164,13 +167,13 @@ FEED_ORDER_EVENT = record(
     ordQty quantity quantity — ordered quantity
     execPx fill_price price — price of this fill
     execQty fill_quantity quantity — quantity of this fill
-    leavesQty remaining quantity — quantity that is still open
+    leavesQty remaining quantity — quantity that is still open [L]
     execId exec_id id — id of the trade; 0 if the event is not a fill
     triggerPx trigger_price price — trigger price; 0 without a trigger
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
     slippagePct slippage ratio — largest slippage that the market order allows
-    reason reason text — reason of a cancellation or rejection, in words
-    txHash tx_hash hash — hash of the transaction
+    reason reason text — reason of a cancellation or rejection, in words [L]
+    txHash tx_hash hash — hash of the transaction [L]
     userAddr account address — address of the account
     """,
     time="transactionTime",
@@ -183,15 +186,18 @@ FEED_FILL = record(
     symbol symbol symbol — product symbol
     ordSide side enum:order_side — BUY, SELL, BUY_CLOSE_HEDGE or SELL_CLOSE_HEDGE
     filledPx price price — price of the fill
-    filledQty quantity quantity — quantity of the fill
-    role role text — MAKER or TAKER
-    realizedPnl realized_pnl money — PnL realised by this fill, before fees
+    execQty quantity quantity — quantity of the fill
+    role role text — MAKER or TAKER [L]
+    realizedPnl realized_pnl money — PnL realised by this fill, before fees [L]
     openFee open_fee money — fee for the part that opened a position
     closeFee close_fee money — fee for the part that closed a position
     ordId order_id id — order id, assigned by the venue
-    clOrdId client_order_id id — client order id, chosen by the client; 0 without one
+    clOrdId client_order_id id — client order id, chosen by the client; 0 without one [L]
     execId exec_id id — id of the trade, the same for maker and taker
     ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+    execStatus status enum:exec_status — status of the order after this fill
+    ordPx order_price price — limit price; 0 for a market order
+    ordQty order_quantity quantity — ordered quantity
     posLongTerm long_term integer — number of the long position, counted from flat to flat
     posShortTerm short_term integer — number of the short position, counted from flat to flat
     txHash tx_hash hash — hash of the transaction

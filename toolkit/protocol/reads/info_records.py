@@ -63,6 +63,11 @@ class RecordField:
         """Dtype of the column."""
         return KINDS[self.kind]
 
+    @property
+    def published(self) -> bool:
+        """False for a field that only the local venue is known to send, marked [L] in its declaration."""
+        return not self.about.endswith("[L]")
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -85,6 +90,11 @@ class Record:
     def by_wire(self) -> dict[str, RecordField]:
         """Wire name → field."""
         return {field.wire: field for field in self.fields}
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Wire names of the fields that are published."""
+        return tuple(field.wire for field in self.fields if field.published)
 
 
 def record(name: str, lines: str, *, identity: str = "", time: str = "", changing: bool = False) -> Record:

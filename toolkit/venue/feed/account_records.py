@@ -77,9 +77,8 @@ def position_record(core: Core, account: VenueAccount, position: Position) -> Da
 
 
 def settings_record(core: Core, account: VenueAccount, position: Position) -> Data:
-    """Return the leverage of a product, under the account's position mode."""
-    mode = _POSITION_MODE[account.position_mode]
-    leverage = [{"posMode": mode, "leverage": shortest_text(position.leverage, 2)}]
+    """Return the leverage of a product, under the account's position mode, as the published pair."""
+    leverage = [_POSITION_MODE[account.position_mode], shortest_text(position.leverage, 2)]
     return {"symbol": core.products[position.product].symbol, "leverage": leverage}
 
 
@@ -121,7 +120,10 @@ def fill_record(core: Core, event: OrderEvent) -> Data:
         "ordSide": _SIDE[records.SIDE_NUMBERS[event.side, event.closing]],
         "ordType": _TYPE[event.type],
         "filledPx": records.price(product, event.fill_price),
-        "filledQty": records.quantity(product, event.fill_quantity),
+        "execQty": records.quantity(product, event.fill_quantity),
+        "ordPx": records.price(product, event.price),
+        "ordQty": records.quantity(product, event.quantity),
+        "execStatus": STATUS_NAMES[event.status],
         "role": "MAKER" if event.role == MAKER else "TAKER",
         "realizedPnl": micro_text(event.pnl),
         "openFee": micro_text(event.open_fee),

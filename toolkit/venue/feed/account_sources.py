@@ -49,7 +49,7 @@ class AccountSource(Source):
     def snapshot(self, core: Core) -> Data:
         """Return all parts."""
         parts = {part: list(rows.values()) for part, rows in self._last_sent.items()}
-        return self._data({**parts, "orders": list(self._orders.values())})
+        return self._data(core, {**parts, "orders": list(self._orders.values())})
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return one increment when something changed."""
@@ -67,7 +67,7 @@ class AccountSource(Source):
             orders = self._changed_orders(core, {event.order_id for event in batch.orders[self._address]})
             if orders:
                 changes["orders"] = orders
-        return [self._data(changes)] if changes else []
+        return [self._data(core, changes)] if changes else []
 
     def _may_have_changed(self, batch: Batch) -> bool:
         if self._address in batch.accounts or self._address in batch.orders:
@@ -118,8 +118,8 @@ class AccountSource(Source):
         found = (order_record(core, order) for order in newest_first if order.id == number)
         return next(found, {**old, "ordStatus": "CANCELED"})
 
-    def _data(self, parts: Mapping[str, list[Data]]) -> Data:
-        return {"userAddr": to_checksummed(self._address), "aop": dict(parts)}
+    def _data(self, core: Core, parts: Mapping[str, list[Data]]) -> Data:
+        return {"userAddr": to_checksummed(self._address), "timestamp": core.state.time, "aop": dict(parts)}
 
 
 def _keyed(part: str, rows: Sequence[Data]) -> Rows:

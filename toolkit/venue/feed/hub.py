@@ -4,6 +4,9 @@ After each command the hub gets the core's events, under the venue's lock, encod
 text to the queues of the subscribers. A queue is bounded: a slow reader gets one fresh snapshot where the channel
 allows it, and is disconnected with a reason where not. Nothing here blocks.
 
+Messages are those that are published, field for field. With wire "extended" every message has `type` and `sequence`,
+every subscription begins with a snapshot, and rows have further fields.
+
 Each subject has a sequence: every increment increases it by one, and a snapshot carries the number of the last
 increment. Sequences never decrease, not even when the venue is reverted [L].
 """
@@ -14,10 +17,11 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
+from ...protocol.reads.published import published_message
 from .batches import Batch, Source
 from .sources import source_for
 
@@ -29,6 +33,9 @@ _log = logging.getLogger("toolkit.feed")
 
 QUEUE = 1_000
 """Messages that may be queued for one connection [L]."""
+
+
+Wire = Literal["published", "extended"]
 
 
 class FeedVenue(Protocol):
@@ -184,7 +191,8 @@ class Connection:
         self.subjects[subject.name] = subject  # before the snapshot: `put` drops messages of other subjects
         subject.listeners[self] = None
         self._answer(wire.acknowledgement("subscribe", subject.name))
-        self.put_snapshot(subject)
+        # A book, a candle or a height is of use at once; records of what happens come when it happens.
+        self.put_snapshot(subject, conflated=not channel.quiet)
 
     def _unsubscribe(self, name: str) -> None:
         subject = self.subjects.pop(name, None)
@@ -215,10 +223,15 @@ class Connection:
         if self.on_wake is not None:
             self.on_wake()
 
-    def put_snapshot(self, subject: Subject) -> None:
-        """Queue a snapshot of a subject in place of its queued messages; under the lock."""
+    def put_snapshot(self, subject: Subject, *, conflated: bool = False) -> None:
+        """Queue a snapshot of a subject in place of its queued messages; under the lock.
+
+        A channel without snapshots sends its newest record in place of those it left out (`conflated`).
+        """
         self._queue = deque(queued for queued in self._queue if queued[1] != subject.name)
-        self.hub.send_to(self, subject, "snapshot", subject.source.snapshot(self.hub.venue.core))
+        data = subject.source.snapshot(self.hub.venue.core)
+        if not self.hub.send_to(self, subject, "snapshot", data) and conflated:
+            self.hub.send_to(self, subject, "incremental", data)
 
     def _make_room(self) -> set[str]:
         """Replace the queued messages of each conflatable channel by one snapshot, or disconnect the reader.
@@ -233,7 +246,7 @@ class Connection:
         self._queue = kept
         self.conflated += 1
         for name in sorted(conflatable):
-            self.put_snapshot(self.subjects[name])
+            self.put_snapshot(self.subjects[name], conflated=True)
         return conflatable
 
     def close_locked(self, reason: str, code: int) -> None:
@@ -255,8 +268,11 @@ class Hub:
     `idle_ms`, `queue` (messages queued per connection). `faults` holds scripted faults for tests and teaching.
     """
 
-    def __init__(self, venue: FeedVenue, faults: MessageInterceptor) -> None:
+    def __init__(self, venue: FeedVenue, faults: MessageInterceptor, wire_form: Wire = "published") -> None:
         self.venue = venue
+        self.message: Callable[[str, str, int, dict[str, Any]], str | None]
+        """Return the text of a data message from channel, kind, sequence and data; None for no message."""
+        self.message = wire.data_message if wire_form == "extended" else _published
         self.faults = faults
         self.connections = wire.MAX_CONNECTIONS
         self.subscriptions = wire.MAX_SUBSCRIPTIONS
@@ -349,16 +365,19 @@ class Hub:
         if counted:
             self.venue.stop_running()
 
-    def send_to(self, connection: Connection, subject: Subject, kind: str, data: dict[str, Any]) -> None:
-        """Queue one data message for one connection."""
-        text = wire.data_message(subject.channel.type, kind, subject.sequence, data)
-        for passed in self.faults.pass_on(connection, subject, text):
+    def send_to(self, connection: Connection, subject: Subject, kind: str, data: dict[str, Any]) -> bool:
+        """Queue one data message for one connection; return False where the channel has no such message."""
+        text = self.message(subject.channel.type, kind, subject.sequence, data)
+        for passed in () if text is None else self.faults.pass_on(connection, subject, text):
             connection.put(passed, subject)
+        return text is not None
 
     def _broadcast(self, subject: Subject, data: dict[str, Any]) -> None:
         active = self.faults.active
         self._increase_sequence(subject, self.faults.skipped(subject) if active else 0)
-        text = wire.data_message(subject.channel.type, "incremental", subject.sequence, data)
+        text = self.message(subject.channel.type, "incremental", subject.sequence, data)
+        if text is None:
+            return
         for connection in list(subject.listeners):
             for passed in self.faults.pass_on(connection, subject, text) if active else (text,):
                 connection.put(passed, subject)
@@ -372,3 +391,7 @@ class Hub:
     def _increase_sequence(self, subject: Subject, skipped: int = 0) -> None:
         subject.sequence += 1 + skipped
         self._sequences[subject.name] = subject.sequence
+
+
+def _published(channel: str, kind: str, sequence: int, data: dict[str, Any]) -> str | None:
+    return published_message(wire.CHANNELS[channel], kind, sequence, data)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anywidget
 import traitlets
 
+from ...client.stream.topic import LIVE
 from .refresher import REFRESHER
 from .static_view import page
 
@@ -55,6 +56,7 @@ class Panel(anywidget.AnyWidget):
     def __init__(self, subject: str = "", **traits: Any) -> None:
         self._guard = threading.RLock()
         self._lives: list[Any] = []
+        self._needed: list[Any] = []
         self._subject = subject
         self._stopped = self._failed = False
         super().__init__(colors=dict(Panel.theme_colors), **traits)
@@ -77,10 +79,15 @@ class Panel(anywidget.AnyWidget):
         """Return the current inner HTML of the panel, everything escaped."""
         return ""
 
-    def _follow(self, *lives: Any) -> None:
-        """Refresh with these live objects, and close them with the panel."""
+    def _follow(self, *lives: Any, needed: bool = True) -> None:
+        """Refresh with these live objects, and close them with the panel; `needed` ones lock it while they are stale.
+
+        What only adds to the view must not lock the panel: a venue need not publish it at all.
+        """
         for live in lives:
             self._lives.append(live)
+            if needed:
+                self._needed.append(live)
             live.on_update(self._on_change)
             live.on_state(self._on_change)
         REFRESHER.add(self)
@@ -112,9 +119,7 @@ class Panel(anywidget.AnyWidget):
         for live in self._lives:
             if live.errors:
                 raise live.errors[-1]
-            if live.stale:
-                return stale_reason(live)
-        return ""
+        return next((stale_reason(live) for live in self._needed if live.stale), "")
 
     def _show_error(self, error: BaseException) -> None:
         self.problem = str(error) or type(error).__name__
@@ -176,8 +181,8 @@ def stale_reason(live: Any) -> str:
     """Return why the data of a live object is not reliable."""
     state = live.state
     name = live.subject.split(".")[0]
-    if state == "live":
-        return f"{name} has been quiet for longer than usual"
+    if state in LIVE:
+        return f"{name} has had no data yet" if live.age_ms is None else f"{name} has been quiet for longer than usual"
     reason = live.reason
     return f"{name} is {state}" + (f": {reason}" if reason and reason != state else "")
 

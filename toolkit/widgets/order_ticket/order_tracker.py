@@ -99,6 +99,8 @@ class OrderTracker:
             average = self.average_price.quantize(Decimal("0.000001")).normalize() + Decimal(0)
             text += f": {trimmed(self.filled)} at {grouped(average)}"
             remaining = events[-1].get("remaining")
+            if remaining is None and events[-1].get("quantity") is not None:
+                remaining = events[-1]["quantity"] - self.filled  # the feed as published leaves it out
             if status in (PARTIALLY_FILLED, RESTING) and remaining:
                 text += f", {trimmed(remaining)} open"
         reason = str(events[-1].get("reason") or "") if events else ""

@@ -113,7 +113,7 @@ class OrderTicket(Panel):
             self._account_parts = (stream.account(), stream.positions(), stream.orders(), stream.leverages())
             history = stream.order_history()
             history.on_update(self._on_order_history)
-            self._follow(history)
+            self._follow(history, needed=False)
         self._follow(self._book, self._ticker, *self._account_parts)
         self.observe(self._on_edit, _INPUTS)
         self.refresh()

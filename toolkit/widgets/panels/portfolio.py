@@ -40,7 +40,8 @@ class Blotter(Panel):
         self.tickers = stream.tickers()
         self.notice = ""
         """The result of the last command, in words."""
-        self._follow(self.positions, self.orders, self.fills, self.tickers)
+        self._follow(self.positions, self.orders)
+        self._follow(self.fills, self.tickers, needed=False)
         self.refresh()
 
     def cancel(self, order_id: int | str) -> Receipt:
@@ -50,7 +51,7 @@ class Blotter(Panel):
             raise InputError(
                 f"there is no open order {order_id}", field="order_id", rule="open order", value=str(order_id)
             )
-        item = {"symbolCode": str(row["symbol_code"]), "ordId": str(row["order_id"])}
+        item = {"symbolCode": str(self._code(row)), "ordId": str(row["order_id"])}
         return self._sign_and_send({"type": "cancelOrder", "cancels": [item]}, f"cancelled order {order_id}")
 
     def cancel_all(self) -> list[Receipt]:
@@ -58,8 +59,8 @@ class Blotter(Panel):
         receipts = []
         # One request cancels either the resting or the untriggered orders of one product.
         orders = self._shown(self.orders.rows())
-        for code, untriggered in sorted({(one["symbol_code"], _is_untriggered(one)) for one in orders}):
-            payload = {"type": "cancelAll", "symbolCode": int(code), "conditionalOrder": untriggered}
+        for code, untriggered in sorted({(self._code(one), _is_untriggered(one)) for one in orders}):
+            payload = {"type": "cancelAll", "symbolCode": code, "conditionalOrder": untriggered}
             receipts.append(self._sign_and_send(payload, "cancelled all orders"))
         return receipts
 
@@ -86,6 +87,10 @@ class Blotter(Panel):
             self._sign_and_send(one, f"closed {trimmed(abs(size))} {symbol}")
             for one, size in zip(orders, sizes, strict=True)
         ]
+
+    def _code(self, row: Mapping[str, Any]) -> int:
+        """Return the product code of a row; orders of the feed as published have the symbol only."""
+        return int(row["symbol_code"] or self._products.find(row["symbol"]).code)
 
     def _sign_and_send(self, request: Any, notice: str) -> Receipt:
         if self.lock:

@@ -1,0 +1,362 @@
+"""The feed as published: one message of each channel, with and without the members that not every venue sends."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from websockets.asyncio.server import ServerConnection, serve
+
+import toolkit
+from tests.client.stream.test_protocol import Peer
+from tests.venue.traders import Trader
+from toolkit.client.stream.protocol import Settings
+from toolkit.client.stream.stream import Stream
+from toolkit.orders import buy
+from toolkit.protocol.reads import feed as wire
+from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from toolkit.venue.local import LocalVenue
+
+LINES = (Path(__file__).parents[2] / "vectors" / "published-feed.jsonl").read_text(encoding="utf-8").splitlines()
+PUBLISHED: dict[str, dict[str, Any]] = {one["channel"]: one for one in map(json.loads, LINES)}
+USER = "0x" + "ab" * 20
+FIELDS = {"symbol": "BTCUSDC", "depth": 5, "interval": "60", "userAddress": USER}
+
+
+def subscribed(kind: str) -> tuple[Peer, Any]:
+    """Return a peer with an acknowledged subscription of a channel."""
+    peer = Peer(rate=None)
+    topic = peer.subscribe(kind, **{one.name: FIELDS[one.name] for one in wire.CHANNELS[kind].fields})
+    peer.open()
+    peer.client.received(wire.acknowledgement("subscribe", topic.subject), peer.now)
+    return peer, topic
+
+
+def message(kind: str, step: int = 0, *, leave_out: tuple[str, ...] = (), **members: Any) -> str:
+    """Return the published message, `step` messages later, without some members or with others."""
+    whole = copy.deepcopy(PUBLISHED[kind])
+    data = whole["data"]
+    for name in ("sequence", "blockHeight", "timestamp"):
+        if name in data:
+            data[name] += 60 * step if kind == "candle" else step
+    for items in data.values():
+        for item in items if isinstance(items, list) else ():
+            if "transactionTime" in item:
+                item["transactionTime"] += step
+    data.update(members)
+    return json.dumps({**whole, "data": {name: value for name, value in data.items() if name not in leave_out}})
+
+
+def test_every_channel_has_a_published_message() -> None:
+    assert set(PUBLISHED) == set(wire.CHANNELS)
+
+
+@pytest.mark.parametrize("kind", wire.CHANNELS)
+def test_declarations_say_what_is_published(kind: str) -> None:
+    channel, data = wire.CHANNELS[kind], PUBLISHED[kind]["data"]
+    assert ("type" in data, "sequence" in data) == (channel.typed, channel.sequenced)
+    items = {channel.key} if channel.key else set(channel.record)
+    assert set(data) - {"type", "sequence"} == set(channel.also) | items
+
+
+@pytest.mark.parametrize("kind", wire.CHANNELS)
+def test_every_published_message_is_live_at_once_and_for_good(kind: str) -> None:
+    peer, topic = subscribed(kind)
+    for step in range(60):
+        peer.client.received(message(kind, step), peer.now)
+        assert topic.state == ("live" if wire.CHANNELS[kind].sequenced else "live-unsequenced")
+        assert [text for text in peer.wait(1_000) if "subscribe" in text] == []
+        peer.client.received(wire.PONG, peer.now)
+    assert (topic.gaps, topic.resyncs, peer.client.must_close) == (0, 0, "")
+    assert topic.data.records()
+
+
+@pytest.mark.parametrize("kind", wire.CHANNELS)
+@pytest.mark.parametrize("leave_out", [("type",), ("sequence",), ("type", "sequence")])
+def test_every_channel_is_read_without_type_and_sequence(kind: str, leave_out: tuple[str, ...]) -> None:
+    peer, topic = subscribed(kind)
+    for step in range(3):
+        peer.client.received(message(kind, step, leave_out=leave_out), peer.now)
+    has_sequence = wire.CHANNELS[kind].sequenced and "sequence" not in leave_out
+    assert topic.state == ("live" if has_sequence else "live-unsequenced")
+    assert (topic.gaps, topic.resyncs, topic.duplicates) == (0, 0, 0)
+    assert topic.data.records()
+
+
+@pytest.mark.parametrize("kind", wire.CHANNELS)
+@pytest.mark.parametrize("form", ["snapshot", "incremental"])
+def test_every_channel_is_read_with_type_and_sequence(kind: str, form: str) -> None:
+    peer, topic = subscribed(kind)
+    peer.client.received(message(kind, 0, type=form, sequence=5), peer.now)
+    peer.client.received(message(kind, 1, type="incremental", sequence="6"), peer.now)
+    if wire.CHANNELS[kind].opens_with_snapshot and form == "incremental":
+        assert topic.state == "subscribing", "an increment of a book or account means nothing without its snapshot"
+    else:
+        assert (topic.state, topic.sequence, topic.gaps) == ("live", 6, 0)
+
+
+@pytest.mark.parametrize("kind", wire.CHANNELS)
+def test_the_same_message_again_and_again_says_that_nothing_changed(kind: str) -> None:
+    peer, topic = subscribed(kind)
+    for _ in range(90):
+        peer.client.received(json.dumps(PUBLISHED[kind]), peer.now)
+        assert peer.wait(1_000) in ([], ["ping"])
+    assert topic.is_live
+    assert len(topic.data.records()) <= 4
+
+
+@pytest.mark.parametrize("kind", wire.CHANNELS)
+def test_unknown_fields_and_fewer_fields_are_read(kind: str) -> None:
+    peer, topic = subscribed(kind)
+    channel = wire.CHANNELS[kind]
+    peer.client.received(message(kind, 0, new={"x": [1]}), peer.now)
+    assert topic.is_live
+    rows = topic.data.records()
+    fewer = {name: rows[0][name] for name in (*channel.identity, *channel.record[:1]) if name in rows[0]}
+    if channel.key and channel.style in ("append", "keyed") and kind != "aopState":
+        peer.client.received(message(kind, 1, **{channel.key: [fewer]}), peer.now)
+        assert topic.is_live
+
+
+def test_a_gap_without_snapshots_is_counted_and_costs_no_subscription() -> None:
+    peer, topic = subscribed("userEvent")
+    peer.client.received(message("userEvent", 0), peer.now)
+    peer.client.received(message("userEvent", 2), peer.now)
+    assert (topic.state, topic.gaps, topic.data.holes, len(topic.data.records())) == ("live", 1, 1, 2)
+    assert peer.sent() == []
+
+
+def test_text_and_numbers_are_read_alike() -> None:
+    peer, topic = subscribed("aopState")
+    account = {"userAddr": USER, "currency": "1", "status": 1, "balance": 5}
+    order = {"userAddr": USER, "ordId": 7, "symbol": "BTCUSDC", "ordStatus": "NEW", "ordSide": 1, "ordType": "1"}
+    peer.client.received(message("aopState", aop={"accounts": account, "orders": [order]}), peer.now)
+    peer.client.received(
+        message("aopState", 1, type="incremental", aop={"orders": [{"ordId": "7", "ordStatus": "FILLED"}]}), peer.now
+    )
+    assert topic.data.parts["orders"] == {}
+    assert len(topic.data.parts["accounts"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["ONE_WAY", "10"], {"ONE_WAY": "10"}),
+        ([["ONE_WAY", "10"], ["HEDGE", "5"]], {"ONE_WAY": "10", "HEDGE": "5"}),
+        (["ONE_WAY", "10", "HEDGE", "5"], {"ONE_WAY": "10", "HEDGE": "5"}),
+        ([{"posMode": 1, "leverage": "10"}], {"ONE_WAY": "10"}),
+        ({"posMode": "HEDGE", "leverage": 10}, {"HEDGE": "10"}),
+        ({"ONE_WAY": "10"}, {"ONE_WAY": "10"}),
+        ("10", {None: "10"}),
+        (["10"], {None: "10"}),
+        (None, {}),
+    ],
+)
+def test_leverages_are_read_in_every_form(given: Any, expected: dict[str, str]) -> None:
+    with LocalVenue(clock="manual", market=False, accounts=1) as venue:
+        stream = Stream(SimpleNamespace(venue=venue, environment=None, account=USER))
+        leverages = stream.leverages()
+        setting = {"symbol": "BTCUSDC", "leverage": given}
+        text = message("aopState", userAddr=USER, aop={"settings": [setting]}, sequence=10**6)
+        stream._open().protocol.received(text, 0)
+        rows = leverages.rows()
+        assert {one.position_mode: str(one.leverage) for one in rows} == expected
+        assert list(leverages.frame().columns) == list(AOP_RECORDS["settings"].columns)
+        stream.close()
+
+
+class PublishedVenue:
+    """A WebSocket server that acknowledges subscriptions and sends the published messages, each again and again."""
+
+    def __init__(self, every_seconds: float) -> None:
+        self.every_seconds = every_seconds
+        self.received: list[dict[str, Any]] = []
+        self.port = 0
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> PublishedVenue:
+        self._thread.start()
+        assert self._ready.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        async with serve(self._answer, "127.0.0.1", 0) as server:
+            self.port = next(iter(server.sockets)).getsockname()[1]
+            self._ready.set()
+            await self._stop.wait()
+
+    async def _answer(self, connection: ServerConnection) -> None:
+        senders = []
+        try:
+            async for text in connection:
+                asked = json.loads(text)
+                self.received.append(asked)
+                if asked["method"] == "ping":
+                    await connection.send(wire.PONG)
+                    continue
+                checked = wire.parse(text)
+                await connection.send(wire.acknowledgement(checked.method, checked.subject))
+                senders.append(asyncio.create_task(self._send(connection, checked.channel.type)))
+        finally:
+            for sender in senders:
+                sender.cancel()
+
+    async def _send(self, connection: ServerConnection, kind: str) -> None:
+        step = 0
+        while True:
+            # The published book is a snapshot; what follows it are increments.
+            more = {"type": "incremental"} if kind == "orderBook" and step else {}
+            await connection.send(message(kind, step, **more))
+            step += 1
+            await asyncio.sleep(self.every_seconds)
+
+
+@pytest.fixture
+def published() -> Iterator[PublishedVenue]:
+    with PublishedVenue(0.02) as made:
+        yield made
+
+
+def test_all_channels_are_live_on_a_socket_that_sends_what_is_published(published: PublishedVenue) -> None:
+    """A minute of virtual time: the stream's time-outs are a sixtieth of its own, for a second."""
+    settings = Settings(
+        heartbeat_ms=250,
+        answer_ms=300,
+        silence_ms={kind: max(250, one.silence_ms // 60) for kind, one in wire.CHANNELS.items()},
+        rate=None,
+    )
+    url = f"ws://127.0.0.1:{published.port}/ws/dex"
+    session = SimpleNamespace(venue=None, environment=SimpleNamespace(feed_url=url), account=USER)
+    with Stream(session, settings=settings, rng=random.Random(1)) as stream:
+        lives = [
+            *(stream.order_book("BTCUSDC", 5), stream.candles("BTCUSDC"), stream.trades("BTCUSDC")),
+            *(stream.ticker("BTCUSDC"), stream.tickers(), stream.blocks(), stream.block_height()),
+            *(stream.transactions(), stream.account(), stream.order_history(), stream.fills()),
+            *(stream.closed_positions(), stream.funding(), stream.events(), stream.leverages()),
+        ]
+        for one in lives:
+            one.wait(lambda live: live.updates >= 1)
+        blocks = stream.blocks()
+        blocks.wait(lambda live: live.updates >= 50)
+        for one in lives:
+            assert one.is_live, one
+            assert not one.stale, one
+            assert (one.resyncs, one.gaps) == (0, 0), one
+            one.assert_healthy()
+            assert len(one.frame())
+        asked = [one["subscription"]["type"] for one in published.received if one["method"] != "ping"]
+        assert sorted(asked) == sorted(wire.CHANNELS)
+        assert stream.reconnects == 0
+        (leverage,) = stream.leverages().rows()
+        assert (leverage.position_mode, str(leverage.leverage)) == ("ONE_WAY", "10")
+
+
+def test_the_ticket_signs_on_a_socket_that_sends_what_is_published(
+    published: PublishedVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LocalVenue(clock="manual", accounts=1) as venue, toolkit.connect(venue=venue) as session:
+        url = f"ws://127.0.0.1:{published.port}/ws/dex"
+        feed = SimpleNamespace(venue=None, environment=SimpleNamespace(feed_url=url), account=session.account)
+        with Stream(feed, rng=random.Random(1)) as stream:
+            monkeypatch.setitem(session.__dict__, "stream", stream)
+            ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01")
+            for one in (ticket._book, ticket._ticker, *ticket._account_parts):
+                one.wait(lambda live: live.updates >= 1)
+            ticket.refresh()
+            assert (ticket.lock, ticket.problems) == ("", ())
+            assert ticket.preview()["leverage"] == 10, "the published list, not the default"
+            ticket.submit()
+            assert ticket.confirm().state == "ACCEPTED"
+            ticket.close()
+
+
+def test_history_and_what_a_break_cost_come_from_the_info_api() -> None:
+    with LocalVenue(clock="manual", market=False, accounts=2) as venue, toolkit.connect(venue=venue) as session:
+        bob = Trader(venue, 1)
+
+        def trade() -> None:
+            session.place(buy("BTCUSDC", "0.01", "62000"))
+            bob.place("SELL", "62000", "0.01")
+
+        trade()
+        fills, history = session.stream.fills(), session.stream.order_history()
+        candles = session.stream.candles("BTCUSDC")
+        assert (fills.state, len(fills), len(history)) == ("live-unsequenced", 1, 2)
+        trade()
+        assert (len(fills), len(history)) == (2, 4)
+        venue.feed.faults.cut()
+        trade()
+        venue.advance("1m")
+        assert fills.is_live
+        info = session.info.trades()[::-1]
+        assert list(fills.frame()["exec_id"]) == list(info["exec_id"])
+        assert list(fills.frame()["tx_hash"]) == list(info["tx_hash"])
+        assert len(history) == 6
+        assert len(candles) == len(session.klines("BTCUSDC", "1m"))
+
+
+def test_a_published_row_has_every_column() -> None:
+    for kind, record in RECORDS.items():
+        if wire.CHANNELS[kind].key and kind not in ("orderBook", "userEvent"):
+            peer, topic = subscribed(kind)
+            peer.client.received(message(kind), peer.now)
+            known = set(record.by_wire)
+            for one in topic.data.records():
+                assert set(one) <= known, kind
+                assert set(one) == set(wire.CHANNELS[kind].columns or record.published), kind
+
+
+def test_an_account_whose_snapshot_never_comes_is_read_from_the_info_api() -> None:
+    peer, topic = subscribed("aopState")
+    peer.client.fills_history = True
+    for _ in range(100):
+        for text in peer.wait(1_000):
+            if text.startswith("subscribe"):
+                peer.client.received(wire.acknowledgement("subscribe", topic.subject), peer.now)
+        peer.client.received(wire.PONG, peer.now)
+        peer.client.received(message("aopState", 1, type="incremental", userAddr=USER), peer.now)
+        due = peer.client.take_fills(peer.now)
+        if due:
+            break
+        assert not topic.is_live
+    assert (due, peer.client.must_close) == ([topic], "")
+    account = {"userAddr": USER, "currency": 1, "balance": "5"}
+    peer.client.filled(topic, {"aop": {"accounts": [account], "orders": [], "positions": []}}, peer.now)
+    assert (topic.state, topic.data.records()) == ("live-unsequenced", [account])
+    peer.client.received(
+        message("aopState", 9, type="incremental", aop={"accounts": [{**account, "balance": "6"}]}, userAddr=USER),
+        peer.now,
+    )
+    assert [one["balance"] for one in topic.data.records()] == ["6"]
+
+
+def test_a_history_that_can_not_be_read_is_said() -> None:
+    peer = Peer(rate=None)
+    peer.client.fills_history = True
+    topic = peer.subscribe("userFilled", userAddress=USER)
+    peer.open()
+    peer.client.received(wire.acknowledgement("subscribe", topic.subject), peer.now)
+    assert peer.client.take_fills(peer.now) == [topic]
+    peer.client.filled(topic, None, peer.now, "earlier records are not known: no route")
+    assert topic.is_live
+    assert topic.has_data
+    assert topic.reason == "without sequences a lost message can't be noticed; earlier records are not known: no route"

@@ -1,0 +1,108 @@
+"""What a channel of the feed can't tell, read from the Info API: earlier records, and those lost in a break.
+
+The rows get the names of the feed, so that they go the same way as a message. Source: venue-facts, "Info API".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...protocol.reads.feed import RECENT
+from ..io.flow import Flow
+from ..reads.reading import fetch_rows
+from .topic import Topic
+
+Data = dict[str, Any]
+
+_ORDER_EVENT = {"blockTime": "transactionTime", "side": "ordSide", "filledPx": "execPx"}
+_FILL = {
+    **{"blockTime": "transactionTime", "side": "ordSide", "orderPx": "ordPx"},
+    **{"orderId": "ordId", "clientOrderId": "clOrdId"},
+}
+_FUNDING = {"fundingTime": "transactionTime"}
+_ORDER = {
+    **{"side": "ordSide", "type": "ordType", "status": "ordStatus", "price": "ordPx", "qty": "ordQty"},
+    **{"leaveQty": "leavesQty", "conditionalOrderTriggerType": "tpslTriggerType"},
+}
+_POSITION = {"positionMode": "posMode", "positionMarginMode": "posMarginMode"}
+"""Info API name → name in the feed, where they differ."""
+_LOGS = {
+    "orderHist": ("/info/order/events", "orderHists", _ORDER_EVENT),
+    "userFilled": ("/info/trade/page", "userFills", _FILL),
+    "userFunding": ("/info/funding/history", "funding", _FUNDING),
+}
+_OPEN = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
+
+
+def history_reader(session: Any) -> Callable[[Topic], Data | None] | None:
+    """Return a function that reads a topic's data as a snapshot has it, None where the Info API has none of it.
+
+    None itself for a session that can't read the Info API.
+    """
+    if getattr(session, "_driver", None) is None:
+        return None
+
+    def read(topic: Topic) -> Data | None:
+        data: Data | None = session._driver.run(_history(session, topic))
+        return data
+
+    return read
+
+
+def _history(session: Any, topic: Topic) -> Flow[Data | None]:
+    kind, fields = topic.channel.type, topic.fields
+    if kind == "candle":
+        rows = yield from _rows(
+            session, "/info/kline/last", symbol_name=fields["symbol"], interval=fields["interval"], limit=str(RECENT)
+        )
+        # Newest first; a snapshot has the current candle in `data` itself and the ones before it in `recent`.
+        return {**rows[0], "recent": rows[:0:-1]} if rows else None
+    if kind == "aopState":
+        data: Data = yield from _account(session, fields["userAddress"])
+        return data
+    if kind not in _LOGS:
+        return None
+    path, key, names = _LOGS[kind]
+    rows = yield from _rows(session, path, userAddr=fields["userAddress"], pageSize=str(RECENT))
+    symbols = _symbols(session, rows)
+    return {key: [_renamed(row, names, symbols) for row in reversed(rows)]}
+
+
+def _account(session: Any, address: str) -> Flow[Data]:
+    """Return wallet, open orders and positions; leverages are those of the positions, the Info API has no others."""
+    wallets = yield from _rows(session, "/info/account/wallet", userAddr=address)
+    held = yield from _rows(session, "/info/position/list", userAddr=address)
+    open_orders: list[Data] = []
+    for status in _OPEN:
+        open_orders += yield from _rows(
+            session, "/info/order/states", userAddr=address, status=status, pageSize=str(5 * RECENT)
+        )
+    symbols = _symbols(session, [*held, *open_orders])
+    positions = [_renamed(row, _POSITION, symbols) for row in held]
+    settings = [
+        {"symbol": row.get("symbol"), "leverage": [row.get("posMode"), row.get("leverage")]} for row in positions
+    ]
+    orders = [_renamed(row, _ORDER, symbols) for row in open_orders]
+    return {"aop": {"accounts": wallets, "orders": orders, "positions": positions, "settings": settings}}
+
+
+def _rows(session: Any, path: str, **query: str) -> Flow[list[Data]]:
+    rows = yield from fetch_rows(path, tuple(query.items()), session._delivery.retry)
+    return [dict(row) for row in rows]
+
+
+def _symbols(session: Any, rows: list[Data]) -> dict[str, str]:
+    """Return the symbols by product code, as text; {} without a request when there are no rows."""
+    if not rows:
+        return {}
+    return {str(product.code): product.symbol for product in session.product_table().values()}
+
+
+def _renamed(row: Mapping[str, Any], names: Mapping[str, str], symbols: Mapping[str, str]) -> Data:
+    """Return a row of the Info API under the feed's names, with the product's symbol for its code."""
+    renamed = {names.get(name, name): value for name, value in row.items()}
+    code = str(row.get("symbolCode", row.get("symbol", "")))
+    if code in symbols:
+        renamed["symbolCode"], renamed["symbol"] = int(code), symbols[code]
+    return renamed
