@@ -37,6 +37,8 @@ def check_increase(
     quantity_steps: int,
     price_ticks: int,
     builder_rate: int = 0,
+    *,
+    only_size: bool = False,
 ) -> None:
     """Refuse an order that may add risk and does not fit; `position` does not yet count it.
 
@@ -47,7 +49,8 @@ def check_increase(
     that of its tier, and equity must cover the initial margin after it, counting the fees of what it trades at once and
     what those fills lose against mark.
 
-    Reduce-only orders and hedge closes are not checked here. Simulated participants trade on the venue's credit.
+    `only_size` leaves the margin out. Reduce-only orders and hedge closes are not checked here. Simulated participants
+    trade on the venue's credit.
     """
     if account.kind == "market":
         return
@@ -69,6 +72,8 @@ def check_increase(
         value = (price_ticks if price_ticks > mark_ticks else mark_ticks) * quantity_steps * unit
     lost_micro = _uncovered_value(account, position, side, cover_steps, unit) if cover_steps else 0
     _check_notional(account, position, table, side, value + gain - lost_micro, mark_ticks * unit)
+    if only_size:
+        return
     if cover_steps:
         equity, initial = _after_close(core, account, position, side, value - lost_micro, mark_ticks * unit)
     else:

@@ -19,7 +19,7 @@ def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> li
         # The venue values a market order at the last price for minOrderValue, not at its slippage bound.
         valued = (market.last or market.mark or worst) if draft.market else worst
         return _reduce_only_rules(inputs, quantity, valued)
-    if quantity <= _cover(holdings, draft.sign):
+    if quantity <= cover(holdings, draft.sign):
         return []
     if holdings.liquidating:
         return [Problem("side", "liquidation", "the account is being liquidated; only reducing orders are accepted")]
@@ -62,7 +62,7 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
     return []
 
 
-def _cover(holdings: Holdings, sign: int) -> Decimal:
+def cover(holdings: Holdings, sign: int) -> Decimal:
     """Return how much an order without reduce-only closes before it opens anything."""
     return ZERO if holdings.hedge else max(ZERO, -sign * holdings.size)
 
@@ -70,7 +70,7 @@ def _cover(holdings: Holdings, sign: int) -> Decimal:
 def _uncovered_value(holdings: Holdings, sign: int) -> Decimal:
     """Return the value of the resting orders of a side that lose their cover when an order closes the position."""
     resting, value = (holdings.buys, holdings.buys_value) if sign > 0 else (holdings.sells, holdings.sells_value)
-    return value * min(_cover(holdings, sign), resting) / resting if resting else ZERO
+    return value * min(cover(holdings, sign), resting) / resting if resting else ZERO
 
 
 def _position_limits(inputs: TicketInputs, value: Decimal, mark: Decimal) -> list[Problem]:
@@ -151,12 +151,12 @@ def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> De
     value = quantity * worst
     # What trades below mark counts at mark, where the position will be valued.
     counted = max(value, mark * quantity) if draft.sign < 0 else value
-    if _cover(holdings, draft.sign):
+    if cover(holdings, draft.sign):
         initial = _margin_after_close(holdings, draft.sign, counted, mark) - _initial_margin(holdings, mark)
     else:
         added = (counted, ZERO) if draft.sign > 0 else (ZERO, counted)
         initial = _initial_margin(holdings, mark, *added) - _initial_margin(holdings, mark)
-    if quantity <= _cover(holdings, draft.sign):
+    if quantity <= cover(holdings, draft.sign):
         return ZERO
     taken, paid = walk(market.opposite(draft.sign), quantity, worst, draft.sign)
     if not taken:
