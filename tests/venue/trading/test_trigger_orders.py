@@ -247,6 +247,18 @@ def test_hedge_mode_uses_the_closing_sides() -> None:
     assert (order.filled, floor.legs(ADA)) == (5, (0, 0))
 
 
+@pytest.mark.parametrize(("low", "loud"), [("59000", True), ("59000.1", False)])
+def test_a_trade_in_the_middle_of_a_request_triggers(floor: Floor, low: str, loud: bool) -> None:
+    stop = floor.order(ADA, "SELL 0 SL when 59000 slip 0.05")
+    floor.order(CYD, f"BUY 0.001 at {low}")
+    floor.order(CYD, "SELL 0.001 at 60100")
+    orders = [item(f"SELL 0.001 at {low}"), item("BUY 0.001 at 60100")]
+    assert floor.act(BOB, {"type": "placeOrder", "orders": orders}).code == 0
+    trades = [trade.price for trade in floor.core.state.history.trades[1]]
+    assert trades[1:3] == [floor.product.ticks(low), 601_000]
+    assert stop.triggered == loud
+
+
 # brackets
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 
 from .accounts import VenueOrder
+from .constants import LAST_PRICE
 
 FEW = 1_000
 """A queue of up to this many entries is not searched for stale ones."""
@@ -17,13 +18,15 @@ class Triggers:
     because removing it from the middle of a heap would cost more. The caller of `due` therefore checks each order.
     """
 
-    __slots__ = ("_heaps", "entries", "limit")
+    __slots__ = ("_heaps", "entries", "limit", "met")
 
     def __init__(self) -> None:
         self.entries = 0
         """Number of entries, waiting or stale."""
         self.limit = FEW
         """With more entries than this, the caller should `rebuild`."""
+        self.met: list[tuple[int, str, int]] = []
+        """(id, address, trigger) of the entries that a trade has reached since the triggers last acted."""
         self._heaps: dict[tuple[int, bool], list[tuple[int, int, str]]] = {}
 
     def add(self, order: VenueOrder) -> None:
@@ -44,6 +47,11 @@ class Triggers:
                     found.append((order_id, address, abs(key)))
         self.entries -= len(found)
         return found
+
+    def see_trade(self, price_ticks: int) -> None:
+        """Note the LAST_PRICE triggers that a trade reaches; later ones of the same request may move the price back."""
+        if self.entries:
+            self.met += self.due(LAST_PRICE, price_ticks)
 
     def queued(self) -> list[tuple[int, int, int]]:
         """Return (order id, TriggerType, trigger price in ticks) of every entry, in no order. Some may be stale."""

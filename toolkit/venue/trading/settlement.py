@@ -34,6 +34,7 @@ def publish_trade(
     state.last_exec = exec_id = state.last_exec + 1
     market.last = price_ticks
     market.trades += 1
+    core.triggers[code].see_trade(price_ticks)
     trade = PublicTrade(exec_id, time, code, side, price_ticks, quantity_steps, core.step_hash or core.tx_hash())
     history = state.history
     history.trades[code].append(trade)

@@ -32,30 +32,22 @@ def reference_price(market: MarketState, by: int) -> int:
     return market.last if by == LAST_PRICE else market.mark if by == MARK_PRICE else market.oracle
 
 
-def is_met(order: VenueOrder, market: MarketState) -> bool:
-    """Return whether an order's trigger is met by the present prices."""
-    price_ticks = reference_price(market, order.trigger_by)
-    if not price_ticks:
-        return False
-    return price_ticks >= order.trigger if order.trigger_up else price_ticks <= order.trigger
-
-
 @post_command("triggers")
 def run_triggers(core: Core) -> None:
-    """Trigger every order whose trigger is met, until none is: a triggered order may move the last price."""
+    """Trigger every order whose trigger was met by a trade or is met now, until none is: each may trade itself."""
     accounts = core.state.accounts
     again = True
     while again:
         again = False
         for code, triggers in core.triggers.items():
-            if not triggers.entries:
+            if not (triggers.entries or triggers.met):
                 continue
             if triggers.entries > triggers.limit:  # most entries are stale
                 triggers.rebuild(waiting_orders(core, code))
             market = core.state.markets[code]
             if market.paused:
                 continue
-            due: list[tuple[int, str, int]] = []
+            due, triggers.met = triggers.met, []
             for by in (LAST_PRICE, MARK_PRICE, INDEX_PRICE):
                 due += triggers.due(by, reference_price(market, by))
             for order_id, address, trigger in sorted(due):
@@ -64,11 +56,8 @@ def run_triggers(core: Core) -> None:
                 # entries of orders that have ended, or have another trigger now, stay in the queue until here
                 if order is None or order.status != UNTRIGGERED or not order.armed or order.trigger != trigger:
                     continue
-                if is_met(order, market):
-                    fire(core, account, order)
-                    again = True
-                else:  # an order triggered before it has moved the price back
-                    triggers.add(order)
+                fire(core, account, order)
+                again = True
 
 
 def waiting_orders(core: Core, code: int) -> list[VenueOrder]:
