@@ -85,6 +85,49 @@ def test_orders_in_the_positions_direction_go_first_and_others_stay(play: Play) 
     assert play.account("ann").status == NORMAL
 
 
+@pytest.mark.parametrize("by", ["hand", "time"])
+@pytest.mark.parametrize(("worse", "better"), [("ann", "bob"), ("bob", "ann")])
+def test_nobody_is_liquidated_into_the_bid_of_another_whatever_their_addresses(
+    worse: str, better: str, by: str
+) -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(3_036, worse)
+    play.fund(3_236, better)
+    play.fund(1_000_000, "zoe")
+    play.trade(better, "zoe", "1", 60_000)
+    play.trade(worse, "zoe", "1", 60_000)
+    play.placed(better, "BUY", "0.06", 57_400)
+    play.placed("zoe", "BUY", "1", 57_300)
+    if by == "hand":
+        play.oracle(57_400)
+    else:
+        point = [play.now + 3_000, "57400"]
+        play.control("script_oracle", product=BTC, points=[point])
+        play.advance(3_000)
+    assert brief(play, worse)[0] == ("BOOK", 1_000, 573_000), "the worse one is first, and the other's bid is gone"
+    assert brief(play, better)[0][0] == "LP_VAULT"
+    [bid] = [
+        order
+        for order in play.core.state.history.orders.of(play.address(better))
+        if (order.price, order.side) == (574_000, 1)
+    ]
+    assert (bid.filled, bid.reason) == (0, "the position is being liquidated")
+
+
+def test_equal_ratios_go_by_the_age_of_the_position() -> None:
+    for older, newer in (("ann", "bob"), ("bob", "ann")):
+        play = Play()
+        play.oracle(60_000)
+        play.fund(3_036, "ann", "bob")
+        play.fund(1_000_000, "zoe")
+        play.trade(older, "zoe", "1", 60_000)
+        play.trade(newer, "zoe", "1", 60_000)
+        play.placed("zoe", "BUY", "1", 57_300)
+        play.oracle(57_400)
+        assert [brief(play, name)[0][0] for name in (older, newer)] == ["BOOK", "LP_VAULT"]
+
+
 def test_large_positions_go_in_slices_of_a_fifth_until_the_ratio_falls() -> None:
     play = Play()
     play.oracle(60_000)

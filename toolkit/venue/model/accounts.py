@@ -97,6 +97,8 @@ class Leg:
     term: int = 0
     """Number of its life: grows by one each time it opens from flat."""
     opened: int = 0
+    """When it opened, and by which trade: its age, also within one millisecond."""
+    opened_by: int = 0
     entered: int = 0
     """Steps ever added in this life, and their value."""
     entered_value: int = 0

@@ -88,7 +88,7 @@ def settle(
         if pnl:
             ledger.realize(core, account, pnl, product.code, str(order.id))
     if opened:
-        grow_leg(into, opened, open_value, core.state.time)
+        grow_leg(into, opened, open_value, core.state.time, exec_id)
     market.open_interest += opened if side > 0 else -closed  # counts the longs
     _index_holder(core, product.code, account, against, into, opened)
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
