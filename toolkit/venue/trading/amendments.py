@@ -85,6 +85,10 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
     ordQty is the new total, filled part included. Side, type, reduce-only option and trigger type can't change, nor the
     trigger of an order that has triggered. Raises Refused before anything changed.
     """
+    if order.waiting and order.triggered:
+        raise Refused(
+            TxCode.NOT_REPLACEABLE, "it has triggered and is tried at every price; cancel it and place another"
+        )
     position = account.positions[order.product]
     main = account.orders.get(order.group) if order.status == UNTRIGGERED and order.group != order.id else None
     entry_ticks = main.price or main.trigger if main is not None and not order.armed else 0

@@ -154,6 +154,19 @@ def cancel(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
     end(core, account, position, order, CANCELED, reason)
 
 
+def cancel_or_retry(core: Core, account: VenueAccount, order: VenueOrder, reason: str) -> None:
+    """Cancel an order that acts at once and found no more; a triggered market exit stays armed and tries again."""
+    if not (order.triggered and order.reducing and not order.price):
+        cancel(core, account, order, reason)
+        return
+    market = core.state.markets[order.product]
+    order.tried = (market.trades, market.mark, market.oracle)
+    order.status = UNTRIGGERED
+    account.waiting += 1
+    core.triggers[order.product].add(order)
+    record(core, account, order, f"{reason}; it stays armed and tries again at the next trade or price")
+
+
 def end(
     core: Core, account: VenueAccount, position: Position, order: VenueOrder, status: int, reason: str = ""
 ) -> None:

@@ -35,7 +35,7 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     else:
         price = core.products[order.product].price_text(limit_ticks)
         kind = "the market order's bound" if not order.price else "the limit"
-        lifecycle.cancel(core, account, order, f"nothing more to take at {kind} of {price} or better")
+        lifecycle.cancel_or_retry(core, account, order, f"nothing more to take at {kind} of {price} or better")
 
 
 def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, limit_ticks: int) -> bool:
@@ -47,7 +47,7 @@ def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, 
             f"FOK: {product.quantity_text(there_steps)} of {product.quantity_text(order.leaves)} can be filled at"
             f" {product.price_text(limit_ticks)} or better"
         )
-        lifecycle.cancel(core, account, order, reason)
+        lifecycle.cancel_or_retry(core, account, order, reason)
         return False
     for maker, excess_steps in without_margin:
         trim_uncollateralised_maker(core, maker, excess_steps)
