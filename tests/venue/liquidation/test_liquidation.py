@@ -160,7 +160,7 @@ def test_an_account_under_liquidation_may_only_reduce() -> None:
 
 
 def test_slices_go_on_while_the_ratio_stays_high_and_the_last_100_000_go_at_once() -> None:
-    play = Play()
+    play = Play(lp_slice=0)
     play.oracle(60_000)
     play.fund(30_360, "ann")
     play.fund(5_000_000, "bob", "zoe")
@@ -473,3 +473,42 @@ def test_bankruptcy_prices_are_rounded_away_from_the_trader(play: Play) -> None:
     assert group.bankruptcy_price(play.core, long) == 570_000
     ledger.deposit(play.core, ann, 50_000)
     assert group.bankruptcy_price(play.core, long) == 569_999
+
+
+def test_the_lp_vault_sells_what_it_took_over_slice_by_slice_at_mark_or_better(play: Play) -> None:
+    play.oracle(57_500)
+    vault = play.core.state.accounts[LP_VAULT]
+    assert vault.positions[BTC].long.size == 1_000
+    play.advance(59_999)
+    assert not vault.orders
+    play.advance(1)
+    mark = play.core.state.markets[BTC].mark
+    [order] = vault.orders.values()
+    # 20,000 USDC at 57,500 are 0.348 BTC
+    assert (order.side, order.price, order.leaves, order.reducing) == (-1, mark, 348, True)
+    play.placed("zoe", "BUY", "5", 57_600)
+    assert vault.positions[BTC].long.size == 652
+    assert [fill.fill_price for fill in play.fills(LP_VAULT)][-1] == 575_000
+    play.advance(60_000)
+    assert play.fills(LP_VAULT)[-1].fill_price == 576_000, "a better bid is taken"
+    play.control("pause", product=BTC)
+    play.advance(60_000)
+    assert vault.positions[BTC].long.size == 304
+    play.control("resume", product=BTC)
+    play.advance(120_000)
+    assert (vault.positions[BTC].long.size, vault.orders) == (0, {})
+    assert "unwind" not in play.core.state.schedule
+
+
+def test_the_lp_vault_of_a_simulated_market_is_flat_after_hours() -> None:
+    play = Play(genesis={"settings": {"market": True}})
+    mark = play.core.state.markets[BTC].mark
+    play.fund(75_000, "ann")
+    play.placed("ann", "BUY", "20")
+    for part in (97, 95, 94):
+        play.oracle(play.core.products[BTC].price_text(mark * part // 100))
+        play.advance(30_000)
+    vault = play.core.state.accounts[LP_VAULT]
+    assert vault.positions[BTC].long.size > 0
+    play.advance(8 * 3_600_000)
+    assert vault.positions[BTC].long.size == vault.positions[BTC].short.size == 0

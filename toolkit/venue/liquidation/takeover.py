@@ -50,6 +50,8 @@ def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_s
     buyer, seller = (vault, account) if side > 0 else (account, vault)
     matching.trade_off_book(core, core.products[code], buyer, seller, taken_steps, mark_ticks, LIQUIDATION, account)
     record_step(core, group, target, taken_steps, VAULT, mark_ticks, vault.address, equity, paid)
+    if config.lp_slice:
+        core.wake("unwind", core.state.time + config.lp_pause)
     return quantity_steps - taken_steps
 
 
