@@ -161,8 +161,11 @@ def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor:
     assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
     assert floor.legs(ADA) == (5, 0)
     assert "it has triggered" in floor.replace(ADA, order.id, "SELL 0 SL when 58000").message
-    tries = lambda: [event.reason for event in events.records if event.order_id == order.id]  # noqa: E731
-    events = floor.core.state.history.order_events
+
+    def tries() -> list[str]:
+        events = floor.core.state.history.order_events.records
+        return [event.reason for event in events if event.order_id == order.id]
+
     assert tries()[1] == "triggered"
     assert "58705.0 or better" in tries()[2]
     assert tries()[2].endswith("it stays armed and tries again at the next trade or price")
@@ -170,7 +173,6 @@ def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor:
     assert len(tries()) == 3, "nothing has changed"
     floor.core = Core.load(floor.core.dump())
     floor.watch.core = floor.core
-    events = floor.core.state.history.order_events
     floor.mark("58000.0")  # it triggers by last price, so its bound stays
     assert len(tries()) == 4
     floor.order(CYD, "BUY 0.002 at 59100.0")
