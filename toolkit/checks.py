@@ -46,7 +46,6 @@ TRIGGERS = {source.name: source.value for source in TriggerType if source}
 
 SLIPPAGE_UNIT = 100_000_000
 """Slippage is an integer in units of 1/SLIPPAGE_UNIT: 1 % is 1_000_000."""
-MIN_SLIPPAGE = Decimal("0.005")
 DEFAULT_SLIPPAGE = Decimal("0.03")
 _DEFAULT_SLIPPAGE = int(DEFAULT_SLIPPAGE * SLIPPAGE_UNIT)
 _EXACT = Context(prec=100)
@@ -116,6 +115,11 @@ def default_slippage(product: Product) -> int:
     return min(_DEFAULT_SLIPPAGE, product.max_slippage)
 
 
+def slippage_width(ratio: Decimal) -> int:
+    """Return a slippage above 0 in 1/SLIPPAGE_UNIT, rounded down but never to 0, which would be the default."""
+    return max(1, int(_EXACT.multiply(ratio, Decimal(SLIPPAGE_UNIT))))
+
+
 def slippage_bound(product: Product, side: int, reference_ticks: int, slippage: int) -> int:
     """Return the worst price in ticks a market order may trade at: reference × (1 ± slippage).
 
@@ -137,19 +141,22 @@ def check_order(
     bid: Decimal | None = None,
     ask: Decimal | None = None,
     entry: Decimal | None = None,
+    cover: Decimal = Decimal(0),
     builder: bool = False,
 ) -> list[Failure]:
     """Return every pre-trade rule that an order item (in wire names) breaks; an empty list means that it passes.
 
     A rule that needs a reference price is left out when that price is not given. `entry` is the main order's limit
-    price for the TP/SL orders of a bracket; `builder` allows the types of builder orders.
+    price for the TP/SL orders of a bracket; `cover` is the size of the position that the order would close, which is
+    exempt from minOrderValue as a whole; `builder` allows the types of builder orders.
     """
 
     def ticks(price: Decimal | None) -> int:
         return 0 if price is None else round(price / product.tick_size)
 
     references = (ticks(mark), ticks(last), ticks(index), ticks(bid), ticks(ask), ticks(entry))
-    return read_order(product, item, *references, builder=builder).failures or []
+    cover_steps = int(cover / product.step_size)
+    return read_order(product, item, *references, cover_steps=cover_steps, builder=builder).failures or []
 
 
 def read_order(
@@ -162,12 +169,15 @@ def read_order(
     ask: int = 0,
     entry: int = 0,
     *,
+    cover_steps: int = 0,
+    filled_steps: int = 0,
     builder: bool = False,
     triggered: bool = False,
 ) -> Spec:
     """Return the order item in integers, with the rules it breaks. Reference prices are in ticks, 0 = not known.
 
-    `triggered` skips the trigger fields: the item replaces an order whose trigger has been met.
+    `cover_steps` is the size of the position that the order would close. An item that replaces an order has
+    `filled_steps` of it filled; `triggered` skips the trigger fields when that order's trigger has been met.
     Fields that could not be read, or are beyond 64 bits, are 0 in the result; use it only when `failures` is None.
     """
     spec = Spec()
@@ -209,9 +219,11 @@ def read_order(
     elif spec.tif == POST_ONLY and not spec.trigger:
         if (spec.side > 0 and ask and price_ticks >= ask) or (spec.side < 0 and bid and 0 < price_ticks <= bid):
             _would_match(spec, product, price_ticks, ask if spec.side > 0 else bid)
-    # Orders that reduce a position are exempt, so that the rest of any position can be closed.
-    if not spec.reduce and not spec.closing and 0 < price_ticks * quantity_steps * product.unit < product.min_value:
-        spec.failures = [*(spec.failures or ()), min_value_failure(product, price_ticks, quantity_steps)]
+    # Orders that reduce a position are judged with it, so that the whole rest of any position can be closed.
+    if not spec.reduce and not spec.closing:
+        left_steps = quantity_steps - filled_steps
+        if 0 < price_ticks * left_steps * product.unit < product.min_value and left_steps != cover_steps:
+            spec.failures = [*(spec.failures or ()), min_value_failure(product, price_ticks, left_steps, filled_steps)]
     return spec
 
 
@@ -234,11 +246,11 @@ def _read_names(spec: Spec, get: Callable[[str], Any], builder: bool) -> None:
     spec.reduce = reduce
 
 
-def min_value_failure(product: Product, price_ticks: int, quantity_steps: int) -> Failure:
-    """Return the failure of an order below minOrderValue, valued at `price_ticks`."""
-    value = plain_text(Decimal(price_ticks * quantity_steps * product.unit) / MICRO)
-    price, quantity = product.price_text(price_ticks), product.quantity_text(quantity_steps)
-    enough = product.quantity_text(-(-product.min_value // (price_ticks * product.unit)))
+def min_value_failure(product: Product, price_ticks: int, left_steps: int, filled_steps: int = 0) -> Failure:
+    """Return the failure of an order whose steps left to fill, at `price_ticks`, are worth less than minOrderValue."""
+    value = plain_text(Decimal(price_ticks * left_steps * product.unit) / MICRO)
+    price, quantity = product.price_text(price_ticks), product.quantity_text(left_steps)
+    enough = product.quantity_text(filled_steps - -product.min_value // (price_ticks * product.unit))
     least = plain_text(product.min_order_value)
     message = f"order value {value} ({quantity} at {price}) is below minOrderValue {least}; nearest quantity {enough}"
     return Failure("minOrderValue", "ordQty", quantity, least, message, (enough,))
@@ -346,24 +358,19 @@ def _would_match(spec: Spec, product: Product, price_ticks: int, best_ticks: int
 
 
 def _read_slippage(spec: Spec, product: Product, text: object) -> int:
-    least, most = plain_text(MIN_SLIPPAGE), plain_text(product.max_slippage_pct)
+    most = plain_text(product.max_slippage_pct)
     number = _plain_number(text)
     if number is None:
         message = f"slippagePct {text!r} is not a plain decimal text such as 0.01 (1 %)"
         _fail(spec, "decimal text", "slippagePct", str(text), most, message)
-        return 0
-    if not MIN_SLIPPAGE <= number <= product.max_slippage_pct:
-        low = number < MIN_SLIPPAGE
-        rule = f"{'below the smallest,' if low else 'above maxSlippagePct'} {least if low else most}"
-        limit = least if low else most
-        _fail(spec, "maxSlippagePct", "slippagePct", str(text), limit, f"slippagePct {text} is {rule}", (limit,))
-        return 0
-    scaled = _EXACT.multiply(number, Decimal(SLIPPAGE_UNIT))
-    if scaled != int(scaled):
-        nearest = tuple(plain_text(Decimal(int(scaled) + more) / SLIPPAGE_UNIT) for more in (0, 1))
-        message = f"slippagePct {text} has more than 8 decimals"
-        _fail(spec, "slippage decimals", "slippagePct", str(text), "0.00000001", message, nearest)
-    return int(scaled)
+    elif number <= 0:
+        _fail(spec, "slippage above 0", "slippagePct", str(text), "0", f"slippagePct {text} is not above 0", (most,))
+    elif number > product.max_slippage_pct:
+        message = f"slippagePct {text} is above maxSlippagePct {most}"
+        _fail(spec, "maxSlippagePct", "slippagePct", str(text), most, message, (most,))
+    else:
+        return slippage_width(number)
+    return 0
 
 
 def _read_trigger(

@@ -42,7 +42,7 @@ def check_increase(core: Core, command: Command, before: dict[int, int]) -> None
             if position.mode == ISOLATED and (position.long.size or position.short.size):
                 if position.buy_quantity == position.sell_quantity == 0:
                     own = account_margin.isolated_margin(core, position)
-                    assert own.equity >= own.initial, f"{account.address} in {code}: {own}"
+                    assert own.equity > own.maintenance, f"{account.address} in {code}: {own}"
 
 
 def check_gifts(core: Core, first: int) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.research.markets import Scripted, Wandering, bars, flat, walk
 from toolkit.errors import ActionRejected, InputError, UnknownProduct
+from toolkit.orders import Order
 from toolkit.research.account_data import Fill, OrderHandle
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
@@ -66,8 +67,8 @@ def test_a_liquidation_equals_the_numbers_by_hand() -> None:
     liquidated = result.fills.iloc[1]
     assert (liquidated["type"], liquidated["price"], liquidated["quantity"]) == ("LIQUIDATION", 58_770.6, 0.05)
     assert liquidated["realized_pnl"] == -61.47
-    assert liquidated["fee"] == 0
-    assert result.equity["balance"].tolist()[-2:] == [36.73, 36.73]
+    assert liquidated["fee"] == 1.763118, "the taker fee, 0.06 % of 2,938.53"
+    assert result.equity["balance"].tolist()[-2:] == [34.966882, 34.966882]
     assert result.positions[BTC].iloc[-1] == 0
     assert result.events["kind"].tolist() == ["LIQUIDATION"]
 
@@ -76,7 +77,21 @@ def test_a_jump_over_the_liquidation_price_is_met_where_it_lands() -> None:
     data = bars(*flat(60_000, 2), *flat(58_500, 2))
     result = run({0: lambda ctx: ctx.buy(BTC, "0.05", slippage="0.005")}, data, capital=100, leverage=40)
     assert result.fills["price"].tolist() == [60_000, 58_500]
-    assert result.equity["balance"].iloc[-1] == pytest.approx(98.2 - 75)
+    assert result.equity["balance"].iloc[-1] == pytest.approx(98.2 - 75 - 1.755)
+
+
+@pytest.mark.parametrize("fall", [0.031, 0.06, 0.13])
+def test_a_stop_survives_a_gap_and_fills_at_the_first_price_where_somebody_buys(fall: float) -> None:
+    """As on the venue: `tests/venue/trading/test_trigger_orders.py` lets the index fall as far."""
+    low = round(60_000 * (1 - fall), 1)
+
+    def enter(ctx: Context) -> None:
+        ctx.buy(BTC, "0.05")
+        ctx.place(Order(BTC, "SELL", "0", tif="IOC", reduce_only="SL_FROM_POSITION", trigger_price="59400"))
+
+    result = run({1: enter}, bars(*flat(60_000, 3), *flat(low, 3)), capital=10_000)
+    assert result.fills["price"].tolist() == [60_000, low]
+    assert result.positions[BTC].iloc[-1] == 0
 
 
 def test_a_strategy_that_peeks_sees_only_the_past() -> None:

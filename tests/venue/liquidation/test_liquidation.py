@@ -45,10 +45,11 @@ def test_a_position_that_the_book_can_take_is_closed_there_at_once(play: Play) -
     assert steps(play, "ann") == []
     play.oracle("57721.5")
     assert brief(play, "ann") == [("BOOK", 1000, 575_000)]
-    assert play.balance("ann") == 500 * MICRO, "what is left of the margin stays with the user"
+    # 57,500 cost 34.50 at the taker rate of 0.06 %, as if ann had closed herself
+    assert play.balance("ann") == 465_500_000, "what is left of the margin stays with the user"
     assert play.account("ann").status == NORMAL
     fill = play.fills("ann")[-1]
-    assert (fill.type, fill.pnl, fill.close_fee, fill.reason) == (LIQUIDATION, -2_500 * MICRO, 0, "")
+    assert (fill.type, fill.pnl, fill.close_fee, fill.reason) == (LIQUIDATION, -2_500 * MICRO, 34_500_000, "")
     assert play.fills("zoe")[-1].type != LIQUIDATION
     [event] = [
         e for e in play.core.state.history.order_events.of(play.address("ann")) if e.type == LIQUIDATION and e.exec_id
@@ -66,7 +67,8 @@ def test_nothing_is_sold_below_the_bankruptcy_price(play: Play) -> None:
     assert vault.positions[BTC].long.size == 600
     fee = D("0.6") * 57_500 * D("0.0125") * D("0.005")
     assert play.kinds("ann")[-2:] == [(LIQUIDATION_FEE, -int(fee * MICRO)), ("REALIZED_PNL", -1_500 * MICRO)]
-    assert play.balance("ann") == (3_000 - 1_160 - 1_500) * MICRO - int(fee * MICRO)
+    taker = D("0.4") * 57_100 * D("0.0006")  # what the vault takes over costs its own fee only
+    assert play.balance("ann") == (3_000 - 1_160 - 1_500) * MICRO - int((fee + taker) * MICRO)
 
 
 def test_orders_in_the_positions_direction_go_first_and_others_stay(play: Play) -> None:
@@ -81,6 +83,49 @@ def test_orders_in_the_positions_direction_go_first_and_others_stay(play: Play) 
     }
     assert reasons == {"the position is being liquidated"}
     assert play.account("ann").status == NORMAL
+
+
+@pytest.mark.parametrize("by", ["hand", "time"])
+@pytest.mark.parametrize(("worse", "better"), [("ann", "bob"), ("bob", "ann")])
+def test_nobody_is_liquidated_into_the_bid_of_another_whatever_their_addresses(
+    worse: str, better: str, by: str
+) -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(3_036, worse)
+    play.fund(3_236, better)
+    play.fund(1_000_000, "zoe")
+    play.trade(better, "zoe", "1", 60_000)
+    play.trade(worse, "zoe", "1", 60_000)
+    play.placed(better, "BUY", "0.06", 57_400)
+    play.placed("zoe", "BUY", "1", 57_300)
+    if by == "hand":
+        play.oracle(57_400)
+    else:
+        point = [play.now + 3_000, "57400"]
+        play.control("script_oracle", product=BTC, points=[point])
+        play.advance(3_000)
+    assert brief(play, worse)[0] == ("BOOK", 1_000, 573_000), "the worse one is first, and the other's bid is gone"
+    assert brief(play, better)[0][0] == "LP_VAULT"
+    [bid] = [
+        order
+        for order in play.core.state.history.orders.of(play.address(better))
+        if (order.price, order.side) == (574_000, 1)
+    ]
+    assert (bid.filled, bid.reason) == (0, "the position is being liquidated")
+
+
+def test_equal_ratios_go_by_the_age_of_the_position() -> None:
+    for older, newer in (("ann", "bob"), ("bob", "ann")):
+        play = Play()
+        play.oracle(60_000)
+        play.fund(3_036, "ann", "bob")
+        play.fund(1_000_000, "zoe")
+        play.trade(older, "zoe", "1", 60_000)
+        play.trade(newer, "zoe", "1", 60_000)
+        play.placed("zoe", "BUY", "1", 57_300)
+        play.oracle(57_400)
+        assert [brief(play, name)[0][0] for name in (older, newer)] == ["BOOK", "LP_VAULT"]
 
 
 def test_large_positions_go_in_slices_of_a_fifth_until_the_ratio_falls() -> None:
@@ -115,7 +160,7 @@ def test_an_account_under_liquidation_may_only_reduce() -> None:
 
 
 def test_slices_go_on_while_the_ratio_stays_high_and_the_last_100_000_go_at_once() -> None:
-    play = Play()
+    play = Play(lp_slice=0)
     play.oracle(60_000)
     play.fund(30_360, "ann")
     play.fund(5_000_000, "bob", "zoe")
@@ -129,7 +174,9 @@ def test_slices_go_on_while_the_ratio_stays_high_and_the_last_100_000_go_at_once
     sizes = [step.quantity for step in steps(play, "ann")]
     assert sizes == [2_000, 1_600, 1_280, 1_024, 820, 656, 524, 420, 1_676]
     assert play.account("ann").status == NORMAL
-    assert play.balance("ann") == 100 * MICRO
+    # by price 100 are left, but the taker fees of the slices come to more; at the end the LP vault bears the rest
+    assert play.balance("ann") == 0
+    assert play.kinds("ann")[-1][0] == BANKRUPTCY
     times = [step.time for step in steps(play, "ann")]
     assert {later - earlier for earlier, later in itertools.pairwise(times)} == {30_000}
 
@@ -401,7 +448,7 @@ def test_a_short_is_liquidated_above_its_entry() -> None:
     assert steps(play, "ann") == []
     play.oracle("62222.3")
     assert brief(play, "ann") == [("BOOK", 1000, 624_000)]
-    assert play.balance("ann") == 600 * MICRO
+    assert play.balance("ann") == 600 * MICRO - 37_440_000, "less the taker fee"
 
 
 def test_a_loss_that_closing_left_behind_is_covered_and_named() -> None:
@@ -426,3 +473,42 @@ def test_bankruptcy_prices_are_rounded_away_from_the_trader(play: Play) -> None:
     assert group.bankruptcy_price(play.core, long) == 570_000
     ledger.deposit(play.core, ann, 50_000)
     assert group.bankruptcy_price(play.core, long) == 569_999
+
+
+def test_the_lp_vault_sells_what_it_took_over_slice_by_slice_at_mark_or_better(play: Play) -> None:
+    play.oracle(57_500)
+    vault = play.core.state.accounts[LP_VAULT]
+    assert vault.positions[BTC].long.size == 1_000
+    play.advance(59_999)
+    assert not vault.orders
+    play.advance(1)
+    mark = play.core.state.markets[BTC].mark
+    [order] = vault.orders.values()
+    # 20,000 USDC at 57,500 are 0.348 BTC
+    assert (order.side, order.price, order.leaves, order.reducing) == (-1, mark, 348, True)
+    play.placed("zoe", "BUY", "5", 57_600)
+    assert vault.positions[BTC].long.size == 652
+    assert [fill.fill_price for fill in play.fills(LP_VAULT)][-1] == 575_000
+    play.advance(60_000)
+    assert play.fills(LP_VAULT)[-1].fill_price == 576_000, "a better bid is taken"
+    play.control("pause", product=BTC)
+    play.advance(60_000)
+    assert vault.positions[BTC].long.size == 304
+    play.control("resume", product=BTC)
+    play.advance(120_000)
+    assert (vault.positions[BTC].long.size, vault.orders) == (0, {})
+    assert "unwind" not in play.core.state.schedule
+
+
+def test_the_lp_vault_of_a_simulated_market_is_flat_after_hours() -> None:
+    play = Play(genesis={"settings": {"market": True}})
+    mark = play.core.state.markets[BTC].mark
+    play.fund(75_000, "ann")
+    play.placed("ann", "BUY", "20")
+    for part in (97, 95, 94):
+        play.oracle(play.core.products[BTC].price_text(mark * part // 100))
+        play.advance(30_000)
+    vault = play.core.state.accounts[LP_VAULT]
+    assert vault.positions[BTC].long.size > 0
+    play.advance(8 * 3_600_000)
+    assert vault.positions[BTC].long.size == vault.positions[BTC].short.size == 0

@@ -160,7 +160,9 @@ def test_orders_that_only_reduce_are_taken_without_any_margin(play: Play) -> Non
     assert free < 0
     play.placed("ann", "SELL", "2.9", 58_100)
     play.placed("ann", "SELL", "0.1", 58_100)
-    assert play.order("ann", "SELL", "0.1", 58_100).code == 40230, "together they would flip it"
+    play.placed("ann", "SELL", "0.1", 58_200)  # what closes is accepted, an older order loses its cover
+    assert [order.price for order in play.account("ann").orders.values()] == [581_000, 582_000]
+    assert play.position("ann").sell_quantity == 3_000
     assert play.order("ann", "BUY", "0.01", 57_000).code == 40230
 
 
@@ -210,14 +212,41 @@ def test_far_limits_do_not_reach_beyond_the_largest_position() -> None:
     assert "above maxPositionNtnl 100000000 of BTCUSDC" in refused.message
 
 
-def test_an_isolated_position_short_of_its_margin_may_not_grow(play: Play) -> None:
+@pytest.mark.parametrize(("side", "price"), [("BUY", 59_500), ("SELL", 60_500)])
+def test_an_isolated_position_that_has_lost_grows_with_margin_of_its_own(play: Play, side: str, price: int) -> None:
+    play.isolated("ann")
+    play.trade(*(("ann", "bob") if side == "BUY" else ("bob", "ann")), "1", 60_000)
+    play.oracle(price)
+    before = account_margin.isolated_margin(play.core, play.position("ann"))
+    assert before.equity == 2_500 * MICRO < before.initial
+    play.placed("bob", "SELL" if side == "BUY" else "BUY", "0.1", price)
+    play.placed("ann", side, "0.1", price)
+    after = account_margin.isolated_margin(play.core, play.position("ann"))
+    assert after.equity == before.equity + price * MICRO // 200
+    assert after.initial > after.equity > after.maintenance
+
+
+@pytest.mark.parametrize("resting", [True, False])
+def test_a_flip_of_an_isolated_position_that_has_lost_is_a_close_and_an_open(resting: bool) -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(3_036, "ann")  # initial margin and fee of 1 BTC at 20x
+    play.fund(1_000_000, "bob")
     play.isolated("ann")
     play.trade("ann", "bob", "1", 60_000)
-    play.oracle(59_500)
-    refused = play.order("ann", "BUY", "0.01", 59_500)
-    assert "add to it with assignPosMargin before it grows" in refused.message
-    assert play.act("ann", type="assignPosMargin", symbolCode=BTC, assignedPosMargin="1000").code == 0
-    play.placed("ann", "BUY", "0.01", 59_500)
+    assert play.balance("ann") == 0
+    play.oracle(59_000)
+    if not resting:
+        play.placed("bob", "BUY", "2", 59_000)
+    # 2,000 of the margin are left. They open 0.677 at 59,000 (1,997.15). What trades at once also costs fees:
+    # 0.658 · 59,000 / 20 + 1.658 · 59,000 · 0.06 % = 1,941.10 + 58.70
+    assert "short" in play.order("ann", "SELL", "1.678" if resting else "1.659", 59_000).message
+    play.placed("ann", "SELL", "1.677" if resting else "1.658", 59_000)
+    if resting:
+        play.placed("bob", "BUY", "1.6", 59_000)
+    opened = 600 if resting else 658
+    assert play.position("ann").short.size == opened
+    assert play.position("ann").assigned == opened * 59 * MICRO // 20
 
 
 # ---------------------------------------------------------------------------------------- isolated positions

@@ -54,3 +54,68 @@ def test_own_orders_in_the_way_are_not_counted_as_fills() -> None:
     floor.order(ADA, "SELL 1 at 60000")
     taken = order_margin._immediate_fill(floor.core, floor.account(ADA), floor.position(ADA), 1, 10_500, 603_000)
     assert taken == (10_500, 10_000 * 600_000 + 500 * 603_000)
+
+
+# what closes is always accepted
+
+
+@pytest.mark.parametrize("kind", ["SELL 3.2", "SELL 3.2 at 59000", "SELL 3.2 at 59000 IOC", "SELL 3.2 FOK"])
+def test_an_exit_passes_though_equity_does_not_cover_what_rests_on_its_side(kind: str) -> None:
+    floor = floor_with(10_000)
+    floor.order(ADA, "BUY 3.2 at 60000")
+    resting = floor.order(ADA, "SELL 3.2 at 61000")
+    floor.order(BOB, "BUY 5 at 59500")
+    floor.mark("59500")
+    figures = account_margin.cross_margin(floor.core, floor.account(ADA))
+    assert figures.maintenance < figures.equity < figures.initial
+    order = floor.order(ADA, kind)
+    assert (order.filled, floor.legs(ADA)) == (3_200, (0, 0))
+    # 8,170.56 are left, and 3.2 at 61,000 need 9,760
+    assert floor.status(resting.id) == "CANCELED"
+    assert resting.reason == "margin: the position that it would have closed is gone"
+
+
+def test_an_isolated_exit_passes_after_a_tick_of_loss() -> None:
+    floor = floor_with(10_000)
+    floor.act(ADA, {"type": "setMarginMode", "symbolCode": 1, "marginMode": "ISOLATED"})
+    floor.order(ADA, "BUY 3.2 at 60000")
+    resting = floor.order(ADA, "SELL 3.2 at 61000")
+    floor.order(BOB, "BUY 5 at 59999.9")
+    floor.mark("59999.9")
+    assert floor.order(ADA, "SELL 3.2").filled == 3_200
+    assert resting.leaves == 3_200, "its margin of 9,760 is there"
+
+
+def test_an_exit_that_rests_takes_the_cover_of_older_orders_last_placed_first() -> None:
+    floor = floor_with(10_000)
+    floor.order(ADA, "BUY 3.2 at 60000")
+    first, second = floor.order(ADA, "SELL 1.2 at 61000"), floor.order(ADA, "SELL 2 at 61500")
+    floor.mark("59500")
+    exit = floor.order(ADA, "SELL 2.5 at 60500")
+    assert (exit.leaves, first.leaves, floor.status(second.id)) == (2_500, 700, "CANCELED")
+    assert second.reason == "margin: the position that it would have closed is gone"
+
+
+def test_a_flip_is_judged_by_the_part_that_opens() -> None:
+    floor = floor_with(10_000)
+    floor.order(ADA, "BUY 3.2 at 60000")
+    resting = floor.order(ADA, "SELL 3.2 at 61000")
+    floor.order(BOB, "BUY 20 at 59500")
+    floor.mark("59500")
+    # after closing 8,284.80 are left, which open at 59,500 (each 2,975) 2.7 with fees of 0.06 % for all, not 2.8
+    assert "margin: the order needs" in floor.refused(ADA, "SELL 6 at 59500")
+    floor.order(ADA, "SELL 5.9 at 59500")
+    assert floor.legs(ADA) == (0, 2_700)
+    assert account_margin.available(floor.core, floor.account(ADA)) >= 0
+    assert floor.status(resting.id) == "CANCELED"
+
+
+def test_exits_placed_one_after_the_other_do_not_reach_beyond_the_largest_position() -> None:
+    floor = floor_with(10_000_000)
+    floor.order(BOB, "SELL 1000 at 60000")
+    floor.order(ADA, "BUY 900 at 60300")
+    older, newer = (floor.order(ADA, f"SELL 900 at {price}") for price in (120_000, 110_000))
+    reach = (older.leaves * 120 + newer.leaves * 110) - 900 * 60 * 1_000
+    assert newer.leaves == 900_000
+    assert reach <= 10**8
+    assert older.leaves < 900_000

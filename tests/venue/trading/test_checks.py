@@ -186,15 +186,8 @@ ORDER = {
         ({"ordPx": "6000", "ordQty": "0.001"}, ("minOrderValue", "ordQty", "0.001", "10", ("0.002",))),
         ({"ordSide": "LONG"}, ("known name", "ordSide", "LONG", ", ".join(checks.SIDES), tuple(checks.SIDES))),
         ({"slippagePct": "0.06"}, ("maxSlippagePct", "slippagePct", "0.06", "0.05", ("0.05",))),
-        ({"slippagePct": "0.001"}, ("maxSlippagePct", "slippagePct", "0.001", "0.005", ("0.005",))),
-        (
-            {"slippagePct": "0.010000001"},
-            ("slippage decimals", "slippagePct", "0.010000001", "0.00000001", ("0.01", "0.01000001")),
-        ),
-        (
-            {"slippagePct": "0.01" + "0" * 35 + "1"},
-            ("slippage decimals", "slippagePct", "0.01" + "0" * 35 + "1", "0.00000001", ("0.01", "0.01000001")),
-        ),
+        ({"slippagePct": "0"}, ("slippage above 0", "slippagePct", "0", "0", ("0.05",))),
+        ({"slippagePct": "-0.01"}, ("slippage above 0", "slippagePct", "-0.01", "0", ("0.05",))),
         (
             {"ordType": "MARKET", "ordPx": "0"},
             ("market timeInForce", "timeInForce", "GTC", "IOC, FOK", ("IOC", "FOK")),
@@ -241,3 +234,12 @@ def test_checking_never_raises(item: dict[str, Any]) -> None:
     for builder in (True, False):
         checks.check_order(CORE.products[item["symbolCode"]], item, builder=builder)
     checks.check_order(CORE.products[1], {})
+
+
+@pytest.mark.parametrize(
+    ("text", "width"), [("0.001", 100_000), ("0.00000001", 1), ("0.010000001", 1_000_000), ("0.0000000000001", 1)]
+)
+def test_any_slippage_above_0_passes_up_to_the_largest(text: str, width: int) -> None:
+    market = {"ordType": "MARKET", "ordPx": "0", "timeInForce": "IOC"}
+    spec = checks.read_order(CORE.products[1], ORDER | market | {"slippagePct": text}, 600_000, 600_000)
+    assert (spec.failures, spec.slippage) == (None, width)

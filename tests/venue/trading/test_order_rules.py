@@ -9,6 +9,7 @@ import pytest
 from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor, item
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_products
+from toolkit.venue.risk import account_margin, ledger
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_post_only_that_would_match_is_rejected_with_the_price_that_would_not(fl
 
 
 @pytest.mark.parametrize(
-    ("more", "bound"), [("", "61800.0"), ("slip 0.01", "60600.0"), ("slip 0.005", "60300.0"), ("slip 0.05", "63000.0")]
+    ("more", "bound"), [("", "61800.0"), ("slip 0.01", "60600.0"), ("slip 0.001", "60060.0"), ("slip 0.05", "63000.0")]
 )
 def test_a_market_order_is_bounded_by_the_last_price_and_its_slippage(floor: Floor, more: str, bound: str) -> None:
     ticks = floor.product.ticks(bound)
@@ -134,7 +135,7 @@ def test_a_market_order_must_be_ioc_or_fok(floor: Floor) -> None:
         ("SELL 0.01 at 999999.1", "price 999999.1 is above 999999; nearest 999999.0"),
         ("BUY 1000.001 at 60000", "quantity 1000.001 is above maxOrderQty 1000.000; nearest 1000.000"),
         ("BUY 0.01 slip 0.051", "slippagePct 0.051 is above maxSlippagePct 0.05; nearest 0.05"),
-        ("BUY 0.01 slip 0.004", "slippagePct 0.004 is below the smallest, 0.005; nearest 0.005"),
+        ("BUY 0.01 slip 0", "slippagePct 0 is not above 0; nearest 0.05"),
     ],
 )
 def test_each_limit_of_the_product_is_told_with_what_would_pass(floor: Floor, text: str, words: str) -> None:
@@ -553,3 +554,40 @@ def test_refusals_change_nothing_but_the_record(floor: Floor) -> None:
     for action in actions:
         assert floor.act(ADA, action).code == 40230
     assert before == {address: (a.balance, dict(a.orders)) for address, a in state.accounts.items()}
+
+
+# the smallest value, and what is never refused for margin
+
+
+@pytest.mark.parametrize("price", ["9000", "8999.9"])
+def test_the_rest_of_a_replaced_order_must_have_the_smallest_value(floor: Floor, price: str) -> None:
+    """By quantity and price the whole of 3 steps is worth 27 USDC, but what is left to fill only 9."""
+    order = floor.order(ADA, "BUY 0.004 at 9000")
+    floor.order(BOB, "SELL 0.002 at 9000")
+    assert order.filled == 2
+    words = "is below minOrderValue 10; nearest quantity 0.004"
+    assert words in floor.replace(ADA, order.id, f"BUY 0.003 at {price}").message
+    assert (order.quantity, order.leaves, order.price) == (4, 2, 90_000)
+    assert floor.replace(ADA, order.id, "BUY 0.004 at 8999.9").code == 0
+
+
+def test_a_plain_order_for_the_whole_position_is_exempt_from_the_smallest_value(floor: Floor) -> None:
+    opened(floor, text="BUY 0.001")
+    floor.mark("9000.0")
+    assert "below minOrderValue" in floor.refused(ADA, "BUY 0.001 at 9000")
+    assert "below minOrderValue" in floor.refused(ADA, "SELL 0.001 at 9000", symbolCode=2, ordQty="0.001")
+    order = floor.order(ADA, "SELL 0.001 at 9500")
+    assert floor.replace(ADA, order.id, "SELL 0.001 at 9400").code == 0
+
+
+@pytest.mark.parametrize("text", ["BUY 3 at 58000", "BUY 2.5 at 59000", "BUY 2.5 at 59100", "BUY 1 at 57000"])
+def test_an_order_that_moves_away_or_shrinks_is_never_refused_for_margin(floor: Floor, text: str) -> None:
+    account = floor.account(ADA)
+    ledger.withdraw(floor.core, account, account.balance - 9_000_000_000)
+    order = floor.order(ADA, "BUY 3 at 59000")
+    ledger.withdraw(floor.core, account, 3_000_000_000)
+    assert account_margin.available(floor.core, account) < 0
+    assert "margin" in floor.replace(ADA, order.id, "BUY 3 at 59100").message
+    assert "margin" in floor.replace(ADA, order.id, "BUY 3.001 at 59000").message
+    answer = floor.replace(ADA, order.id, text)
+    assert (answer.code, floor.status(order.id)) == (0, "NEW")

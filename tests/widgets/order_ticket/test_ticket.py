@@ -78,7 +78,7 @@ def test_a_price_between_ticks_is_shown_with_its_neighbours_and_never_rounded(se
         ({"price": "70000", "tif": "POST_ONLY"}, "price", "POST_ONLY"),
         ({"order_type": "MARKET", "tif": "GTC"}, "tif", "market timeInForce"),
         ({"order_type": "MARKET", "slippage": "0.2"}, "slippage", "maxSlippagePct"),
-        ({"order_type": "MARKET", "slippage": "0.001"}, "slippage", "maxSlippagePct"),
+        ({"order_type": "MARKET", "slippage": "0"}, "slippage", "slippage above 0"),
         ({"take_profit": "59000"}, "take_profit", "trigger met"),
         ({"stop_loss": "61000"}, "stop_loss", "trigger met"),
         ({"stop_loss": "59000.05"}, "stop_loss", "tickSize"),

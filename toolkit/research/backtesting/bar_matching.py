@@ -215,6 +215,8 @@ class BarMatcher:
             state = self.by_code[order.product]
             if order.priority:
                 wake, falling = self.liquidity.reach(order.side, order.price), order.side > 0
+            elif order.waiting and order.triggered:  # it found nothing, and tries again at every price
+                wake, falling = NEVER, True
             elif order.trigger and order.armed:
                 wake, falling = order.trigger, not order.trigger_up
             else:

@@ -147,13 +147,13 @@ def brackets(core: Core) -> Iterator[str]:
 
 @invariant()
 def triggers(core: Core) -> Iterator[str]:
-    """Every armed order that waits is in the queue of its product."""
+    """Every armed order that waits is in the queue of its product, or among the exits that try again."""
     for code, queue in core.triggers.items():
         waiting = {
             (order.id, order.trigger_by, order.trigger)
             for account in core.state.accounts.values()
             for order in account.orders.values()
-            if order.product == code and order.waiting and order.armed
+            if order.product == code and order.waiting and order.armed and order.id not in queue.retrying
         }
         queued = queue.queued()
         if not waiting <= set(queued) or queue.entries != len(queued):

@@ -23,20 +23,18 @@ if TYPE_CHECKING:
     from ..engine.core import Core
 
 
-def check_group(core: Core, group: MarginGroup) -> bool:
-    """Start, continue or end the liquidation of a margin group; True when something was closed."""
+def judge_group(core: Core, group: MarginGroup) -> bool:
+    """Begin or end the liquidation of a margin group, without a trade; True when a part of it is to be closed now."""
     entry = core.state.liquidations.get(group.key)
     figures = group.figures(core)
     if entry is None:
-        if not figures.unhealthy:
-            return False
-        entry = _begin(core, group)
-    elif _recovered(core, figures):
+        if figures.unhealthy:
+            _begin(core, group)
+        return figures.unhealthy
+    if _recovered(core, figures):
         _end(core, group)
         return False
-    elif figures.equity > 0 and core.state.time < entry.next:
-        return False  # between two slices
-    return _close_slices(core, group, entry)
+    return figures.equity <= 0 or core.state.time >= entry.next  # otherwise it is between two slices
 
 
 def _recovered(core: Core, figures: account_margin.Figures) -> bool:
@@ -44,9 +42,9 @@ def _recovered(core: Core, figures: account_margin.Figures) -> bool:
     return ratio is not None and ratio < core.state.config.liquidation_stop
 
 
-def _begin(core: Core, group: MarginGroup) -> Liquidation:
+def _begin(core: Core, group: MarginGroup) -> None:
     state, account = core.state, group.account
-    entry = state.liquidations[group.key] = Liquidation(account.address, group.product, state.time, state.time)
+    state.liquidations[group.key] = Liquidation(account.address, group.product, state.time, state.time)
     account.status = LIQUIDATING
     account.updated = state.time
     core.emit(ev.AccountChanged(account.address))
@@ -58,7 +56,6 @@ def _begin(core: Core, group: MarginGroup) -> Liquidation:
         if in_group and order.id in account.orders and order.priority and not (order.reduce or order.closing):
             if _opens(account, account.positions[order.product], order):
                 lifecycle.cancel(core, account, order, "the position is being liquidated")
-    return entry
 
 
 def _opens(account: VenueAccount, position: Position, order: VenueOrder) -> bool:
@@ -79,9 +76,12 @@ def _end(core: Core, group: MarginGroup) -> None:
     core.emit(ev.AccountChanged(account.address))
 
 
-def _close_slices(core: Core, group: MarginGroup, entry: Liquidation) -> bool:
-    """Close legs of a group until it has recovered, is flat, must pause after a slice, or only paused products are
-    left; True when something was closed."""
+def close_group(core: Core, group: MarginGroup) -> bool:
+    """Close legs of a group that `judge_group` found; True when something was closed.
+
+    It goes on until the group has recovered, is flat, must pause after a slice, or only paused products are left.
+    """
+    entry = core.state.liquidations[group.key]
     config, markets, account, closed = core.state.config, core.state.markets, group.account, False
     while True:
         figures = group.figures(core)

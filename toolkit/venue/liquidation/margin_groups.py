@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..model.accounts import Leg, Position, VenueAccount
@@ -42,6 +43,14 @@ class MarginGroup(NamedTuple):
         if self.product:
             return account_margin.isolated_margin(core, self.account.positions[self.product])
         return account_margin.cross_margin(core, self.account)
+
+    def urgency(self, core: Core) -> tuple[Fraction, int, int]:
+        """Return what orders the groups to be closed: worst margin ratio first, then the oldest position."""
+        equity, _, maintenance = self.figures(core)
+        # equity in maintenance margins falls as the ratio rises, also where no equity is left and there is no ratio
+        share = Fraction(equity, maintenance) if maintenance else Fraction(0)
+        age = min(((each.leg.opened_by, -each.side) for each in self.open_legs()), default=(0, 0))
+        return share, *age
 
     def open_legs(self) -> list[OpenLeg]:
         """Return its open legs."""

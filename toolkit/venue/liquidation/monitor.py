@@ -13,9 +13,9 @@ from ..model.accounts import VenueAccount
 from ..model.constants import ISOLATED, LIQUIDATING, RATE
 from ..risk import account_margin
 from ..risk.ledger import LP_VAULT, OWN
-from .closing import check_group
+from .closing import close_group, judge_group
 from .losses import settle_debt
-from .margin_groups import MarginGroup
+from .margin_groups import MarginGroup, group_of
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -35,12 +35,17 @@ def resume_paused(core: Core, time: int) -> int | None:
 
 @post_command("liquidation")
 def check_accounts(core: Core) -> bool:
-    """Check every account whose balance, position or mark changed; True when something was closed."""
+    """Check every account whose balance, position or mark changed; True when something was closed.
+
+    All are judged, and those to be liquidated lose their opening orders, before the first position is closed. The worst
+    margin ratio goes first, of equal ones the oldest position: whose turn it is never depends on an address.
+    """
     index, accounts, closed = core.risk_index, core.state.accounts, False
     # closing positions touches counterparties and may move marks: repeat until nothing changed
     while index.touched or index.moved:
         touched, index.touched = index.touched, {}
         outside = _outside_band(core)
+        checked, due = [], list[MarginGroup]()
         for address in sorted(outside.union(touched)) if outside else sorted(touched):
             account = accounts[address]
             for code in account.positions:
@@ -49,9 +54,15 @@ def check_accounts(core: Core) -> bool:
                 continue
             # an open liquidation may have to end or go on although its account is healthy again
             if core.state.liquidations or not account_margin.healthy(core, account):
-                closed = _check_account(core, account) or closed
-            if address in outside:
-                _set_bands(core, account)
+                checked.append(account)
+                due += [group for group in _groups(core, account) if judge_group(core, group)]
+        for group in sorted(due, key=lambda each: each.urgency(core)):
+            closed = close_group(core, group) or closed
+        for account in checked:
+            if account.balance < 0 and not MarginGroup(account, 0).open_legs():
+                settle_debt(core, account)
+        for address in outside:
+            _set_bands(core, accounts[address])
     return closed
 
 
@@ -68,21 +79,17 @@ def _outside_band(core: Core) -> set[str]:
     return found
 
 
-def _check_account(core: Core, account: VenueAccount) -> bool:
-    closed = has_cross = False
-    for code in list(account.positions):
-        position = account.positions[code]
+def _groups(core: Core, account: VenueAccount) -> list[MarginGroup]:
+    """Return the margin groups of an account that are open or being liquidated."""
+    isolated, cross = list[MarginGroup](), MarginGroup(account, 0)
+    has_cross = cross.key in core.state.liquidations
+    for position in account.positions.values():
         if position.long.size or position.short.size:
             if position.mode == ISOLATED:
-                closed = check_group(core, MarginGroup(account, code)) or closed
+                isolated.append(group_of(account, position))
             else:
                 has_cross = True
-    cross = MarginGroup(account, 0)
-    if has_cross or cross.key in core.state.liquidations:
-        closed = check_group(core, cross) or closed
-    if account.balance < 0 and not cross.open_legs():
-        settle_debt(core, account)
-    return closed
+    return [*isolated, cross] if has_cross else isolated
 
 
 def _set_bands(core: Core, account: VenueAccount) -> None:

@@ -50,6 +50,8 @@ def close_with_vault(core: Core, group: MarginGroup, target: OpenLeg, quantity_s
     buyer, seller = (vault, account) if side > 0 else (account, vault)
     matching.trade_off_book(core, core.products[code], buyer, seller, taken_steps, mark_ticks, LIQUIDATION, account)
     record_step(core, group, target, taken_steps, VAULT, mark_ticks, vault.address, equity, paid)
+    if config.lp_slice:
+        core.wake("unwind", core.state.time + config.lp_pause)
     return quantity_steps - taken_steps
 
 
@@ -102,14 +104,19 @@ def deleverage(core: Core, group: MarginGroup, target: OpenLeg, quantity_steps: 
 
 
 def _counterparties(core: Core, account: VenueAccount, code: int, side: int) -> list[dict[str, object]]:
-    """Return the positions against a leg of `side` with their scores, by address."""
+    """Return the positions against a leg of `side` with their scores, the oldest first."""
     product = core.products[code]
     mark = product.tick_size * core.state.markets[code].mark
     found: list[dict[str, object]] = []
-    for address, other in sorted(core.risk_index.holders.get(code, {}).items()):
-        position = other.positions[code]
-        leg = position.short if side > 0 else position.long
-        if other is account or not leg.size:
+    holders = [
+        (position.short if side > 0 else position.long, address, other, position)
+        for address, other in core.risk_index.holders.get(code, {}).items()
+        for position in (other.positions[code],)
+        if other is not account
+    ]
+    # one trade opens at most one leg of a side, so age decides alone
+    for leg, address, other, position in sorted(holders, key=lambda each: each[0].opened_by):
+        if not leg.size:
             continue
         equity = group_of(other, position).figures(core).equity
         size = product.step_size * leg.size

@@ -55,6 +55,8 @@ class VenueOrder(msgspec.Struct, gc=False):
     armed: bool = True
     """False while a bracket's child waits for its parent's first fill."""
     triggered: bool = False
+    tried: tuple[int, int, int] = (0, 0, 0)
+    """Trades, mark and index of its market when it last found nothing, for a triggered exit that stays armed."""
     group: int = 0
     """Bracket it belongs to (id of the main order, which has it too), 0 = none; its TP and SL cancel each other."""
     cover: int = 0
@@ -97,6 +99,8 @@ class Leg:
     term: int = 0
     """Number of its life: grows by one each time it opens from flat."""
     opened: int = 0
+    """When it opened, and by which trade: its age, also within one millisecond."""
+    opened_by: int = 0
     entered: int = 0
     """Steps ever added in this life, and their value."""
     entered_value: int = 0

@@ -129,6 +129,10 @@ class Config(msgspec.Struct, frozen=True):
     """Initial cash of the LP vault."""
     lp_leverage: int = 500
     """Largest notional the LP vault takes over, in hundredths of its equity."""
+    lp_slice: int = 20_000 * USDC
+    """Notional of each position that the LP vault offers at mark at a time; 0 = it keeps what it took over."""
+    lp_pause: int = 60_000
+    """Time between two slices of the LP vault."""
 
     withdrawal_minimum: int = 2 * USDC
     faucet_amount: int = 500 * USDC

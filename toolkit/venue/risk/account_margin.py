@@ -87,6 +87,31 @@ def exposure(position: Position, step_micro: int, hedge: bool) -> int:
     return max(net + position.buy_value, position.sell_value - net, net, -net)
 
 
+def orders_margin(position: Position, step_micro: int, hedge: bool, buy_micro: int = 0, sell_micro: int = 0) -> int:
+    """Return what the orders of an isolated product hold on the cross balance, with so much more value in them.
+
+    What grows the position takes its own initial margin. What flips it closes it first: it holds the initial margin of
+    what it then opens, less the equity that the closing sets free.
+    """
+    buys, sells = position.buy_value + buy_micro, position.sell_value + sell_micro
+    if hedge:
+        return required(buys + sells, position.leverage)
+    grows, flips = (sells, buys) if position.short.size else (buys, sells)
+    flipped = flips - held(position, step_micro)
+    grown = required(grows, position.leverage)
+    if flipped <= 0:
+        return grown
+    freed = max(0, position.assigned + unrealized(position, step_micro))
+    return max(grown, required(flipped, position.leverage) - freed)
+
+
+def reducible(account: VenueAccount, position: Position, side: int) -> int:
+    """Return how many steps an ordinary order of `side` can trade without opening anything."""
+    if account.position_mode == HEDGE:
+        return 0
+    return position.short.size if side > 0 else position.long.size
+
+
 def held(position: Position, step_micro: int) -> int:
     """Return the notional of the legs alone."""
     return (position.long.size + position.short.size) * step_micro
@@ -108,8 +133,7 @@ def cross_margin(core: Core, account: VenueAccount) -> Figures:
         table = tables[code]
         step_micro = markets[code].mark * table.unit
         if position.mode == ISOLATED:
-            opening = exposure(position, step_micro, hedge) - (long + short) * step_micro
-            initial += required(opening, position.leverage)
+            initial += orders_margin(position, step_micro, hedge)
             continue
         equity += (long - short) * step_micro - position.long.value + position.short.value
         if long:
@@ -211,6 +235,10 @@ def equity_and_initial(
         elif not (longs or shorts or buy or sell):
             continue
         step_micro = markets[code].mark * tables[code].unit
+        if position.mode == ISOLATED:
+            own_buy, own_sell = (buy_micro, sell_micro) if position is own else (0, 0)
+            initial += orders_margin(position, step_micro, hedge, own_buy, own_sell)
+            continue
         if hedge:
             needs = (longs + shorts) * step_micro + buy + sell
         else:
@@ -218,10 +246,7 @@ def equity_and_initial(
             needs, other = net + buy, sell - net
             if other > needs:
                 needs = other
-        if position.mode == ISOLATED:
-            needs -= (longs + shorts) * step_micro
-        else:
-            equity += (longs - shorts) * step_micro - long.value + short.value
+        equity += (longs - shorts) * step_micro - long.value + short.value
         initial -= -needs * 100 // position.leverage
     return equity, initial
 

@@ -69,8 +69,8 @@ def charge(
 ) -> tuple[int, int, int]:
     """Book the fees of one fill; return the fee of its opening part, of its closing part, and the builder's fee.
 
-    Values and fees are in micro-USDC. Negative trading fees were received (an own maker rate below 0). Liquidated and
-    deleveraged accounts pay and receive none.
+    Values and fees are in micro-USDC. Negative trading fees were received (an own maker rate below 0). What the book
+    takes of a liquidated account costs it the taker fee; trades outside the book cost and bring none.
     """
     if account.kind == "market" and not order.builder_rate:
         return 0, 0, 0
@@ -82,7 +82,7 @@ def charge(
         note_volume(core, account, value)
     maker, taker = rates(core, account, product)
     rate = maker if role == MAKER else taker
-    if order.type == LIQUIDATION or order.type == ADL:
+    if order.type == ADL or (order.type == LIQUIDATION and not order.reduce):  # outside the book
         rate = 0
     # The fills of an order are rounded together: `parts` is the fraction of a micro-USDC that the rounding of former
     # fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..model.accounts import Position, VenueAccount
-from ..model.constants import HEDGE, RATE
-from .account_margin import cross_margin, mark_step, required, unrealized
+from ..model.constants import RATE
+from .account_margin import cross_margin, mark_step, reducible, required, unrealized
+from .fees import worst_cost
 from .ledger import assign
 
 if TYPE_CHECKING:
@@ -50,10 +51,13 @@ def _need(position: Position, side: int, opened_steps: int, value_micro: int, st
     return required(value_micro if side > 0 else at_mark, position.leverage) + loss, loss
 
 
-def _spare(core: Core, account: VenueAccount) -> int:
-    """Return what may leave the balance while the margin ratio of the cross positions stays where liquidation stops."""
+def _spare(core: Core, account: VenueAccount, freed: int = 0) -> int:
+    """Return what may leave the balance while the margin ratio of the cross positions stays where liquidation stops.
+
+    `freed` is what closing the position before brings to the balance (negative: what it takes).
+    """
     figures = cross_margin(core, account)
-    return max(0, figures.equity - -(-figures.maintenance * RATE // core.state.config.liquidation_stop))
+    return max(0, figures.equity + freed - -(-figures.maintenance * RATE // core.state.config.liquidation_stop))
 
 
 def _release(
@@ -74,11 +78,15 @@ def _release(
     assign(core, account, position, -max(min(share, spare), -gained))
 
 
-def reducible(account: VenueAccount, position: Position, side: int) -> int:
-    """Return how many steps an ordinary order of `side` can trade without opening anything."""
-    if account.position_mode == HEDGE:
+def _freed(core: Core, account: VenueAccount, position: Position, side: int, price_micro: int, step_micro: int) -> int:
+    """Return what the balance gets from closing what stands against an order of `side`, at a price of one step."""
+    steps = reducible(account, position, side)
+    if not steps:
         return 0
-    return position.short.size if side > 0 else position.long.size
+    product = core.products[position.product]
+    beyond_mark = min(0, side * (step_micro - price_micro)) * steps
+    fee = worst_cost(core, account, product, steps * price_micro)
+    return position.assigned + unrealized(position, step_micro) + beyond_mark - fee
 
 
 def has_margin_for(
@@ -87,7 +95,8 @@ def has_margin_for(
     """Return whether the balance can still give an isolated position the margin for opening so many steps.
 
     Its orders held that margin when they were placed, but losses of the cross positions may have used it up since. What
-    those can spare must cover the maintenance margin of what opens.
+    those can spare, with what an order that flips the position sets free, must cover the maintenance margin of what
+    opens.
     """
     if opened_steps <= 0:
         return True
@@ -96,4 +105,5 @@ def has_margin_for(
     need, loss = _need(position, side, opened_steps, value_micro, step_micro)
     own_steps = (position.long if side > 0 else position.short).size
     more = table.maintenance((own_steps + opened_steps) * step_micro) - table.maintenance(own_steps * step_micro)
-    return (min(need, _spare(core, account)) - loss) * config.liquidation_stop > more * RATE
+    freed = _freed(core, account, position, side, value_micro // opened_steps, step_micro)
+    return (min(need, _spare(core, account, freed)) - loss) * config.liquidation_stop > more * RATE

@@ -9,10 +9,20 @@ from ...products import Product
 from ..engine.codes import TxCode
 from ..engine.commands import Refused
 from ..model.accounts import Position, VenueAccount
-from ..model.constants import HEDGE, ISOLATED, LIQUIDATING, ONE_WAY
+from ..model.constants import ISOLATED, LIQUIDATING, ONE_WAY
 from ..model.risk_index import RiskTable
 from . import fees
-from .account_margin import equity_and_initial, isolated_margin, leverage_text
+from .account_margin import (
+    equity_and_initial,
+    exposure,
+    held,
+    isolated_margin,
+    leverage_text,
+    mark_step,
+    orders_margin,
+    reducible,
+    required,
+)
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -27,45 +37,52 @@ def check_increase(
     quantity_steps: int,
     price_ticks: int,
     builder_rate: int = 0,
+    *,
+    only_size: bool = False,
 ) -> None:
     """Refuse an order that may add risk and does not fit; `position` does not yet count it.
 
     `price_ticks` is the limit, or a market order's slippage bound; what trades below mark counts at mark, where the
-    position will be valued. An order that, with the resting ones of its side, can only reduce always passes. Otherwise
-    the notional it could lead to must be within the product's limit, the leverage within that of its tier, and equity
-    must cover the initial margin after it, counting the fees of what it trades at once and what those fills lose
-    against mark.
+    position will be valued. An order that the position covers always passes, whatever rests on its side: orders that
+    lose their cover by it are cut (`lifecycle.drop_uncovered`). A larger one is judged as if it had closed the position
+    and those orders were gone. The notional it could lead to must be within the product's limit, the leverage within
+    that of its tier, and equity must cover the initial margin after it, counting the fees of what it trades at once and
+    what those fills lose against mark.
 
-    Reduce-only orders and hedge closes are not checked here. Simulated participants trade on the venue's credit.
+    `only_size` leaves the margin out. Reduce-only orders and hedge closes are not checked here. Simulated participants
+    trade on the venue's credit.
     """
     if account.kind == "market":
         return
     table = core.risk_index.tables[product.code]
     unit = table.unit
-    if side > 0:
-        resting_steps, cover_steps = position.buy_quantity, position.short.size
-    else:
-        resting_steps, cover_steps = position.sell_quantity, position.long.size
-    if resting_steps + quantity_steps <= cover_steps and account.position_mode != HEDGE:
+    cover_steps = reducible(account, position, side)
+    if quantity_steps <= cover_steps:
         return
     if account.status == LIQUIDATING and core.state.liquidations:
         _refuse_in_liquidation(core, account, position)
-    if position.mode == ISOLATED and (position.long.size or position.short.size):
-        _check_isolated_equity(core, product, position)
     mark_ticks = core.state.markets[product.code].mark
     taken_steps, paid = _immediate_fill(core, account, position, side, quantity_steps, price_ticks)
+    gain = 0
     if side > 0:
         value = price_ticks * quantity_steps * unit
         # a buy below mark reserves margin at its price, but what it fills at once is worth more, at mark
         gain = (mark_ticks - price_ticks) * taken_steps * unit if price_ticks < mark_ticks else 0
-        _check_notional(account, position, table, side, value + gain, mark_ticks * unit)
-        equity, initial = equity_and_initial(core, account, position, value, 0)
     else:
         value = (price_ticks if price_ticks > mark_ticks else mark_ticks) * quantity_steps * unit
-        _check_notional(account, position, table, side, value, mark_ticks * unit)
-        equity, initial = equity_and_initial(core, account, position, 0, value)
+    lost_micro = _uncovered_value(account, position, side, cover_steps, unit) if cover_steps else 0
+    _check_notional(account, position, table, side, value + gain - lost_micro, mark_ticks * unit)
+    if only_size:
+        return
+    if cover_steps:
+        equity, initial = _after_close(core, account, position, side, value - lost_micro, mark_ticks * unit)
+    else:
+        added = (value, 0) if side > 0 else (0, value)
+        equity, initial = equity_and_initial(core, account, position, *added)
     loss = 0
     if taken_steps:
+        if position.mode == ISOLATED:
+            _check_isolated_growth(core, account, position, side, taken_steps)
         roundings = 0
         if builder_rate or position.mode == ISOLATED:
             # margin and builder fees are rounded up at every fill, up to a micro-USDC each
@@ -83,13 +100,51 @@ def check_increase(
         )
 
 
-def _check_isolated_equity(core: Core, product: Product, position: Position) -> None:
-    own = isolated_margin(core, position)
-    if own.equity < own.initial:
+def _uncovered_value(account: VenueAccount, position: Position, side: int, cover_steps: int, unit: int) -> int:
+    """Return the value of the resting orders of `side` that lose their cover when it closes, last placed first."""
+    found, left = 0, min(cover_steps, position.buy_quantity if side > 0 else position.sell_quantity)
+    for order in reversed(account.orders.values()):
+        if not left:
+            break
+        if order.product == position.product and order.side == side and order.priority and not order.reducing:
+            found += min(left, order.leaves) * order.price * unit
+            left -= min(left, order.leaves)
+    return found
+
+
+def _after_close(
+    core: Core, account: VenueAccount, position: Position, side: int, value_micro: int, step_micro: int
+) -> tuple[int, int]:
+    """Return equity and initial margin when orders of `side` worth `value_micro` more have closed the position."""
+    equity, initial = equity_and_initial(core, account)
+    held_micro = held(position, step_micro)
+    if position.mode == ISOLATED:
+        initial -= orders_margin(position, step_micro, hedge=False)
+        equity += isolated_margin(core, position).equity
+    else:
+        initial -= required(exposure(position, step_micro, hedge=False), position.leverage)
+    buys, sells = position.buy_value, position.sell_value
+    same, other = (buys, sells) if side > 0 else (sells, buys)
+    return equity, initial + required(max(same + value_micro - held_micro, other), position.leverage)
+
+
+def _check_isolated_growth(core: Core, account: VenueAccount, position: Position, side: int, taken_steps: int) -> None:
+    """Refuse to grow an isolated position that, with the margin of what opens, is not above its maintenance margin."""
+    if not (position.long.size or position.short.size) or reducible(account, position, side):
+        return  # a flip closes the position, and what it opens has its own margin
+    table, own, step_micro = (
+        core.risk_index.table(position.product),
+        isolated_margin(core, position),
+        mark_step(core, position.product),
+    )
+    equity = own.equity + required(taken_steps * step_micro, position.leverage)
+    leg_micro = (position.long if side > 0 else position.short).size * step_micro
+    more = table.maintenance(leg_micro + taken_steps * step_micro) - table.maintenance(leg_micro)
+    if equity <= own.maintenance + more:
         raise Refused(
             TxCode.INSUFFICIENT_MARGIN,
-            f"margin: the isolated {product.symbol} position has equity {micro_text(own.equity)} USDC, less than its "
-            f"initial margin {micro_text(own.initial)}; add to it with assignPosMargin before it grows",
+            f"margin: the isolated {table.product.symbol} position would have equity {micro_text(equity)} USDC and "
+            f"maintenance margin {micro_text(own.maintenance + more)}; add to it with assignPosMargin before it grows",
         )
 
 
@@ -133,17 +188,32 @@ def _fill_count(core: Core, account: VenueAccount, position: Position, side: int
     return met
 
 
-def _check_notional(
-    account: VenueAccount, position: Position, table: RiskTable, side: int, value_micro: int, step_micro: int
-) -> None:
-    """Refuse an order of `value_micro` that could make the position too large for its limit or its leverage."""
+def _reach(account: VenueAccount, position: Position, side: int, step_micro: int) -> int:
+    """Return the notional that a position could reach by its resting orders of `side`."""
     if side > 0:
         own, other, resting = position.long.size, position.short.size, position.buy_value
     else:
         own, other, resting = position.short.size, position.long.size, position.sell_value
     if account.position_mode == ONE_WAY:
         own -= other
-    reach = own * step_micro + resting + value_micro
+    return own * step_micro + resting
+
+
+def fits(core: Core, account: VenueAccount, position: Position, side: int) -> bool:
+    """Return whether equity covers the initial margin, and the orders of `side` are within the limits of size."""
+    equity, initial = equity_and_initial(core, account)
+    if equity < initial:
+        return False
+    table = core.risk_index.tables[position.product]
+    reach = _reach(account, position, side, mark_step(core, position.product))
+    return reach <= table.max_notional and position.leverage <= table.leverage_limit(max(reach, 0))
+
+
+def _check_notional(
+    account: VenueAccount, position: Position, table: RiskTable, side: int, value_micro: int, step_micro: int
+) -> None:
+    """Refuse an order of `value_micro` that could make the position too large for its limit or its leverage."""
+    reach = _reach(account, position, side, step_micro) + value_micro
     if reach > table.max_notional:
         raise Refused(
             TxCode.POSITION_LIMIT,

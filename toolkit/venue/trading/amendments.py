@@ -85,10 +85,14 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
     ordQty is the new total, filled part included. Side, type, reduce-only option and trigger type can't change, nor the
     trigger of an order that has triggered. Raises Refused before anything changed.
     """
+    if order.waiting and order.triggered:
+        raise Refused(
+            TxCode.NOT_REPLACEABLE, "it has triggered and is tried at every price; cancel it and place another"
+        )
     position = account.positions[order.product]
     main = account.orders.get(order.group) if order.status == UNTRIGGERED and order.group != order.id else None
     entry_ticks = main.price or main.trigger if main is not None and not order.armed else 0
-    product, spec = read(core, item, builder=bool(order.builder), entry_ticks=entry_ticks, triggered=order.triggered)
+    product, spec = read(core, account, item, builder=bool(order.builder), entry_ticks=entry_ticks, replaced=order)
     _check_same(order, spec)
     if order.status == UNTRIGGERED:
         _replace_waiting(core, account, product, position, order, spec, main)
@@ -114,9 +118,13 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
     finally:
         lifecycle.count_resting(core, position, order, order.leaves)
     lifecycle.remove_from_book(core, position, order)
+    holds_less = _holds_less(core, order, spec, leaves_steps)
     order.price, order.leaves, order.quantity, order.tif = spec.price, leaves_steps, spec.quantity, spec.tif
     lifecycle.record(core, account, order, "replaced")
-    matching.process_order(core, account, position, order, spec.price)
+    if holds_less:  # it takes nobody's cover
+        lifecycle.add_to_book(core, account, position, order)
+    else:
+        matching.process_order(core, account, position, order, spec.price)
 
 
 def _check_same(order: VenueOrder, spec: Spec) -> None:
@@ -167,7 +175,18 @@ def _readmit(
 ) -> int:
     """Check the new price and quantity of an open order that the sums do not count; return the steps it may have."""
     if not order.reducing:
-        check_increase(core, account, product, position, order.side, leaves_steps, spec.price, order.builder_rate)
+        only_size = _holds_less(core, order, spec, leaves_steps)
+        check_increase(
+            core,
+            account,
+            product,
+            position,
+            order.side,
+            leaves_steps,
+            spec.price,
+            order.builder_rate,
+            only_size=only_size,
+        )
         return leaves_steps
     trial = VenueOrder(
         0, order.address, order.product, order.side, order.closing, order.type, spec.tif, order.reduce, spec.price,
@@ -175,6 +194,17 @@ def _readmit(
     )  # fmt: skip
     fit_to_position(account, product, position, trial, spec.price)
     return trial.leaves
+
+
+def _holds_less(core: Core, order: VenueOrder, spec: Spec, leaves_steps: int) -> bool:
+    """Return whether an opening order moves away from the market or shrinks, which is never refused for margin."""
+    if order.reducing or leaves_steps > order.leaves:
+        return False
+    if (spec.price - order.price) * order.side <= 0:
+        return True
+    best_ticks = core.books[order.product].side(-order.side).best
+    meets = best_ticks and (spec.price - best_ticks) * order.side >= 0
+    return not meets and leaves_steps * spec.price <= order.leaves * order.price
 
 
 def _ending(core: Core, account: VenueAccount, item: Item) -> str:

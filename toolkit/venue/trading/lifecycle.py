@@ -12,7 +12,7 @@ from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.book import Ladder, Level
 from ..model.constants import CANCELED, FILLED, REJECTED, UNTRIGGERED
 from ..model.history import OrderEvent
-from ..risk import account_margin
+from ..risk import order_margin
 
 
 def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "") -> None:
@@ -154,6 +154,19 @@ def cancel(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "
     end(core, account, position, order, CANCELED, reason)
 
 
+def cancel_or_retry(core: Core, account: VenueAccount, order: VenueOrder, reason: str) -> None:
+    """Cancel an order that acts at once and found no more; a triggered market exit stays armed and tries again."""
+    if not (order.triggered and order.reducing and not order.price):
+        cancel(core, account, order, reason)
+        return
+    market = core.state.markets[order.product]
+    order.tried = (market.trades, market.mark, market.oracle)
+    order.status = UNTRIGGERED
+    account.waiting += 1
+    core.triggers[order.product].add(order)
+    record(core, account, order, f"{reason}; it stays armed and tries again at the next trade or price")
+
+
 def end(
     core: Core, account: VenueAccount, position: Position, order: VenueOrder, status: int, reason: str = ""
 ) -> None:
@@ -194,19 +207,25 @@ def shrink_reduce_only(core: Core, account: VenueAccount, position: Position, si
                 return
 
 
-def drop_uncovered(core: Core, account: VenueAccount, position: Position, side: int) -> None:
+def drop_uncovered(
+    core: Core, account: VenueAccount, position: Position, side: int, accepted: VenueOrder | None = None
+) -> None:
     """Cut the resting orders of `side` that have become opening ones because the leg they would have closed is gone.
 
-    Last placed first, until equity covers the initial margin of the rest.
+    Last placed first, until equity covers the initial margin of the rest; never `accepted`, which took their cover.
     """
-    if account_margin.available(core, account) >= 0:
-        return
     leg = position.short if side > 0 else position.long
+    if (position.buy_quantity if side > 0 else position.sell_quantity) <= leg.size or account.kind == "market":
+        return
+    if order_margin.fits(core, account, position, side):
+        return
     for order in reversed(list(account.orders.values())):
         excess = (position.buy_quantity if side > 0 else position.sell_quantity) - leg.size
-        if excess <= 0 or account_margin.available(core, account) >= 0:
+        if excess <= 0 or order_margin.fits(core, account, position, side):
             return
-        if order.product == position.product and order.side == side and order.priority and not order.reducing:
+        if order is accepted or order.product != position.product or order.side != side:
+            continue
+        if order.priority and not order.reducing:
             reason = "margin: the position that it would have closed is gone"
             reduce_or_cancel(core, account, position, order, excess, reason)
 

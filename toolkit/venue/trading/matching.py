@@ -9,7 +9,7 @@ from ...products import Product
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.constants import CANCELED, FILLED, FOK, GTC, HEDGE, IOC, ISOLATED, MAKER, POST_ONLY, TAKER
-from ..risk import isolated_fills
+from ..risk import account_margin, isolated_fills
 from . import lifecycle, settlement
 from .liquidity import fillable
 from .positions import position_of
@@ -29,10 +29,13 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
         if order.reduce or order.closing:
             # its own fills may have shrunk the position below what it and older orders would close
             lifecycle.shrink_reduce_only(core, account, position, order.side)
+        elif account_margin.reducible(account, position, order.side):
+            # older orders may have lost the cover that this one was accepted for
+            lifecycle.drop_uncovered(core, account, position, order.side, order)
     else:
         price = core.products[order.product].price_text(limit_ticks)
         kind = "the market order's bound" if not order.price else "the limit"
-        lifecycle.cancel(core, account, order, f"nothing more to take at {kind} of {price} or better")
+        lifecycle.cancel_or_retry(core, account, order, f"nothing more to take at {kind} of {price} or better")
 
 
 def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, limit_ticks: int) -> bool:
@@ -44,7 +47,7 @@ def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, 
             f"FOK: {product.quantity_text(there_steps)} of {product.quantity_text(order.leaves)} can be filled at"
             f" {product.price_text(limit_ticks)} or better"
         )
-        lifecycle.cancel(core, account, order, reason)
+        lifecycle.cancel_or_retry(core, account, order, reason)
         return False
     for maker, excess_steps in without_margin:
         trim_uncollateralised_maker(core, maker, excess_steps)
@@ -73,7 +76,7 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
         quantity_steps = there if there < wanted else wanted
         # the makers of a FOK order were trimmed before the matching: it must not fall short now
         if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
-            closed = isolated_fills.reducible(maker_account, maker_position, -side)
+            closed = account_margin.reducible(maker_account, maker_position, -side)
             opened = quantity_steps - closed
             if not isolated_fills.has_margin_for(
                 core, maker_account, maker_position, -side, opened, opened * price_ticks * product.unit

@@ -19,6 +19,7 @@ from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.book import Book
 from ..model.constants import FOK, GTC, IOC, LIMIT, ONE_WAY, POST_ONLY, REDUCE_ONLY
 from ..model.triggers import Triggers
+from ..risk.account_margin import reducible
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
 from .brackets import check_child, check_children, entry_price, join, parent_of
@@ -73,7 +74,7 @@ def place(
     """
     account = context.account
     entry_ticks = entry_price(account, item) if item.get("parentOrdId") else 0
-    product, spec = read(core, item, builder=bool(builder), entry_ticks=entry_ticks)
+    product, spec = read(core, account, item, builder=bool(builder), entry_ticks=entry_ticks)
     position = account.positions.get(product.code) or position_of(core, account, product)
     order = _make_order(account, product, spec)
     if builder:
@@ -108,7 +109,7 @@ def place_bracket(
     account = context.account
     at = 0  # the item that is looked at, for the message of a refusal
     try:
-        product, spec = read(core, items[0], builder=bool(builder))
+        product, spec = read(core, account, items[0], builder=bool(builder))
         position = position_of(core, account, product)
         main = _make_order(account, product, spec)
         main.builder, main.builder_rate = builder, builder_rate
@@ -211,18 +212,26 @@ def close_out(
 
 
 def read(
-    core: Core, item: Item, *, builder: bool = False, entry_ticks: int = 0, triggered: bool = False
+    core: Core,
+    account: VenueAccount,
+    item: Item,
+    *,
+    builder: bool = False,
+    entry_ticks: int = 0,
+    replaced: VenueOrder | None = None,
 ) -> tuple[Product, Spec]:
     """Return an item's product and its values as integers, after every rule of `checks`.
 
-    `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the present price. Refused names all
-    broken rules.
+    `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the present price; `replaced` is the
+    order that the item replaces. Refused names all broken rules.
     """
     product = core.product(int(item["symbolCode"]))
     code = product.code
     market, book = core.state.markets[code], core.books[code]
     if market.paused:
         raise Refused(TxCode.PAUSED, f"trading in {product.symbol} is paused")
+    position = account.positions.get(code)
+    side = -1 if item.get("ordSide") == "SELL" else 1
     spec = read_order(
         product,
         item,
@@ -232,8 +241,10 @@ def read(
         book.bids.best,
         book.asks.best,
         entry_ticks,
+        cover_steps=reducible(account, position, side) if position is not None else 0,
+        filled_steps=replaced.filled if replaced is not None else 0,
         builder=builder,
-        triggered=triggered,
+        triggered=replaced is not None and replaced.triggered,
     )
     if spec.failures:
         raise Refused(TxCode.PRE_TRADE_RULE, "; ".join(failure.message for failure in spec.failures))
@@ -353,7 +364,7 @@ def _read_child(
     core: Core, account: VenueAccount, product: Product, main: VenueOrder, item: Item, builder: bool
 ) -> VenueOrder:
     """Return the TP or SL of a bracket, checked against its main order."""
-    found, spec = read(core, item, builder=builder, entry_ticks=main.price or main.trigger)
+    found, spec = read(core, account, item, builder=builder, entry_ticks=main.price or main.trigger)
     if found.code != product.code:
         raise Refused(TxCode.BAD_BRACKET, f"a bracket is of one product, not {product.symbol} and {found.symbol}")
     child = _make_order(account, product, spec)

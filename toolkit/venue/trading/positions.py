@@ -47,11 +47,11 @@ def reduce_leg(leg: Leg, quantity_steps: int, value_micro: int, long: bool) -> i
     return pnl
 
 
-def grow_leg(leg: Leg, quantity_steps: int, value_micro: int, time_ms: int) -> None:
+def grow_leg(leg: Leg, quantity_steps: int, value_micro: int, time_ms: int, exec_id: int) -> None:
     """Add to a leg; from flat, a new term of it begins."""
     if not leg.size:
         leg.term += 1
-        leg.opened = time_ms
+        leg.opened, leg.opened_by = time_ms, exec_id
         leg.entered = leg.entered_value = leg.closed = leg.closed_value = leg.pnl = leg.fees = leg.funding = 0
     leg.size += quantity_steps
     leg.value += value_micro

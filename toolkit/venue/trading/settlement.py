@@ -34,6 +34,7 @@ def publish_trade(
     state.last_exec = exec_id = state.last_exec + 1
     market.last = price_ticks
     market.trades += 1
+    core.triggers[code].see_trade(price_ticks)
     trade = PublicTrade(exec_id, time, code, side, price_ticks, quantity_steps, core.step_hash or core.tx_hash())
     history = state.history
     history.trades[code].append(trade)
@@ -87,7 +88,7 @@ def settle(
         if pnl:
             ledger.realize(core, account, pnl, product.code, str(order.id))
     if opened:
-        grow_leg(into, opened, open_value, core.state.time)
+        grow_leg(into, opened, open_value, core.state.time, exec_id)
     market.open_interest += opened if side > 0 else -closed  # counts the longs
     _index_holder(core, product.code, account, against, into, opened)
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)

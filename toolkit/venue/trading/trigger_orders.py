@@ -1,7 +1,8 @@
 """Trigger orders: what happens when a trigger price is met (risk-rules, "Order rules"). Prices are in ticks.
 
 A waiting trigger holds no margin. When it is met the order is checked like a new one, and cancelled with a reason if it
-does not fit. Triggers that are met at the same instant go by age.
+does not fit. Triggers that are met at the same instant go by age. A market exit that finds nothing within its bound
+stays armed and tries again whenever its market trades or a price moves.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..model.constants import (
     UNTRIGGERED,
 )
 from ..model.state import MarketState
+from ..model.triggers import Triggers
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
 from .positions import closing_leg
@@ -32,43 +34,47 @@ def reference_price(market: MarketState, by: int) -> int:
     return market.last if by == LAST_PRICE else market.mark if by == MARK_PRICE else market.oracle
 
 
-def is_met(order: VenueOrder, market: MarketState) -> bool:
-    """Return whether an order's trigger is met by the present prices."""
-    price_ticks = reference_price(market, order.trigger_by)
-    if not price_ticks:
-        return False
-    return price_ticks >= order.trigger if order.trigger_up else price_ticks <= order.trigger
-
-
 @post_command("triggers")
 def run_triggers(core: Core) -> None:
-    """Trigger every order whose trigger is met, until none is: a triggered order may move the last price."""
+    """Trigger every order whose trigger was met by a trade or is met now, until none is: each may trade itself."""
     accounts = core.state.accounts
     again = True
     while again:
         again = False
         for code, triggers in core.triggers.items():
-            if not triggers.entries:
+            if not (triggers.entries or triggers.met or triggers.retrying):
                 continue
             if triggers.entries > triggers.limit:  # most entries are stale
                 triggers.rebuild(waiting_orders(core, code))
             market = core.state.markets[code]
             if market.paused:
                 continue
-            due: list[tuple[int, str, int]] = []
+            due, triggers.met = triggers.met, []
             for by in (LAST_PRICE, MARK_PRICE, INDEX_PRICE):
-                due += triggers.due(by, reference_price(market, by))
-            for order_id, address, trigger in sorted(due):
+                price_ticks = reference_price(market, by)
+                due += [(*entry, price_ticks) for entry in triggers.due(by, price_ticks)]
+            due += _retries(core, triggers, market)
+            for order_id, address, trigger, price_ticks in sorted(due):
                 account = accounts[address]
                 order = account.orders.get(order_id)
                 # entries of orders that have ended, or have another trigger now, stay in the queue until here
                 if order is None or order.status != UNTRIGGERED or not order.armed or order.trigger != trigger:
                     continue
-                if is_met(order, market):
-                    fire(core, account, order)
-                    again = True
-                else:  # an order triggered before it has moved the price back
-                    triggers.add(order)
+                fire(core, account, order, price_ticks)
+                again = True
+
+
+def _retries(core: Core, triggers: Triggers, market: MarketState) -> list[tuple[int, str, int, int]]:
+    """Return the exits that have found nothing before and whose market has changed since; forget the ended ones."""
+    found = []
+    for order_id, address in list(triggers.retrying.items()):
+        order = core.state.accounts[address].orders.get(order_id)
+        if order is None:
+            del triggers.retrying[order_id]
+        elif order.tried != (market.trades, market.mark, market.oracle):
+            del triggers.retrying[order_id]  # it comes back if it finds nothing again
+            found.append((order_id, address, order.trigger, reference_price(market, order.trigger_by)))
+    return found
 
 
 def waiting_orders(core: Core, code: int) -> list[VenueOrder]:
@@ -78,18 +84,19 @@ def waiting_orders(core: Core, code: int) -> list[VenueOrder]:
     return [order for order in orders if order.product == code and order.waiting and order.armed]
 
 
-def fire(core: Core, account: VenueAccount, order: VenueOrder) -> None:
-    """Trigger one waiting order: fit it to its position, check it, and match it."""
+def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int) -> None:
+    """Trigger one waiting order, or try it again, at a price: fit it to its position, check it, and match it."""
     position = account.positions[order.product]
     for other in _cancelled_by(account, order):
         lifecycle.cancel(core, account, other, f"one cancels the other: order {order.id} was triggered")
-    order.triggered = True
+    again, order.triggered = order.triggered, True
     account.waiting -= 1
     order.status = NEW
     if order.reducing and not _fit_position(core, account, order):
         return
-    limit_ticks = order.price or slippage_limit(core, order)
-    lifecycle.record(core, account, order, "triggered")
+    limit_ticks = order.price or slippage_limit(core, order, price_ticks)
+    if not again:
+        lifecycle.record(core, account, order, "triggered")
     refusal = ""
     if order.tif == POST_ONLY and crosses(core, order):
         refusal = "POST_ONLY would match when triggered"
@@ -113,10 +120,15 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder) -> None:
         matching.process_order(core, account, position, order, limit_ticks)
 
 
-def slippage_limit(core: Core, order: VenueOrder) -> int:
-    """Return the worst price, in ticks, that a market order may trade at now."""
-    market = core.state.markets[order.product]
-    return slippage_bound(core.products[order.product], order.side, market.last or market.mark, order.slippage)
+def slippage_limit(core: Core, order: VenueOrder, price_ticks: int) -> int:
+    """Return the worst price, in ticks, that a market order triggered at a price may trade at.
+
+    It counts from that price or the last trade, whichever is further in the direction of the order: after a gap one of
+    them may be far from where anybody trades.
+    """
+    last_ticks = core.state.markets[order.product].last or price_ticks
+    reference_ticks = max(price_ticks, last_ticks) if order.side > 0 else min(price_ticks, last_ticks)
+    return slippage_bound(core.products[order.product], order.side, reference_ticks, order.slippage)
 
 
 def crosses(core: Core, order: VenueOrder) -> bool:

@@ -14,24 +14,17 @@ from .draft import MICRO, ZERO, Choice, Holdings, Problem, TicketInputs, rounded
 
 def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
     """Return a problem for every account rule that an order breaks; `worst` is the worst price it may trade at."""
-    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
+    draft, market, holdings = inputs.draft, inputs.market, inputs.holdings
     if draft.reduce_only:
         # The venue values a market order at the last price for minOrderValue, not at its slippage bound.
         valued = (market.last or market.mark or worst) if draft.market else worst
         return _reduce_only_rules(inputs, quantity, valued)
-    if not holdings.hedge:
-        # An order that, with those resting on its side, only closes the net position adds no risk.
-        resting = holdings.buys if draft.sign > 0 else holdings.sells
-        if resting + quantity <= max(ZERO, -draft.sign * holdings.size):
-            return []
+    if quantity <= cover(holdings, draft.sign):
+        return []
     if holdings.liquidating:
         return [Problem("side", "liquidation", "the account is being liquidated; only reducing orders are accepted")]
     mark = market.mark or worst
     problems = _position_limits(inputs, quantity * worst, mark)
-    held = (holdings.long + holdings.short) * mark
-    if holdings.isolated and held and holdings.assigned + holdings.pnl(mark) < held / holdings.leverage:
-        message = f"the isolated {product.symbol} position is below its initial margin; add margin before increasing it"
-        problems.append(Problem("quantity", "isolated margin", message))
     need = margin_needed(inputs, quantity, worst)
     if need > holdings.available:
         problems.append(_margin_problem(inputs, quantity, worst, need))
@@ -69,10 +62,22 @@ def _reduce_only_rules(inputs: TicketInputs, quantity: Decimal, price: Decimal) 
     return []
 
 
+def cover(holdings: Holdings, sign: int) -> Decimal:
+    """Return how much an order without reduce-only closes before it opens anything."""
+    return ZERO if holdings.hedge else max(ZERO, -sign * holdings.size)
+
+
+def _uncovered_value(holdings: Holdings, sign: int) -> Decimal:
+    """Return the value of the resting orders of a side that lose their cover when an order closes the position."""
+    resting, value = (holdings.buys, holdings.buys_value) if sign > 0 else (holdings.sells, holdings.sells_value)
+    return value * min(cover(holdings, sign), resting) / resting if resting else ZERO
+
+
 def _position_limits(inputs: TicketInputs, value: Decimal, mark: Decimal) -> list[Problem]:
     draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
     own, other = (holdings.long, holdings.short) if draft.sign > 0 else (holdings.short, holdings.long)
-    notional = own * mark + (holdings.buys_value if draft.sign > 0 else holdings.sells_value) + value
+    resting = holdings.buys_value if draft.sign > 0 else holdings.sells_value
+    notional = own * mark + resting + value - _uncovered_value(holdings, draft.sign)
     if not holdings.hedge:
         notional -= other * mark
     if notional > product.max_position_notional:
@@ -106,6 +111,36 @@ def exposure(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Dec
     return max(net + buys, sells - net, net, -net)
 
 
+def _initial_margin(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Decimal = ZERO) -> Decimal:
+    """Return the initial margin in USDC that is held outside isolated positions, with orders of these values added.
+
+    What flips an isolated position closes it first, which sets its equity free.
+    """
+    if not holdings.isolated or holdings.hedge:
+        base = (holdings.long + holdings.short) * mark if holdings.isolated else ZERO
+        return rounded_up((exposure(holdings, mark, buys, sells) - base) / holdings.leverage)
+    buys, sells = holdings.buys_value + buys, holdings.sells_value + sells
+    grows, flips = (sells, buys) if holdings.short else (buys, sells)
+    grown = rounded_up(grows / holdings.leverage)
+    flipped = flips - (holdings.long + holdings.short) * mark
+    if flipped <= 0:
+        return grown
+    freed = max(ZERO, holdings.assigned + holdings.pnl(mark))
+    return max(grown, rounded_up(flipped / holdings.leverage) - freed)
+
+
+def _margin_after_close(holdings: Holdings, sign: int, value: Decimal, mark: Decimal) -> Decimal:
+    """Return the margin in USDC that is held when an order worth `value` has closed the position and opened the rest.
+
+    Less what the closing of an isolated position sets free.
+    """
+    buys, sells = holdings.buys_value, holdings.sells_value
+    same, other = (buys, sells) if sign > 0 else (sells, buys)
+    flipped = same + value - _uncovered_value(holdings, sign) - (holdings.long + holdings.short) * mark
+    freed = holdings.assigned + holdings.pnl(mark) if holdings.isolated else ZERO
+    return rounded_up(max(flipped, other) / holdings.leverage) - freed
+
+
 def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> Decimal:
     """Return the available margin in USDC that an order takes, rounded up.
 
@@ -116,11 +151,13 @@ def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> De
     value = quantity * worst
     # What trades below mark counts at mark, where the position will be valued.
     counted = max(value, mark * quantity) if draft.sign < 0 else value
-    base = holdings.long * mark + holdings.short * mark if holdings.isolated else ZERO
-    before = exposure(holdings, mark) - base
-    added = (counted, ZERO) if draft.sign > 0 else (ZERO, counted)
-    after = exposure(holdings, mark, *added) - base
-    initial = rounded_up(after / holdings.leverage) - rounded_up(before / holdings.leverage)
+    if cover(holdings, draft.sign):
+        initial = _margin_after_close(holdings, draft.sign, counted, mark) - _initial_margin(holdings, mark)
+    else:
+        added = (counted, ZERO) if draft.sign > 0 else (ZERO, counted)
+        initial = _initial_margin(holdings, mark, *added) - _initial_margin(holdings, mark)
+    if quantity <= cover(holdings, draft.sign):
+        return ZERO
     taken, paid = walk(market.opposite(draft.sign), quantity, worst, draft.sign)
     if not taken:
         return initial

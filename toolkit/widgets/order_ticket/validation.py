@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from ...checks import SLIPPAGE_UNIT, Failure, check_order, default_slippage, slippage_bound
+from ...checks import SLIPPAGE_UNIT, Failure, check_order, default_slippage, slippage_bound, slippage_width
 from ...numerals import plain_text
 from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
-from .buying_power import account_rules, max_affordable_steps
+from .buying_power import account_rules, cover, max_affordable_steps
 from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, decimal_of
 from .preview import preview_order
 
@@ -46,7 +46,7 @@ def validate(inputs: TicketInputs) -> Validation:
     if not draft.market and not draft.price:
         problems.append(_missing("price", "a price is needed", _best_prices(draft, market)))
     order = _order(draft, product, quantity or "", holdings)
-    broken = _rule_problems(draft, order, product, market)
+    broken = _rule_problems(draft, order, product, market, cover(inputs.holdings, draft.sign))
     # An unreadable quantity is reported above; the rules would only repeat it.
     problems += [one for one in broken if quantity is not None or one.field != "quantity"]
     problems += _client_id_problems(draft, holdings)
@@ -88,12 +88,14 @@ def _child(draft: Draft, product: Product, quantity: str, trigger: str, kind: An
     return Order(product.symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
 
 
-def _rule_problems(draft: Draft, order: Order | Bracket, product: Product, market: TicketMarket) -> list[Problem]:
+def _rule_problems(
+    draft: Draft, order: Order | Bracket, product: Product, market: TicketMarket, covered: Decimal
+) -> list[Problem]:
     """Return a problem for every pre-trade rule that the order or its children break."""
     prices = {name: getattr(market, name) for name in ("mark", "last", "index", "bid", "ask")}
     entry = decimal_of(draft.price) if not draft.market else None
     problems: list[Problem] = []
-    for failure in check_order(product, order.to_items(product)[0], **prices):
+    for failure in check_order(product, order.to_items(product)[0], **prices, cover=covered):
         if failure.field == "ordPx" and not draft.price:
             continue  # reported as missing
         problems.append(_problem(failure, FIELDS, draft))
@@ -224,9 +226,9 @@ def _worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decima
         return decimal_of(draft.price)
     last = market.last or market.mark
     slippage = decimal_of(draft.slippage) if draft.slippage else Decimal(default_slippage(product)) / SLIPPAGE_UNIT
-    if last is None or slippage is None or slippage >= 1:
+    if last is None or slippage is None or not 0 < slippage < 1:
         return None
-    width = int(slippage * SLIPPAGE_UNIT)
+    width = slippage_width(slippage)
     return product.tick_size * slippage_bound(product, draft.sign, int(last / product.tick_size), width)
 
 
