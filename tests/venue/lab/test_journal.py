@@ -14,6 +14,7 @@ import pytest
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, JournalDamaged, VenueError
 from toolkit.venue.lab import journal as journals
+from toolkit.venue.lab import journal_file
 from toolkit.venue.lab.journal import Journal
 from toolkit.venue.lab.journal_file import VERSION, decode_command, recover
 from toolkit.venue.local import LocalVenue
@@ -224,6 +225,17 @@ def test_an_altered_journal_is_named_and_its_intact_entries_are_recovered(
     with made(path) as venue:
         assert venue.journal is not None
         assert venue.journal.count == whole
+
+
+def test_a_journal_of_an_earlier_version_is_not_replayed_by_the_present_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(journal_file, "VERSION", journal_file.EARLIER[0])
+        earlier.setattr(journal_file, "EARLIER", ())
+        busy(tmp_path / "j", 2)
+    with pytest.raises(JournalDamaged, match="an earlier version wrote it"):
+        made(tmp_path / "j")
 
 
 def test_nothing_is_recovered_from_a_file_that_is_not_a_journal(tmp_path: Path) -> None:

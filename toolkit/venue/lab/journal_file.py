@@ -21,7 +21,9 @@ from ...errors import JournalDamaged, VenueError
 from ..engine.commands import Advance, Command, Control, Submit
 from ..model.genesis import Genesis
 
-VERSION = "toolkit venue journal 1"
+VERSION = "toolkit venue journal 2"
+"""Begins the hash chain; the number changes with the venue's rules, because a journal is replayed by them."""
+EARLIER = ("toolkit venue journal 1",)
 
 Sync = Literal["full", "os"]
 """What "written" means: "full" waits for the disk, so that a power cut loses nothing; "os" waits for the operating
@@ -183,6 +185,8 @@ def _intact(connection: sqlite3.Connection) -> Iterator[Entry]:
 
 def _check(entry: Entry, expected: int, chain: bytes) -> None:
     number, kind, body, stored = entry
+    if number == expected == 0 and any(stored == chain_hash(old.encode(), kind, body) for old in EARLIER):
+        raise _Broken("an earlier version wrote it, whose rules were others; replay it with that version")
     if number != expected:
         raise _Broken(f"entry {expected} is missing")
     # a flipped bit can also change the type of a value, so types are checked before the hash
