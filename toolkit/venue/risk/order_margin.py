@@ -132,11 +132,8 @@ def _check_isolated_growth(core: Core, account: VenueAccount, position: Position
     """Refuse to grow an isolated position that, with the margin of what opens, is not above its maintenance margin."""
     if not (position.long.size or position.short.size) or reducible(account, position, side):
         return  # a flip closes the position, and what it opens has its own margin
-    table, own, step_micro = (
-        core.risk_index.table(position.product),
-        isolated_margin(core, position),
-        mark_step(core, position.product),
-    )
+    table, own = core.risk_index.table(position.product), isolated_margin(core, position)
+    step_micro = mark_step(core, position.product)
     equity = own.equity + required(taken_steps * step_micro, position.leverage)
     leg_micro = (position.long if side > 0 else position.short).size * step_micro
     more = table.maintenance(leg_micro + taken_steps * step_micro) - table.maintenance(leg_micro)
