@@ -103,6 +103,17 @@ class Wallet:
         return cls._of(key if role == "agent" else None, key if role == "master" else None, account)
 
     @classmethod
+    def from_keys_file(cls, path: str | os.PathLike[str], account: int | str = 0) -> Wallet:
+        """Read both keys of one account from a file that `toolkit venue --keys-file` wrote, by number or by name.
+
+        Raises WalletError for a missing or invalid file, and for an account that is not in it.
+        """
+        agent, master, fault = _parse_keys_file(path, account)
+        if fault:
+            raise WalletError(f"keys file {os.fspath(path)}: {fault}")
+        return cls._of(agent, master, None)
+
+    @classmethod
     def create(cls, role: Role = "agent", *, account: str | None = None) -> Wallet:
         """Create a key from the system's randomness. `save_keyfile` stores it."""
         from .protocol.signing import PrivateKey
@@ -271,6 +282,28 @@ def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[PrivateKey
         return None, "the password does not open it"
     except Exception as error:
         return None, f"is not a readable key file ({type(error).__name__})"
+
+
+def _parse_keys_file(
+    path: str | os.PathLike[str], account: int | str
+) -> tuple[PrivateKey | None, PrivateKey | None, str]:
+    """Return the agent and master key of an account and "", or None twice and what is wrong."""
+    import json
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            rows = {str(row["name"]): row for row in json.load(file)["accounts"]}
+        row = next((row for row in rows.values() if account in (row["number"], str(row["number"]), row["name"])), None)
+        if row is None:
+            return None, None, f"has no account {account!r}; it has {', '.join(list(rows)[:20])}"
+        agent, agent_fault = _parse(row["agent"]["private_key"])
+        master, master_fault = _parse(row["master"]["private_key"])
+    except OSError as error:
+        return None, None, f"can't be read ({error.strerror})"
+    except (ValueError, KeyError, TypeError):
+        return None, None, "is not a keys file of `toolkit venue --keys-file`"
+    fault = agent_fault or master_fault
+    return (None, None, f"a key of {account!r} {fault}") if fault else (agent, master, "")
 
 
 def _encrypted(key: PrivateKey | None, password: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ before every command and query, and in a thread while the venue is served or its
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,11 +21,11 @@ from ..errors import InputError, VenueError
 from ..protocol.reads.info_params import MAX_TIME
 from ..suggestions import Suggesting
 from . import development
-from .api.gateway import Answer, Gateway, Hooks, Query
+from .api.gateway import Answer, Gateway, Hooks, Query, Request, Submission
 from .clocks import Clock, clock_named, milliseconds, moment
 from .engine.commands import Advance, Command, Control, Outcome, Submit
 from .engine.core import Core
-from .lab.control import Controls
+from .lab.control import Controls, ExactAmount, funding
 from .lab.faults import Faults
 from .lab.journal import SLICE_MS, Journal, apply, open_or_create, plain
 from .lab.journal_file import Sync
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .api.transport import VenueTransport
     from .feed.hub import Hub, Wire
     from .served.server import Served
+    from .served.settings import ServeSettings
 
 T = TypeVar("T")
 
@@ -45,12 +46,12 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     """A whole exchange in this process.
 
     `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object; `start` is
-    Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters are
-    funded with 10,000 USDC each. `market` turns the simulated participants on. `settle_delay` (ms, or text like "1s")
-    delays the effect of accepted actions. `wire` is the form of the feed's messages: "published", field for field as
-    the exchange's are, or "extended" (`type`, `sequence` and a first snapshot on every channel, and further fields).
-    `config` is a whole Genesis instead of the default one; its seed and time
-    take precedence over `seed` and `start`.
+    Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters of the
+    `mnemonic` are funded with `balance` USDC each. `market` turns the simulated participants on. `settle_delay` (ms, or
+    text like "1s") delays the effect of accepted actions. `wire` is the form of the feed's messages: "published", field
+    for field as the exchange's are, or "extended" (`type`, `sequence` and a first snapshot on every channel, and
+    further fields). `config` is a whole Genesis instead of the default one; its seed and time take precedence over
+    `seed` and `start`.
 
     `journal` is a file to which every command is written before it is answered; an existing file is replayed, and the
     venue continues from its state, whatever the other arguments say about the beginning. `sync` is "full" (survives a
@@ -72,6 +73,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         start: str | int | datetime | None = None,
         speed: float = 1.0,
         accounts: int = 10,
+        balance: ExactAmount = development.FUNDING,
+        mnemonic: str = development.MNEMONIC,
         market: bool = True,
         settle_delay: int | str | timedelta = 0,
         config: Genesis | None = None,
@@ -86,10 +89,6 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
                 field="wire",
                 value=wire,
                 nearest=("published", "extended"),
-            )
-        if not 0 <= accounts <= len(development.MASTERS):
-            raise InputError(
-                f"accounts must be 0 to {len(development.MASTERS)}, not {accounts}", field="accounts", value=accounts
             )
         begin = config.time if config else None if start is None else moment(start)
         self.clock = clock_named(clock, begin, speed)
@@ -106,10 +105,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         self.lock = threading.RLock()
         """Held while a command is applied or the state is read; take it to read several things at one instant."""
         self.journal: Journal | None = None
-        first = [
-            Control(genesis.time, "fund", {"address": master.address.lower(), "amount": development.FUNDING})
-            for master in development.masters(accounts)
-        ]
+        first = funding(genesis.time, accounts, balance, mnemonic)
         if journal is not None:
             self.journal = open_or_create(journal, genesis, first, sync=sync, recovering=recover)
             self.core = self._replayed(self.journal)
@@ -119,6 +115,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
                 apply(self.core, command)
         self.core.events.clear()
         self.core.record_events(False)
+        self.masters = development.opened(mnemonic, self.core.state.accounts)
+        """Addresses of the development accounts, by number."""
+        self.keys_are_public = mnemonic == development.MNEMONIC
         self._faults = Faults(self)
         self.gateway = Gateway(self, self._faults.requests)
         self.control = Controls(self)
@@ -145,6 +144,10 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def now_ms(self) -> int:
         """Return the venue's time in Unix ms."""
         return max(self.core.state.time, self.clock.now_ms())
+
+    def behind_ms(self) -> int:
+        """Return how far the state is behind the clock, in ms; above 0 while it catches up, or between two ticks."""
+        return max(0, self.clock.now_ms() - self.core.state.time)
 
     def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
         """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
@@ -202,7 +205,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         written = False
         try:
             with defer_sigint():
-                self._write(Advance(target))
+                self._write([Advance(target)])
                 written = True
             self._advance_to(target)
         except BaseException:
@@ -235,13 +238,34 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         admit: Callable[[Core], None] | None = None,
     ) -> Outcome:
         """Apply an action whose signer was recovered. `admit(core)` may raise WireError before anything happens."""
+        [outcome] = self.submit_many([Submission(action, signer, nonce, expiry_after, vault, digest, admit)])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
+        """Apply actions in order, as one group: the journal writes all of them at once, before the first is applied.
+
+        Returns the outcome of each, or the exception that refused it.
+        """
         with self.lock:
             now = self._catch_up()
-            if admit is not None:
-                admit(self.core)
-            outcome = self._apply(Submit(now, action, signer.lower(), nonce, expiry_after, vault, digest))
+            outcomes: list[Outcome | Exception | None] = []
+            commands: list[Command] = []
+            for each in submissions:
+                try:
+                    if each.admit is not None:
+                        each.admit(self.core)
+                except Exception as refusal:
+                    outcomes.append(refusal)
+                else:
+                    outcomes.append(None)
+                    signer = each.signer.lower()
+                    commands.append(Submit(now, each.action, signer, *each[2:6]))
+            applied = iter(self._apply_many(commands))
+            found = [next(applied) if outcome is None else outcome for outcome in outcomes]
         self._deliver()
-        return outcome
+        return found
 
     def query(self, question: Callable[[Core], T]) -> T:
         """Return question(core), computed on the current state under the lock."""
@@ -265,24 +289,45 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return outcome.data or {}
 
     def _apply(self, command: Command) -> Outcome:
-        with defer_sigint():
-            self._write(command)
-            try:
-                return self.core.apply(command)
-            finally:
-                self._publish()  # also after an error, because the command may have changed something before it
+        [outcome] = self._apply_many([command])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-    def _write(self, command: Command) -> None:
-        """Record a command before it is applied; when this raises, the command must not be applied."""
+    def _apply_many(self, commands: Sequence[Command]) -> list[Outcome | Exception]:
+        if not commands:
+            return []
+        outcomes: list[Outcome | Exception] = []
+        with defer_sigint():
+            try:
+                self._write(commands)
+            except Exception as error:
+                return [error for _ in commands]
+            for command in commands:
+                try:
+                    outcomes.append(self.core.apply(command))
+                except Exception as error:
+                    outcomes.append(error)
+                finally:
+                    self._publish()  # also after an error, because the command may have changed something before it
+        return outcomes
+
+    def _write(self, commands: Sequence[Command]) -> None:
+        """Record commands before they are applied; when this raises, none of them must be applied."""
         if self.record is not None:
-            self.record(command)
+            for command in commands:
+                self.record(command)
         if self.journal is not None:
             self.journal.keep_dump(self.core)  # before `append`: the dump is the state after the entries so far
-            self.journal.append(command)
+            self.journal.append(commands)
 
     def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
         """Answer one HTTP request given as plain values; never raises. See `api.gateway.Gateway.handle`."""
         return self.gateway.handle(method, path, query, body, peer)
+
+    def handle_many(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer several requests as one group; see `api.gateway.Gateway.handle_many`."""
+        return self.gateway.handle_many(requests)
 
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
         """Return an httpx transport (synchronous and asynchronous) into this venue."""
@@ -291,12 +336,27 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return VenueTransport(self.handle, self.clock, peer)
 
     def serve(
-        self, port: int = 0, *, host: str = "127.0.0.1", allow_remote: bool = False
+        self,
+        port: int = 0,
+        *,
+        host: str = "127.0.0.1",
+        allow_remote: bool = False,
+        control: bool = False,
+        settings: ServeSettings | None = None,
     ) -> AbstractContextManager[Served]:
-        """Return a context manager that serves this venue in a thread; port 0 takes a free one."""
-        from .served.server import running
+        """Return a context manager that serves this venue in a thread; port 0 takes a free one.
 
-        return running(self, port, host=host, allow_remote=allow_remote)
+        With `control` its controls are served as well, to those who send its token (`control_token` of the value).
+        `settings` are the limits and permissions of clients; see `served.settings.ServeSettings`.
+        """
+        from .served.control_routes import open_routes
+        from .served.server import running
+        from .served.state_routes import open_state_routes
+
+        open_state_routes(self)
+        if control:
+            open_routes(self)
+        return running(self, port, host=host, allow_remote=allow_remote, settings=settings)
 
     @property
     def faults(self) -> Faults:
