@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..connecting import CONTROL_TOKEN_VARIABLE
 from ..errors import InputError, ToolkitError
@@ -52,6 +52,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="full",
         help="when a command counts as written: once the disk has it (full), which survives a power cut, or once the "
         "operating system has it (os), which survives the death of this process and is much faster",
+    )
+    parser.add_argument(
+        "--catch-up",
+        choices=("simulate", "skip"),
+        default="simulate",
+        help="what happens to hours in which a journal's venue did not run: they are simulated, while requests are "
+        "answered already, or prices stand still in them, which takes no time",
     )
     parser.add_argument("--recover", action="store_true", help="continue a damaged journal from its intact entries")
     parser.add_argument(
@@ -169,64 +176,117 @@ def _mnemonic(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return 0; return 2 when the venue can't be started."""
-    from ..venue import development
-    from ..venue.local import LocalVenue
-
-    stop = threading.Event()
-    previous = _stop_on_signals(stop)
     try:
-        settings, mnemonic = settings_of(args), _mnemonic(args)
-        public = mnemonic == development.MNEMONIC
-        accounts = args.accounts
-        if accounts is None:
-            accounts = 0 if args.allow_remote and public else 10
-        venue = LocalVenue(
-            seed=args.seed,
-            accounts=accounts,
-            balance=args.balance,
-            mnemonic=mnemonic,
-            clock=args.clock,
-            speed=args.speed,
-            start=int(args.start) if args.start and args.start.isdigit() else args.start,
-            market=not args.no_market,
-            settle_delay=args.settle_delay,
-            journal=args.journal,
-            sync=args.sync,
-            recover=args.recover,
-            wire=args.wire,
-        )
-        if args.allow_remote and public and venue.masters and args.accounts is None:
-            venue.close()
-            raise InputError(
-                f"this journal has {len(venue.masters)} accounts whose keys are public, and other machines will reach "
-                "it; name them with --accounts N if that is meant",
-                field="accounts",
-                rule="named",
+        with StopSignals() as stop:
+            settings, mnemonic = settings_of(args), _mnemonic(args)
+            venue = _venue(args, mnemonic)
+            for fault in args.fault:
+                print(f"fault {venue.faults.arm(fault)}")
+            serving = venue.serve(
+                args.port, host=args.host, allow_remote=args.allow_remote, control=args.control, settings=settings
             )
-        for fault in args.fault:
-            print(f"fault {venue.faults.arm(fault)}")
-        behind = venue.now_ms() - venue.core.state.time
-        if behind > NOTICE_MS:
-            print(f"simulating {behind / NOTICE_MS:.1f} hours since the journal's last entry", flush=True)
-            venue.catch_up()
-        serving = venue.serve(
-            args.port, host=args.host, allow_remote=args.allow_remote, control=args.control, settings=settings
-        )
-        with venue, serving as served, _token_file(args, settings):
-            _introduce(served, venue, args, mnemonic)
-            if venue.journal is not None:
-                print(f"\njournal {venue.journal.path}: {venue.journal.count} entries, seed {venue.core.state.seed}")
-            print("\nready", flush=True)
-            while not stop.wait(0.5):  # an endless wait can't be interrupted on Windows
-                pass
+            stop.starting = False
+            with venue, serving as served, _token_file(args, settings):
+                catch_up(venue, stop)
+                _introduce(served, venue, args, mnemonic)
+                if venue.journal is not None:
+                    entries, seed = venue.journal.count, venue.core.state.seed
+                    print(f"\njournal {venue.journal.path}: {entries} entries, seed {seed}")
+                if not stop.event.is_set():
+                    print("\nready", flush=True)
+                stop.wait()
     except ToolkitError as error:
         print(f"toolkit venue: {error}", file=sys.stderr, flush=True)
         return 2
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    except Stopped:
+        pass
     print("stopped", flush=True)
     return 0
+
+
+def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
+    """Return the venue of the arguments. Raises InputError for public accounts that others could reach unnamed."""
+    from ..venue import development
+    from ..venue.local import LocalVenue
+
+    remote_public = args.allow_remote and mnemonic == development.MNEMONIC and args.accounts is None
+    venue = LocalVenue(
+        seed=args.seed,
+        accounts=args.accounts if args.accounts is not None else 0 if remote_public else 10,
+        balance=args.balance,
+        mnemonic=mnemonic,
+        clock=args.clock,
+        speed=args.speed,
+        start=int(args.start) if args.start and args.start.isdigit() else args.start,
+        market=not args.no_market,
+        settle_delay=args.settle_delay,
+        journal=args.journal,
+        sync=args.sync,
+        recover=args.recover,
+        idle=args.catch_up,
+        wire=args.wire,
+    )
+    if remote_public and venue.masters:
+        venue.close()
+        raise InputError(
+            f"this journal has {len(venue.masters)} accounts whose keys are public, and other machines will reach it; "
+            "name them with --accounts N if that is meant",
+            field="accounts",
+            rule="named",
+        )
+    return venue
+
+
+def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
+    """Wait until a venue that is served has caught up with the time at its start; requests are answered meanwhile."""
+    target = venue.now_ms()
+    behind = target - venue.core.state.time
+    if behind <= NOTICE_MS or venue.journal is None:
+        return
+    how = "skipping" if venue.idle == "skip" else "simulating"
+    advice = "" if venue.idle == "skip" else " (--catch-up skip jumps instead)"
+    print(f"{behind / NOTICE_MS:.1f} hours behind, {how} them{advice}", flush=True)
+    told = behind
+    while (left := target - venue.core.state.time) > 0 and not stop.event.wait(0.1):
+        if left < told * 0.9:
+            told = left
+            print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
+
+
+class Stopped(BaseException):
+    """SIGINT or SIGTERM came while the venue was still being started, which changes nothing that lasts."""
+
+
+class StopSignals:
+    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into Stopped; a second one ends the process."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.starting = True
+        self._previous: dict[int, Any] = {}
+
+    def wait(self) -> None:
+        """Wait for a signal."""
+        while not self.event.wait(0.5):  # an endless wait can't be interrupted on Windows
+            pass
+
+    def __enter__(self) -> StopSignals:
+        if threading.current_thread() is threading.main_thread():
+            names = ("SIGINT", "SIGTERM", "SIGBREAK")  # SIGBREAK exists on Windows only, where Ctrl-Break sends it
+            for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
+                self._previous[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.event.is_set():
+            os._exit(130)
+        self.event.set()
+        if self.starting:
+            raise Stopped
 
 
 @contextmanager
@@ -243,17 +303,6 @@ def _token_file(args: argparse.Namespace, settings: ServeSettings) -> Iterator[N
         yield
     finally:
         path.unlink(missing_ok=True)
-
-
-def _stop_on_signals(stop: threading.Event) -> dict[int, signal.Handlers]:
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        return {}
-    names = ("SIGINT", "SIGTERM", "SIGBREAK")  # SIGBREAK exists on Windows only, where Ctrl-Break sends it
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    return {number: signal.signal(number, on_signal) for number in numbers}  # type: ignore[misc]
 
 
 def _introduce(served: Served, venue: LocalVenue, args: argparse.Namespace, mnemonic: str) -> None:

@@ -7,12 +7,13 @@ before every command and query, and in a thread while the venue is served or its
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -30,7 +31,7 @@ from .lab.faults import Faults
 from .lab.journal import SLICE_MS, Journal, apply, open_or_create, plain
 from .lab.journal_file import Sync
 from .lab.sigint import defer_sigint
-from .lab.ticker import Ticker
+from .lab.ticker import STEP_SECONDS, TICK_MS, Steps, Ticker
 from .model.genesis import Genesis
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from .served.settings import ServeSettings
 
 T = TypeVar("T")
+
+IDLE_MS = 3_600_000
+"""A longer time without any step counts as idle."""
 
 
 class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
@@ -57,6 +61,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     venue continues from its state, whatever the other arguments say about the beginning. `sync` is "full" (survives a
     power cut) or "os" (survives the death of this process; faster). `recover` continues a damaged file from its intact
     entries. Raises JournalDamaged, and VenueError for a file that can't be used.
+
+    `idle` says what happens to a running clock's time in which nobody used the venue, after more than an hour: it is
+    simulated, which takes a while, or skipped: prices and participants stand still, and all else happens.
 
     Safe to use from several threads: one lock admits one command at a time.
     """
@@ -81,6 +88,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         journal: str | Path | None = None,
         sync: Sync = "full",
         recover: bool = False,
+        idle: Literal["simulate", "skip"] = "simulate",
         wire: Wire = "published",
     ) -> None:
         if wire not in ("published", "extended"):
@@ -118,6 +126,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         self.masters = development.opened(mnemonic, self.core.state.accounts)
         """Addresses of the development accounts, by number."""
         self.keys_are_public = mnemonic == development.MNEMONIC
+        self.idle = idle
+        self.closing = False
+        """True ends a long advance at its next step."""
         self._faults = Faults(self)
         self.gateway = Gateway(self, self._faults.requests)
         self.control = Controls(self)
@@ -155,7 +166,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
         forward. Raises InputError for a moment in the past, and for neither or both arguments.
 
-        After an interrupt (a stopped cell) the venue is in a consistent state at some moment on the way.
+        Long spans pass in steps, between which other threads' requests are answered. After an interrupt (a stopped
+        cell) the venue is in a consistent state at some moment on the way.
         """
         if (span is None) == (until is None):
             raise InputError('give a span, such as advance("4h"), or until=…, one of them', field="span")
@@ -164,11 +176,23 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
             if target < now:
                 raise InputError(f"until {target} is in the past; it is {now} (Unix ms)", field="until", value=until)
-            self._journaled_advance(target)
-            self.clock.set(target)
+        steps = Steps()
+        while self._step(min(target, self.core.state.time + steps.span_ms)) < target:
+            steps.pause()
         self.gateway.execute_delayed(target)  # outside the lock, like any other request
         self._deliver()
         return target
+
+    def _step(self, target: int) -> int:
+        """Advance to a moment, with a journal entry, and return the time that was reached. Raises VenueError on the
+        way when the venue is closing."""
+        with self.lock:
+            if self.core.state.time <= target:  # also to leave an entry where no time passes
+                if self.closing:
+                    raise VenueError(f"the venue is closing; time passed up to {self.core.state.time} (Unix ms)")
+                self._journaled_advance(target)
+            self.clock.set(max(target, self.clock.now_ms()))
+            return target
 
     def catch_up(self) -> int:
         """Advance the core to the clock's time, publish what happened, and return that time."""
@@ -178,20 +202,28 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return now
 
     def try_catch_up(self, timeout: float) -> bool:
-        """As `catch_up`, but give up when the lock is not free within `timeout` seconds; return whether it was done."""
+        """Do one step of catching up, unless the lock is not free within `timeout` seconds; return whether it is done.
+
+        While the venue runs by itself, nothing else catches up further than one step: requests are answered in between.
+        """
         if not self.lock.acquire(timeout=timeout):
             return False
         try:
-            self._catch_up()
+            done = self._catch_up() >= self.clock.now_ms() - TICK_MS
         finally:
             self.lock.release()
         self._deliver()
-        return True
+        return done
 
     def _catch_up(self) -> int:
-        now = self.now_ms()
-        self._advance_to(now)
-        return now
+        """Advance towards the clock's time, all the way unless the venue runs by itself; return the time reached."""
+        now, core = self.now_ms(), self.core
+        if now - core.state.time > IDLE_MS and self.idle == "skip":
+            self._apply(Control(core.state.time, "stand_still", {"until": now}))
+        deadline = time.monotonic() + STEP_SECONDS if self._ticker is not None else None
+        while core.state.time < now and (deadline is None or time.monotonic() < deadline):
+            self._advance_to(min(now, core.state.time + SLICE_MS))
+        return core.state.time
 
     def _advance_to(self, target: int) -> None:
         core = self.core
@@ -402,6 +434,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
 
     def close(self) -> None:
         """Stop the ticker and close the journal. Queries still work; closing again does nothing."""
+        self.closing = True
         with self.lock:
             self._closed, self._runners = True, 0
             ticker, self._ticker = self._ticker, None

@@ -130,6 +130,10 @@ class Controls(Suggesting):
             )
         return self._do("act", address=arguments.address(address), action=dict(action))
 
+    def stand_still(self, until: int) -> None:
+        """Let no price change and no participant act before `until` (Unix ms); all else that is due happens."""
+        self._do("stand_still", until=until)
+
     def set_position_mode(self, address: str, mode: str) -> dict[str, Any]:
         """Switch a whole account to ONE_WAY or HEDGE; refused while it has positions or orders."""
         return self._do("set_position_mode", address=arguments.address(address), mode=mode)

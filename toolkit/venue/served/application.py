@@ -34,6 +34,8 @@ _HIDDEN = "/join/"
 class ServedVenue(Protocol):
     """What the server needs of the venue."""
 
+    closing: bool
+
     @property
     def feed(self) -> Hub: ...
     def handle_many(self, requests: Sequence[Request]) -> list[Answer]: ...

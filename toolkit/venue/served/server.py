@@ -140,12 +140,14 @@ def running(
             raise VenueError(f"the server did not start on port {listener.getsockname()[1]}")
         yield Served(venue, host, listener.getsockname()[1], settings)
     finally:
+        venue.closing = True  # a long advance of a control ends at its next step
         server.should_exit = True
         thread.join(STOP_LIMIT)
         if thread.is_alive():
             server.force_exit = True
             thread.join(STOP_LIMIT)
         application.stop()
+        venue.closing = False
         listener.close()
         venue.stop_running()
 
