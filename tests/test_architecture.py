@@ -45,7 +45,7 @@ LAYERS = {
     "client": ("orders stream", "reads", "io"),
     "widgets": ("factory", "panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
-    "protocol": ("reads", "*"),
+    "protocol": ("documents", "reads", "*"),
     "": (
         "cli",
         "benchmarks testing magics",
