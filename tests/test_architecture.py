@@ -49,7 +49,7 @@ LAYERS = {
     "": (
         "cli",
         "benchmarks testing magics",
-        "report",
+        "report classroom",
         "research widgets plots",
         "session",
         "session_methods connecting",
