@@ -11,7 +11,8 @@ from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
 from .environments import LOCAL, Environment
 from .errors import InputError
 from .protocol.hexbytes import is_address
-from .wallet import Wallet, holds_key
+from .secrecy import is_like_key
+from .wallet import Wallet
 
 if TYPE_CHECKING:
     from .venue.local import LocalVenue
@@ -34,7 +35,7 @@ def wrong_type(environment: object, wallet: object, account: object) -> str:
     known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
     if not known or (isinstance(account, str) and not is_address(account)):
         return "account must be an address (0x and 40 hex digits), or locally the number of a development account"
-    return "environment must be the name of one, or an Environment" if holds_key(environment) else ""
+    return "environment must be the name of one, or an Environment" if is_like_key(environment) else ""
 
 
 def check_numbers(timeout: object, expiry_ms: object, rates: object) -> None:

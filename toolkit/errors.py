@@ -45,9 +45,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .secrecy import blanked, safe
+
 
 class ToolkitError(Exception):
-    """Root of every error raised by the toolkit."""
+    """Root of every error raised by the toolkit. What looks like a private key is blanked in its message."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(blanked(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class InputError(ToolkitError, ValueError):
@@ -64,8 +69,8 @@ class InputError(ToolkitError, ValueError):
         super().__init__(message)
         self.field = field
         self.rule = rule
-        self.value = value
-        self.nearest = tuple(nearest)
+        self.value = safe(value)
+        self.nearest = tuple(safe(near) for near in nearest)
 
 
 class MalformedRequest(InputError):
@@ -128,7 +133,7 @@ class ExchangeError(ToolkitError):
         http_status: int = 200,
     ) -> None:
         self.code = type(self).code if code is None else code
-        self.message = message
+        self.message = blanked(message)
         self.data = dict(data) if data else None
         self.action = action
         self.http_status = http_status
@@ -264,7 +269,7 @@ class HttpStatus(TransportError):
     def __init__(self, message: str, *, status: int, body: str = "") -> None:
         super().__init__(message)
         self.status = status
-        self.body = body[:500]
+        self.body = blanked(body[:500])
 
 
 class BadAnswer(TransportError):
@@ -273,7 +278,7 @@ class BadAnswer(TransportError):
     def __init__(self, message: str, *, status: int = 200, body: str = "") -> None:
         super().__init__(message)
         self.status = status
-        self.body = body[:500]
+        self.body = blanked(body[:500])
 
 
 class SessionClosed(ToolkitError):

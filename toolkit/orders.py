@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, overload
 
 from .errors import CheckFailed, InputError
+from .guards import no_keys
 from .products import Amount, Direction, Product, decimal_text, exact
 
 if TYPE_CHECKING:
@@ -209,6 +210,7 @@ _REDUCE_WORDS = {
 }
 
 
+@no_keys
 def order(
     symbol: str | int,
     side: str,
@@ -271,6 +273,7 @@ def buy(
 ) -> Bracket: ...
 @overload
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+@no_keys
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
     """Return a buy order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "BUY", quantity, price, **options)
@@ -286,6 +289,7 @@ def sell(
 ) -> Bracket: ...
 @overload
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+@no_keys
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
     """Return a sell order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "SELL", quantity, price, **options)
@@ -301,6 +305,7 @@ def limit(
 ) -> Bracket: ...
 @overload
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order: ...
+@no_keys
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order | Bracket:
     """Return a limit order. Options as in `order`."""
     return order(symbol, side, quantity, price, **options)
@@ -312,11 +317,13 @@ def market(symbol: str | int, side: str, quantity: Amount, *, tp: Amount | Order
 def market(symbol: str | int, side: str, quantity: Amount, *, sl: Amount | Order, **options: Any) -> Bracket: ...
 @overload
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order: ...
+@no_keys
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order | Bracket:
     """Return a market order: IOC unless `tif="FOK"`; `slippage` limits its price (a ratio, 0.01 is 1 %)."""
     return order(symbol, side, quantity, None, **options)
 
 
+@no_keys
 def stop(
     symbol: str | int,
     side: str,
@@ -334,6 +341,7 @@ def stop(
     return _from_position("SL_FROM_POSITION", symbol, side, trigger, quantity, price, trigger_by, options)
 
 
+@no_keys
 def take_profit(
     symbol: str | int,
     side: str,
@@ -369,6 +377,7 @@ def _without_legs(made: Order | Bracket) -> Order:
     raise InputError("tp and sl belong to an order that opens a position alone", field="tp", rule="bracket", value=made)
 
 
+@no_keys
 def bracket(
     entry: Order | Bracket, *, take_profit: Amount | Order | None = None, stop_loss: Amount | Order | None = None
 ) -> Bracket:
@@ -414,6 +423,7 @@ def _closing(side: str) -> Side:
     return "SELL" if side.startswith("BUY") else "BUY"
 
 
+@no_keys
 def close_position(
     symbol: str | int, size: Amount, price: Amount | None = None, *, hedge: bool = False, **options: Any
 ) -> Order:
@@ -430,6 +440,7 @@ def close_position(
     return _without_legs(order(symbol, side, text, price, reduce_only=None if hedge else True, **options))
 
 
+@no_keys
 def scale(
     product: Product,
     side: str,

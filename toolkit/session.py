@@ -26,6 +26,7 @@ from .connecting import check_numbers, is_in_process, keys_and_account, rate_lim
 from .environments import LOCAL, Environment
 from .environments import environment as environment_named
 from .errors import InputError
+from .guards import no_keys
 from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide, SessionMethods
 from .wallet import Wallet
 
@@ -206,6 +207,7 @@ class Session(SessionMethods):
         """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue."""
         return AsyncSession(self)
 
+    @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
 
@@ -215,6 +217,7 @@ class Session(SessionMethods):
         states = None if state is None else [IntentState(str(state).upper())]
         return frame(self._delivery.ledger.all(states))
 
+    @no_keys
     def intent(self, id: str) -> Intent:
         """Return one intent by the id that receipts and errors carry. Raises ToolkitError for an unknown id."""
         return self._delivery.ledger.get(id)
@@ -315,10 +318,12 @@ class AsyncSession(AsyncSessionMethods):
 
         return AsyncStream(self)
 
+    @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """As Session.intents; nothing to await."""
         return self._session.intents(state)
 
+    @no_keys
     def intent(self, id: str) -> Intent:
         """As Session.intent; nothing to await."""
         return self._session.intent(id)

@@ -18,6 +18,7 @@ import msgspec
 
 from ..environments import LOCAL, Environment
 from ..errors import InputError, VenueError
+from ..guards import no_keys
 from ..protocol.reads.info_params import MAX_TIME
 from ..suggestions import Suggesting
 from . import development
@@ -146,6 +147,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """Return the venue's time in Unix ms."""
         return max(self.core.state.time, self.clock.now_ms())
 
+    @no_keys
     def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
         """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
 

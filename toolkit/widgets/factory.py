@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..guards import without_keys
+
 if TYPE_CHECKING:
     from ..session import Session
     from .order_ticket.ticket import OrderTicket
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 W = TypeVar("W")
 
 
+@without_keys
 class Widgets:
     """Makes widgets for one session. Each follows the live feed until its `close()`."""
 
