@@ -13,7 +13,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "toolkit"
 
-BASE = {"errors", "environments", "numerals", "products", "checks", "margin", "orders", "suggestions", "guards"}
+BASE = {
+    "errors",
+    "environments",
+    "numerals",
+    "products",
+    "checks",
+    "margin",
+    "orders",
+    "suggestions",
+    "guards",
+    "extras",
+}
 MAY_IMPORT = {
     "secrecy": set(),
     "errors": {"secrecy"},
@@ -26,7 +37,7 @@ MAY_IMPORT = {
     "protocol": {"errors", "environments", "numerals"},
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
-    "plots": {"errors", "guards"},
+    "plots": {"errors", "guards", "extras"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 

@@ -27,6 +27,7 @@ ToolkitError
 │   ├── Disconnected            the connection broke after sending; whether the request arrived is unknown
 │   ├── HttpStatus              an HTTP error without the venue's envelope
 │   └── BadAnswer               a response that is not the envelope (HTML, truncated or other JSON)
+├── MissingPackage              an optional package is not installed; names the extra        (also an ImportError)
 ├── SessionClosed               a closed session was asked to trade; nothing was signed or sent
 ├── OutcomeUnknown              a write with an unknown result; session.resolve() finds it out
 ├── FeedError                   the live feed
@@ -279,6 +280,14 @@ class BadAnswer(TransportError):
         super().__init__(message)
         self.status = status
         self.body = blanked(body[:500])
+
+
+class MissingPackage(ToolkitError, ImportError):
+    """An optional package is not installed; the message has the command that installs it. `name` is the package."""
+
+    def __init__(self, message: str, *, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class SessionClosed(ToolkitError):

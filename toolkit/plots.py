@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
+from .extras import need
 from .guards import no_keys
 
 if TYPE_CHECKING:
@@ -268,6 +269,7 @@ def positions(
 @contextmanager
 def styled(colours: Theme) -> Iterator[None]:
     """Draw with the fonts and colours of a theme inside a `with` block; the user's own settings come back after it."""
+    need("matplotlib")
     import matplotlib as mpl
 
     with mpl.rc_context(

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from .errors import WalletError
+from .extras import need
 from .files import write_new
 from .guards import no_keys, takes_secrets
 from .protocol.hexbytes import is_address
@@ -263,10 +264,9 @@ def _password(given: str | Secret | None, *questions: str) -> Secret:
 
 
 def _keyring() -> Any:
-    try:
-        import keyring
-    except ImportError:
-        raise WalletError('this needs the package keyring: pip install "toolkit[keyring]"') from None
+    need("keyring")
+    import keyring
+
     return keyring
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..extras import need
 from ..guards import without_keys
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Widgets:
     """Makes widgets for one session. Each follows the live feed until its `close()`."""
 
     def __init__(self, session: Session) -> None:
+        need("ipywidgets", "anywidget")
         self._session = session
         self._panels: weakref.WeakSet[Any] = weakref.WeakSet()
 
