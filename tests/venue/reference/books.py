@@ -134,8 +134,9 @@ class Books:
         if product:
             held = account.holdings[product]
             return held.assigned + held.unrealized, held.maintenance
-        equity, _, maintenance = self.cross(account)
-        return equity, maintenance
+        crossed = [held for held in account.holdings.values() if not held.isolated and held.open]
+        equity = account.balance + sum(held.unrealized for held in crossed)
+        return equity, sum(held.maintenance for held in crossed)
 
     def rates(self, account: Account) -> tuple[Fraction, Fraction] | None:
         """Trading fees by 30-day volume; None below the first tier."""

@@ -27,7 +27,8 @@ from toolkit.venue.programs.referrals import code_of
 from toolkit.venue.risk import ledger
 
 # What is not compared until the venue has the clarifications of the risk rules. Where a decision depends on one of
-# these, the step is left out on both sides; delete a name when the venue has the rule.
+# these, the step is left out on both sides; delete a name when the venue has the rule. C7 and C8 leave no step out:
+# with them pending, the reference charges liquidated accounts no trading fee, and the LP vault keeps its positions.
 C1_WHAT_CLOSES_IS_ALWAYS_ACCEPTED = 1
 C2_AN_UNFILLED_EXIT_STAYS_ARMED = 2
 C3_LIQUIDATION_LOOKS_BEFORE_IT_ACTS = 3
@@ -35,11 +36,12 @@ C4_ISOLATED_POSITIONS_GROW = 4
 C5_REPLACE_VALUES_WHAT_IS_LEFT = 5
 C6_TRIGGERS_SEE_EVERY_TRADE = 6
 C7_LIQUIDATION_PAYS_THE_TAKER_FEE = 7
+C8_THE_LP_VAULT_UNWINDS = 8
 C9_SLIPPAGE_HAS_NO_LOWER_BOUND = 9
 PENDING = frozenset({
     C1_WHAT_CLOSES_IS_ALWAYS_ACCEPTED, C2_AN_UNFILLED_EXIT_STAYS_ARMED, C3_LIQUIDATION_LOOKS_BEFORE_IT_ACTS,
     C4_ISOLATED_POSITIONS_GROW, C5_REPLACE_VALUES_WHAT_IS_LEFT, C6_TRIGGERS_SEE_EVERY_TRADE,
-    C7_LIQUIDATION_PAYS_THE_TAKER_FEE, C9_SLIPPAGE_HAS_NO_LOWER_BOUND,
+    C7_LIQUIDATION_PAYS_THE_TAKER_FEE, C8_THE_LP_VAULT_UNWINDS, C9_SLIPPAGE_HAS_NO_LOWER_BOUND,
 })  # fmt: skip
 FOK_MEETS_MAKER_WITHOUT_MARGIN = 0
 """A FOK order and an isolated maker without margin: the rules do not say which is cut first, so it is not compared."""
@@ -86,7 +88,7 @@ class Pair:
             "impact_margin": config.impact_margin, "stop": Fraction(config.liquidation_stop, rate),
             "whole": config.liquidation_whole, "slice": Fraction(config.liquidation_slice, rate),
             "pause": config.liquidation_pause, "lp_leverage": Fraction(config.lp_leverage, 100),
-            "lp_fee": Fraction(config.takeover_fee, rate),
+            "lp_fee": Fraction(config.takeover_fee, rate), "unwind": Fraction(1, 20),
             "fee_tiers": [
                 (tier.volume, Fraction(tier.maker, rate), Fraction(tier.taker, rate)) for tier in config.fee_tiers
             ],
@@ -287,7 +289,11 @@ class Steps:
             move = MIDDLE[code] * (1 + chance.uniform(-width, width))
             return ("oracle", code, f"{move:.1f}")
         if kind < 0.14:
-            spans = (60_000, 600_000, 3_600_000, 86_400_000) if self.coarse else (1, 250, 3_000, 3_000, 31_000, 299_000)
+            spans = (
+                (60_000, 600_000, 600_000, 3_600_000, 3_600_000, 86_400_000)
+                if self.coarse
+                else (1, 250, 3_000, 3_000, 31_000, 299_000)
+            )
             return ("advance", chance.choice(spans))
         return ("act", index, self._action(reference, index, code, hedge, mine, chance.random()))
 

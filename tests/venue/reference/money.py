@@ -27,6 +27,8 @@ class Market:
     code: int
     tick: Fraction
     step: Fraction
+    unit: int
+    """Micro-USDC of one tick times one step."""
     tiers: list[tuple[int, Fraction, int]]
     """(floor in micro-USDC, maintenance rate, highest leverage)"""
     max_notional: int
@@ -47,11 +49,6 @@ class Market:
     premiums: list[int] = field(default_factory=list)
 
     @property
-    def unit(self) -> int:
-        """Micro-USDC of one tick times one step."""
-        return int(self.tick * self.step * 10**6)
-
-    @property
     def mark_value(self) -> int:
         """Micro-USDC of one step at mark."""
         return self.mark * self.unit
@@ -60,10 +57,10 @@ class Market:
         """Margin: N·MMR_n − d_n, d_n = d_(n−1) + floor_n·(MMR_n − MMR_(n−1)), rounded up."""
         need, deduction, below = Fraction(0), Fraction(0), self.tiers[0][1]
         for start, rate, _ in self.tiers:
-            deduction += start * (rate - below)
-            below = rate
-            if notional > start:
-                need = notional * rate - deduction
+            if notional <= start:
+                break
+            deduction, below = deduction + start * (rate - below), rate
+            need = notional * rate - deduction
         return ceil(need)
 
     def highest_leverage(self, notional: int) -> int:
@@ -139,6 +136,7 @@ def market_of(row: dict[str, Any], tiers: Iterable[dict[str, str]], price: str) 
         code=int(row["code"]),
         tick=tick,
         step=step,
+        unit=int(tick * step * 10**6),
         tiers=[(start, rate, min(leverage, most)) for start, rate, leverage in table],
         max_notional=int(Fraction(row["maxPositionNtnl"]) * 10**6),
         min_value=int(Fraction(row["minOrderValue"]) * 10**6),

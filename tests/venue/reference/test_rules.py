@@ -15,7 +15,7 @@ from toolkit.venue.model import genesis
 SETTINGS: dict[str, Any] = {
     "price_ms": 3_000, "samples": (50, 10), "impact_margin": 200 * 10**6, "stop": Fraction(95, 100),
     "whole": 100_000 * 10**6, "slice": Fraction(1, 5), "pause": 30_000, "lp_leverage": Fraction(5),
-    "lp_fee": Fraction(1, 200), "fee_tiers": [], "order_of": str,
+    "lp_fee": Fraction(1, 200), "unwind": Fraction(1, 20), "fee_tiers": [], "order_of": str,
 }  # fmt: skip
 
 
@@ -158,6 +158,21 @@ def test_c7_what_the_book_takes_of_a_liquidated_position_pays_the_taker_fee() ->
     play.venue.set_oracle(1, "57500")
     fees = [row for row in play.venue.rows if row[0] == "TRADING_FEE" and row[1] == "alice"]
     assert [row[2] for row in fees] == [57_700 * 10**6 * 6 // 10_000]
+
+
+def test_c8_the_lp_vault_is_flat_again_after_hours_and_never_sells_below_mark() -> None:
+    play = Play(alice=3_100, maker=10**6)
+    play.trade("alice", "maker", "60000", "1")
+    play.venue.set_oracle(1, "57500")
+    assert play.size(LP) == 1, "nobody bids, so the vault takes over"
+    assert play.place("maker", "BUY", "57499", "2")
+    play.venue.advance(play.venue.time + 60_000)
+    assert play.size(LP) == 1
+    assert play.place("maker", "BUY", "57500", "2")
+    play.venue.advance(play.venue.time + 60_000)
+    assert play.size(LP) == Fraction(95, 100)
+    play.venue.advance(play.venue.time + 4 * 3_600_000)
+    assert play.size(LP) == 0
 
 
 def test_c9_slippage_has_no_lower_bound() -> None:

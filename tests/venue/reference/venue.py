@@ -131,7 +131,7 @@ class ReferenceVenue(Orders):
         """Prices every 3 s, funding at UTC multiples of its interval, slices of liquidations, rebates once a day."""
         every = self.config["price_ms"]
         while True:
-            moments = [(self.time // every + 1) * every, (self.time // DAY_MS + 1) * DAY_MS]
+            moments = [(self.time // each + 1) * each for each in (every, 60_000, DAY_MS)]
             due = min([*moments, *(next_ for next_ in self.liquidations.values() if next_ > self.time)])
             if due > until:
                 break
@@ -144,10 +144,21 @@ class ReferenceVenue(Orders):
                     market.changes += 1
                 for market in self.markets.values():
                     self.sample_premium(market)
+            if due % 60_000 == 0 and 8 not in self.pending:
+                self.unwind()
             if due % DAY_MS == 0:
                 self.pay_rebates()
             self.hooks()
         self.time = until
+
+    def unwind(self) -> None:
+        """C8: each minute the LP vault closes a slice of what it took over, reduce-only, at or better than mark."""
+        vault = self.accounts[LP]
+        for held, side in self.legs_of(vault, 0):
+            steps, price = ceil(held.legs[side].size * self.config["unwind"]), held.market.mark
+            order = Order(LP, held.market.code, -side, False, "LIMIT", "IOC", "REDUCE_ONLY", price, steps, steps)
+            self.accept(order)
+            self.process(vault, order, price)
 
     def pay_rebates(self) -> None:
         for name in self.network:
