@@ -154,11 +154,31 @@ class Books:
         resting = sum(each.leaves for each in self.resting(account.address, market.code, side, False))
         if resting + steps <= cover:
             return
-        if cover:  # C1: what closes is accepted; what is beyond is judged as if the rest were closed already
-            self.used.add(1)
-            if steps <= cover:
-                return
-            steps, resting = steps - cover, 0
+        if not cover:
+            self.check_opening(account, held, order, steps, limit, 0)
+            return
+        self.used.add(1)  # C1: what closes is accepted; what is beyond is judged as if the rest were closed already
+        if steps <= cover:
+            return
+        leg, loose = held.legs[-side], self.resting(account.address, market.code, side, False)
+        kept = leg.size, leg.value, account.balance, held.assigned, [each.place for each in loose]
+        cost = ceil(cover * limit * unit * (max(self.fee_rates(account, market)) + order.builder_rate))
+        account.balance += side * (leg.value - cover * limit * unit) - cost + held.assigned
+        leg.size = leg.value = held.assigned = 0
+        for each in loose:  # they lose their cover, and are cut where there is no margin for them
+            each.place = 0
+        try:
+            self.check_opening(account, held, order, steps - cover, limit, cover)
+        finally:
+            leg.size, leg.value, account.balance, held.assigned, places = kept
+            for each, place in zip(loose, places, strict=True):
+                each.place = place
+
+    def check_opening(
+        self, account: Account, held: Holding, order: Order, steps: int, limit: int, closing: int
+    ) -> None:
+        """Check the steps that open, after `closing` steps of the order have closed the opposite leg."""
+        market, side, unit = held.market, order.side, held.market.unit
         if (account.address, market.code if held.isolated else 0) in self.liquidations:
             raise RefusedByRules("the position is being liquidated")
         taken = paid = met = 0
@@ -166,7 +186,10 @@ class Books:
             if taken == steps or (maker.price - limit) * side > 0:
                 break
             if maker.address != account.address:
-                part = min(maker.leaves, steps - taken)
+                skipped = min(maker.leaves, closing)
+                part, closing = min(maker.leaves - skipped, steps - taken), closing - skipped
+                if not part:
+                    continue
                 taken, paid, met = taken + part, paid + part * maker.price, met + 1
         worst = limit if side > 0 else max(limit, market.mark)  # what trades below mark counts at mark
         value = worst * steps * unit

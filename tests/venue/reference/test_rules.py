@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -83,6 +84,15 @@ def test_c1_an_exit_is_accepted_at_a_loss_and_cuts_the_resting_order_that_loses_
     assert play.place("alice", "SELL", "0", "3.2")
     assert play.size("alice") == 0
     assert play.leaves("alice") == [], "it would open 3.2 short, for which there is no margin"
+
+
+@pytest.mark.parametrize(("beyond", "accepted"), [("2.7", True), ("2.9", False)])
+def test_c1_a_flip_is_judged_by_what_opens_after_the_rest_was_closed_at_its_bound(beyond: str, accepted: bool) -> None:
+    play = Play("alice", maker=10**6)
+    play.trade("alice", "maker", "60000", "3.2")
+    assert play.place("alice", "SELL", "61000", "3.2")
+    play.venue.set_oracle(1, "59500")
+    assert play.place("alice", "SELL", "59500", str(Decimal("3.2") + Decimal(beyond))) == accepted, "8,400 USDC at 20x"
 
 
 def test_c2_an_exit_that_nobody_takes_stays_armed_and_closes_at_the_first_bid() -> None:
