@@ -123,7 +123,7 @@ class Orders(Books):
             order.status = "ORDER_STATUS_UNTRIGGERED"
         self.log(order)
 
-    def reject(self, account: Account, item: Item, builder: str, rate: Fraction) -> None:
+    def reject(self, account: Account, item: Item) -> None:
         order = self.parse(account, item)
         self.last_order = order.id = self.last_order + 1
         order.status, order.leaves = "REJECTED", 0
@@ -147,7 +147,7 @@ class Orders(Books):
                 main = None
             limit = self.admit(account, order, main)
         except RefusedByRules:
-            self.reject(account, item, builder, rate)
+            self.reject(account, item)
             return False
         if main is not None:
             self.join(account, main, order)
@@ -176,7 +176,7 @@ class Orders(Books):
             self.check_children(account, main, children)
         except RefusedByRules:
             for item in items:
-                self.reject(account, item, builder, rate)
+                self.reject(account, item)
             return False
         self.accept(main)
         for child in children:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +63,14 @@ class Play:
 
     def leaves(self, name: str) -> list[int]:
         return [order.leaves for order in self.venue.orders.values() if order.address == name]
+
+
+@pytest.mark.parametrize("module", ["money", "books", "orders", "venue"])
+def test_the_reference_shares_no_code_with_the_venue(module: str) -> None:
+    text = Path(__file__).with_name(f"{module}.py").read_text("utf-8")
+    imported = re.findall(r"^(?:from|import) (\S+)", text, re.MULTILINE)
+    assert imported
+    assert not [name for name in imported if name.startswith("toolkit")]
 
 
 def test_maintenance_margin_of_the_published_tiers() -> None:
