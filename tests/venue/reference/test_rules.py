@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.venue.reference.books import LP
-from tests.venue.reference.money import Account, Market, market_of
+from tests.venue.reference.driver import market_of
+from tests.venue.reference.margin import LP
+from tests.venue.reference.money import Account, Market
 from tests.venue.reference.venue import ReferenceVenue
 from toolkit.venue.model import genesis
 
 SETTINGS: dict[str, Any] = {
     "price_ms": 3_000, "samples": (50, 10), "impact_margin": 200 * 10**6, "stop": Fraction(95, 100),
     "whole": 100_000 * 10**6, "slice": Fraction(1, 5), "pause": 30_000, "lp_leverage": Fraction(5),
-    "lp_fee": Fraction(1, 200), "unwind": Fraction(1, 20), "fee_tiers": [], "order_of": str,
+    "lp_fee": Fraction(1, 200), "unwind": 20_000 * 10**6, "unwind_ms": 60_000, "fee_tiers": [], "order_of": str,
 }  # fmt: skip
 
 
@@ -34,7 +35,7 @@ class Play:
     """A reference with all clarifications, and named accounts of 10,000 USDC."""
 
     def __init__(self, *names: str, **rich: int) -> None:
-        self.venue = ReferenceVenue([market()], SETTINGS, 1_767_225_600_000, frozenset())
+        self.venue = ReferenceVenue([market()], SETTINGS, 1_767_225_600_000)
         self.venue.accounts[LP].balance = 10**12
         for name in (*names, *rich):
             self.venue.accounts[name] = Account(name, rich.get(name, 10_000) * 10**6)
@@ -62,10 +63,10 @@ class Play:
         return Fraction(legs[1].size - legs[-1].size, 1000)
 
     def leaves(self, name: str) -> list[int]:
-        return [order.leaves for order in self.venue.orders.values() if order.address == name]
+        return [order.leaves for order in self.venue.orders.values() if order.name == name]
 
 
-@pytest.mark.parametrize("module", ["money", "books", "orders", "venue"])
+@pytest.mark.parametrize("module", ["money", "margin", "trading", "venue"])
 def test_the_reference_shares_no_code_with_the_venue(module: str) -> None:
     text = Path(__file__).with_name(f"{module}.py").read_text("utf-8")
     imported = re.findall(r"^(?:from|import) (\S+)", text, re.MULTILINE)
@@ -81,7 +82,7 @@ def test_maintenance_margin_of_the_published_tiers() -> None:
 @pytest.mark.parametrize(("premium", "rate"), [("0.000429", "0.0001"), ("0.0008", "0.0003"), ("0.5", "0.02")])
 def test_published_funding_rates_of_eight_hours(premium: str, rate: str) -> None:
     product = market()
-    product.funding_seconds = 8 * 3600
+    product.funding_ms = 8 * 3_600_000
     assert product.funding_rate(int(Fraction(premium) * 10**12)) == Fraction(rate)
 
 
@@ -114,7 +115,6 @@ def test_c2_an_exit_that_nobody_takes_stays_armed_and_closes_at_the_first_bid() 
     assert play.size("alice") == Fraction(1, 2)
     assert play.leaves("alice") == [500]
     assert play.place("maker", "BUY", "57900", "2")
-    play.venue.advance(play.venue.time + 3_000)
     assert play.size("alice") == 0
     assert play.leaves("alice") == []
 
@@ -148,7 +148,7 @@ def test_c5_replace_is_judged_by_what_is_left_and_moving_away_is_never_refused()
     assert play.place("alice", "BUY", "60000", "0.01")
     assert play.place("maker", "SELL", "60000", "0.009")
     left = play.item("BUY", "59000", "0.01")
-    order = next(order.id for order in play.venue.orders.values() if order.address == "alice")
+    order = next(order.id for order in play.venue.orders.values() if order.name == "alice")
     assert play.act("alice", "replaceOrder", ordId=order, **left), "59 USDC are left"
     assert play.place("alice", "BUY", "59900", "3.2")
     play.venue.accounts["alice"].balance -= 1_000 * 10**6
@@ -180,7 +180,7 @@ def test_c7_what_the_book_takes_of_a_liquidated_position_pays_the_taker_fee() ->
     assert [row[2] for row in fees] == [57_700 * 10**6 * 6 // 10_000]
 
 
-def test_c8_the_lp_vault_is_flat_again_after_hours_and_never_sells_below_mark() -> None:
+def test_c8_the_lp_vault_is_flat_again_after_minutes_and_never_sells_below_mark() -> None:
     play = Play(alice=3_100, maker=10**6)
     play.trade("alice", "maker", "60000", "1")
     play.venue.set_oracle(1, "57500")
@@ -188,10 +188,12 @@ def test_c8_the_lp_vault_is_flat_again_after_hours_and_never_sells_below_mark() 
     assert play.place("maker", "BUY", "57499", "2")
     play.venue.advance(play.venue.time + 60_000)
     assert play.size(LP) == 1
+    assert play.leaves(LP) == [348], "20,000 USDC at 57,500"
     assert play.place("maker", "BUY", "57500", "2")
+    assert play.size(LP) == Fraction(652, 1000)
     play.venue.advance(play.venue.time + 60_000)
-    assert play.size(LP) == Fraction(95, 100)
-    play.venue.advance(play.venue.time + 4 * 3_600_000)
+    assert play.size(LP) == Fraction(304, 1000)
+    play.venue.advance(play.venue.time + 60_000)
     assert play.size(LP) == 0
 
 

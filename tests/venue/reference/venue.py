@@ -2,194 +2,193 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from tests.venue.reference.books import CLEARING, INSURANCE, LP, OWN, REFERRALS, ROUNDING, Item, require
-from tests.venue.reference.money import DAY_MS, Account, Holding, Market, Order, RefusedByRules
-from tests.venue.reference.orders import Orders
+from tests.venue.reference.margin import CLEARING, INSURANCE, LP, OWN, REFERRALS, ROUNDING, Item
+from tests.venue.reference.money import DAY_MS, Account, Holding, Market, Order, Refused
+from tests.venue.reference.trading import Trading
+
+Found = list[tuple[Holding, int]]
 
 
-class ReferenceVenue(Orders):
+class ReferenceVenue(Trading):
     """What `act`, `set_oracle` and `advance` do is a step; `begin_step` forgets what the step before recorded."""
 
+    unwind_at = 0
+    """When the LP vault offers its next slices, 0 = it is flat."""
+
     def begin_step(self) -> None:
-        self.rows, self.events, self.used = [], [], set()
+        self.rows, self.events = [], []
 
     def act(self, name: str, action: Item) -> list[bool]:
         """Do an action of an account; return for each of its items whether it was accepted."""
         account, kind = self.accounts[name], action["type"]
-        try:
-            if kind == "placeOrder":
-                return [self.place(account, item) for item in action["orders"]]
-            if kind == "placeBracketOrder":
-                return [self.place_bracket(account, action["orders"])]
-            if kind == "placeBuilderOrder":
-                return [
-                    self.place(account, action["order"], action["builder"].lower(), Fraction(action["builderFeeRate"]))
-                ]
-            if kind == "cancelOrder":
-                return [
-                    self.attempt(lambda item=item: self.cancel(self.find(account, item))) for item in action["cancels"]
-                ]
-            if kind == "cancelAll":
-                found = self.orders_of(account, action["symbolCode"], action["conditionalOrder"])
-                for order in found:
-                    if order.id in self.orders:
-                        self.cancel(order)
-                return [True for _ in found]
-            rules: dict[str, Any] = {
-                "replaceOrder": self.replace, "setLeverage": self.set_leverage, "setMarginMode": self.set_margin_mode,
-                "assignPosMargin": self.assign_margin, "withdraw": self.withdraw,
-            }  # fmt: skip
-            return [self.attempt(lambda: rules[kind](account, action))]
-        finally:
-            self.hooks()
+        rules: dict[str, Callable[[Account, Item], Any]] = {
+            "replaceOrder": self.replace, "setLeverage": self.set_leverage, "setMarginMode": self.set_margin_mode,
+            "assignPosMargin": self.assign_margin, "withdraw": self.withdraw,
+            "cancelOrder": lambda account, item: self.cancel(self.find(account, item)),
+        }  # fmt: skip
+        if kind == "placeOrder":
+            results = [self.place(account, item) for item in action["orders"]]
+        elif kind == "placeBracketOrder":
+            results = [self.place_bracket(account, action["orders"])]
+        elif kind == "placeBuilderOrder":
+            builder, rate = action["builder"].lower(), Fraction(action["builderFeeRate"])
+            results = [self.place(account, action["order"], builder, rate)]
+        elif kind == "cancelAll":
+            of_kind = [each for each in self.orders.values() if each.waiting == action["conditionalOrder"]]
+            found = [each for each in of_kind if (each.name, each.code) == (name, action["symbolCode"])]
+            cancelled = [self.cancel(order) for order in found if order.id in self.orders]
+            results = [True for _ in cancelled]
+        else:
+            results = [self.attempt(rules[kind], account, item) for item in action.get("cancels", [action])]
+        self.hooks()
+        return results
 
-    def attempt(self, rule: Any) -> bool:
+    def attempt(self, rule: Callable[[Account, Item], Any], account: Account, item: Item) -> bool:
         try:
-            rule()
-        except RefusedByRules:
+            rule(account, item)
+        except Refused:
             return False
         return True
 
-    def orders_of(self, account: Account, code: int, conditional: bool) -> list[Order]:
-        return [
-            each for each in self.orders.values() if (each.address, each.product) == (account.address, code)
-            and (each.status == "ORDER_STATUS_UNTRIGGERED") == conditional
-        ]  # fmt: skip
-
     # Margin: settings of a position
 
-    def not_in_liquidation(self, account: Account, code: int) -> None:
-        require(all((account.address, each) not in self.liquidations for each in (0, code)), "being liquidated")
+    def settings(self, account: Account, code: int) -> Holding:
+        held = self.holding(account, code)
+        self.require(not {(account.name, 0), (account.name, code)} & set(self.liquidations), "settings in liquidation")
+        return held
 
     def set_leverage(self, account: Account, action: Item) -> None:
         """Equity must cover what lower leverage needs; an isolated position takes it from the balance."""
-        held, leverage = self.holding(account, action["symbolCode"]), Fraction(action["leverage"])
-        self.not_in_liquidation(account, held.market.code)
-        reach = self.exposure(account, held)
-        if account.hedge:
-            reach = max(
-                held.legs[side].size * held.market.mark_value
-                + sum(o.price * o.leaves for o in self.resting(account.address, held.market.code, side, False))
-                * held.market.unit
-                for side in (1, -1)
-            )
-        require(leverage <= held.market.highest_leverage(reach), "the tier's leverage")
+        held, leverage = self.settings(account, action["symbolCode"]), Fraction(action["leverage"])
+        reach = max(self.reach(account, held, side) for side in (1, -1))
+        self.require(leverage <= held.market.highest_leverage(reach), "setLeverage: the tier's")
         before, held.leverage = held.leverage, leverage
         if leverage < before:
-            need = max(0, held.initial(held.held) - held.assigned - held.unrealized) if held.isolated else 0
+            need = max(0, held.initial(held.notional) - held.equity) if held.isolated else 0
             if self.available(account) < need:
                 held.leverage = before
-                require(False, "initial margin")
+                self.require(False, "setLeverage: initial margin")
             self.assign(account, held, need)
 
     def set_margin_mode(self, account: Account, action: Item) -> None:
         """To isolated: initial margin and unrealised loss leave the balance; to cross: all of it returns."""
-        held, isolated = self.holding(account, action["symbolCode"]), action["marginMode"] == "ISOLATED"
-        if isolated == held.isolated:
+        isolated = action["marginMode"] == "ISOLATED"
+        if isolated == self.holding(account, action["symbolCode"]).isolated:
             return
-        self.not_in_liquidation(account, held.market.code)
-        amount = held.initial(held.held) + max(0, -held.unrealized - held.assigned) if isolated else -held.assigned
+        held = self.settings(account, action["symbolCode"])
+        amount = held.initial(held.notional) + max(0, -held.equity) if isolated else -held.assigned
         held.isolated, account.balance = isolated, account.balance - amount
         free = self.available(account)
         account.balance += amount
         if free < 0:
             held.isolated = not isolated
-            require(False, "initial margin")
+            self.require(False, "setMarginMode: initial margin")
+        self.hit("an open position changes its margin mode" if held.size else "a margin mode is set")
         self.assign(account, held, amount)
 
     def assign_margin(self, account: Account, action: Item) -> None:
         held, amount = self.holding(account, action["symbolCode"]), int(Fraction(action["assignedPosMargin"]) * 10**6)
-        require(held.isolated and held.open, "an open isolated position")
-        self.not_in_liquidation(account, held.market.code)
-        spare = max(0, min(held.assigned + held.unrealized, held.assigned) - held.initial(held.held))
-        require(abs(amount) <= (self.withdrawable(account) if amount > 0 else spare), "free margin")
+        self.require(held.isolated and held.size > 0, "assignPosMargin: an open isolated position")
+        self.settings(account, held.market.code)
+        spare = max(0, min(held.equity, held.assigned) - held.initial(held.notional))
+        self.require(
+            abs(amount) <= (self.withdrawable(account) if amount > 0 else spare), "assignPosMargin: free margin"
+        )
         self.assign(account, held, amount)
 
     def withdraw(self, account: Account, action: Item) -> None:
         amount = int(Fraction(action["amount"]) * 10**6)
-        require(2 * 10**6 <= amount <= self.withdrawable(account), "withdrawable")
-        self.move(account.address, "", amount, "WITHDRAW", 0, action["destination"].lower())
+        self.require(amount >= 2 * 10**6, "smallest withdrawal")
+        self.require(amount <= self.withdrawable(account), "withdrawable")
+        self.move(account.name, "", amount, "WITHDRAW", 0, action["destination"].lower())
 
     # Prices and time
 
     def set_oracle(self, code: int, price: str) -> None:
         market = self.markets[code]
-        self.new_oracle(market, int(Fraction(price) / market.tick))
+        market.oracle = int(Fraction(price) / market.tick)
+        if not market.trades:
+            market.last = market.oracle
+        market.set_mark(*self.quotes(code))
         self.hooks()
-
-    def new_oracle(self, market: Market, ticks: int) -> None:
-        market.oracle, market.changes = ticks, market.changes + 1
-        if not market.traded:
-            market.last = ticks
-        market.set_mark(*self.quotes(market.code))
 
     def advance(self, until: int) -> None:
         """Prices every 3 s, funding at UTC multiples of its interval, slices of liquidations, rebates once a day."""
         every = self.config["price_ms"]
         while True:
-            moments = [(self.time // each + 1) * each for each in (every, 60_000, DAY_MS)]
-            due = min([*moments, *(next_ for next_ in self.liquidations.values() if next_ > self.time)])
+            moments = [(self.time // each + 1) * each for each in (every, DAY_MS)]
+            later = [each for each in (*self.liquidations.values(), self.unwind_at) if each > self.time]
+            due = min(moments + later)
             if due > until:
                 break
             self.time = due
             if due % every == 0:
                 for market in self.markets.values():
-                    bid, ask = self.quotes(market.code)
-                    market.sample(bid, ask, self.config["samples"])
-                    market.set_mark(bid, ask)
-                    market.changes += 1
+                    quotes = self.quotes(market.code)
+                    market.sample(*quotes, self.config["samples"])
+                    market.set_mark(*quotes)
+            if due == self.unwind_at:
+                self.unwind()
+            if due % every == 0:
                 for market in self.markets.values():
                     self.sample_premium(market)
-            if due % 60_000 == 0 and 8 not in self.pending:
-                self.unwind()
             if due % DAY_MS == 0:
                 self.pay_rebates()
             self.hooks()
         self.time = until
 
     def unwind(self) -> None:
-        """C8: each minute the LP vault closes a slice of what it took over, reduce-only, at or better than mark."""
+        """C8: the LP vault offers a slice of what it took over, reduce-only at mark, replaced each minute."""
         vault = self.accounts[LP]
-        for held, side in self.legs_of(vault, 0):
-            steps, price = ceil(held.legs[side].size * self.config["unwind"]), held.market.mark
-            order = Order(LP, held.market.code, -side, False, "LIMIT", "IOC", "REDUCE_ONLY", price, steps, steps)
-            self.accept(order)
-            self.process(vault, order, price)
+        for order in [each for each in self.orders.values() if each.name == LP]:
+            self.cancel(order)
+        for held, side in sorted(self.legs_of(vault, 0), key=lambda each: each[0].market.code):
+            size, market = held.legs[side].size, held.market
+            steps = min(ceil(Fraction(self.config["unwind"], market.step_value)), size, market.max_steps)
+            self.hit("C8: the LP vault unwinds a slice" if steps < size else "C8: the LP vault unwinds the rest")
+            price = Fraction(market.mark * market.tick)
+            sizes = {"ordPx": price, "ordQty": steps * market.step, "ordSide": "SELL" if side > 0 else "BUY"}
+            kind = {"symbolCode": market.code, "ordType": "LIMIT", "timeInForce": "GTC"}
+            self.place(vault, {**sizes, **kind, "reduceOnly": "REDUCE_ONLY"})
+        self.unwind_at = self.time + self.config["unwind_ms"] if self.legs_of(vault, 0) else 0
 
     def pay_rebates(self) -> None:
         for name in self.network:
-            account = self.accounts[name]
-            for source, amount in account.due.items():
+            for source, amount in self.accounts[name].due.items():
                 self.move(REFERRALS, name, amount, "REFERRAL_REBATE", 0, source)
-            account.due = {}
+            self.accounts[name].due = {}
 
     def sample_premium(self, market: Market) -> None:
-        bids, asks = ([(each.price, each.leaves) for each in self.levels(market.code, side)] for side in (1, -1))
+        bids, asks = ([(each.price, each.leaves) for each in self.books[market.code, side]] for side in (1, -1))
         market.premiums.append(market.premium(bids, asks, self.config["impact_margin"]))
-        if self.time % (market.funding_seconds * 1000) == 0:
-            rate = market.funding_rate(floor(Fraction(sum(market.premiums), len(market.premiums))))
+        if self.time % market.funding_ms == 0:
+            rate = market.funding_rate(sum(market.premiums) // len(market.premiums))
             market.premiums = []
             self.settle_funding(market, rate)
 
     def settle_funding(self, market: Market, rate: Fraction) -> None:
         """Funding: payment = size·mark·rate, longs pay a positive rate; payers up, receivers down."""
         left = 0
-        for name in sorted(self.accounts, key=self.config["order_of"]):
-            account = self.accounts[name]
-            held = account.holdings.get(market.code)
-            for side, leg in held.legs.items() if held and rate else ():
-                if leg.size and held:
-                    amount = floor(-side * leg.size * market.mark_value * rate)
-                    left -= amount
-                    self.move(CLEARING, name, amount, "FUNDING", market.code)
-                    if held.isolated:
-                        self.assign(account, held, amount)
-                    leg.funding += amount
+        for account, held in self.holders(market):
+            for side, leg in held.legs.items():
+                amount = floor(-side * leg.size * market.step_value * rate)
+                left -= amount
+                self.move(CLEARING, account.name, amount, "FUNDING", market.code)
+                if held.isolated:
+                    self.assign(account, held, amount)
+                leg.funding += amount
+        self.hit("longs pay funding" if rate > 0 else "shorts pay funding")
         self.move(CLEARING, ROUNDING, left, "FUNDING", market.code)
+
+    def holders(self, market: Market) -> list[tuple[Account, Holding]]:
+        names = sorted(self.accounts, key=self.config["order_of"])
+        found = [(self.accounts[name], self.accounts[name].holdings.get(market.code)) for name in names]
+        return [(account, held) for account, held in found if held is not None and held.size]
 
     # After every command and instant: triggers, then liquidations, until nothing trades
 
@@ -198,163 +197,165 @@ class ReferenceVenue(Orders):
         while self.liquidate():
             self.run_triggers()
 
-    def due(self, order: Order) -> bool:
-        if order.status != "ORDER_STATUS_UNTRIGGERED" or not order.armed:
-            return False
-        if order.tried >= 0:  # C2: triggered before, and nothing was there
-            return order.tried != self.markets[order.product].changes
-        return self.is_met(order) or self.seen.get(order.id) == order.trigger
-
     def run_triggers(self) -> None:
-        """Triggers met at the same instant go by age; a triggered order may meet others."""
+        """C6: triggers met by a trade or met now go by age; a triggered order may meet others."""
         again = True
         while again:
             again = False
-            for code in self.markets:
-                for order in [each for each in self.orders.values() if each.product == code and self.due(each)]:
-                    if order.id in self.orders and self.due(order):
-                        if order.tried < 0 and not self.is_met(order):
-                            self.used.add(6)
-                            if 6 in self.pending:
-                                continue
-                        self.fire(order)
+            for code, market in self.markets.items():
+                due, seen, self.seen = [], self.seen, {}
+                for order in [each for each in self.orders.values() if each.waiting and each.armed]:
+                    trigger, price = seen.get(order.id, (0, 0))
+                    if order.code != code:
+                        if trigger:
+                            self.seen[order.id] = trigger, price
+                    elif order.triggered:
+                        if order.tried != self.prospects(order):
+                            due.append((order, market.price(order.by)))
+                    elif trigger == order.trigger:
+                        due.append((order, price))
+                        if not self.is_met(order):
+                            self.hit("C6: met by a trade in the middle of a request")
+                    elif self.is_met(order):
+                        due.append((order, market.price(order.by)))
+                for order, price in due:
+                    if order.id in self.orders and order.waiting and order.armed:
+                        self.fire(order, price)
                         again = True
-        self.seen = {}
 
-    def fire(self, order: Order) -> None:
-        account, market = self.accounts[order.address], self.markets[order.product]
-        held, trigger_price = self.holding(account, order.product), self.reference_price(market, order.by)
+    def fire(self, order: Order, price: int) -> None:
+        account, retry = self.accounts[order.name], order.triggered
+        held = self.holding(account, order.code)
         if order.group:  # the twin that was triggered before, and the rest of the main order
-            twins = [each for each in self.bracket(order.group) if each is not order and each.triggered]
-            main = self.orders.get(order.group)
-            for other in [*twins, *([main] if main is not None and main is not order else [])]:
-                if other.id in self.orders:
-                    self.cancel(other)
+            others = [each for each in self.bracket(order.group) if each is not order and each.triggered]
+            others += [each for each in [self.orders.get(order.group)] if each is not None and each is not order]
+            for other in others:
+                self.cancel(other)
         order.triggered, order.status = True, "NEW"
         if order.reducing:  # closes at most the position; quantity 0 means all of it
-            can = account.hedge == order.closing
-            size = held.legs[-order.side].size if can else 0
-            most = min(size, order.cover) if order.group and order.quantity else size
+            size = held.legs[-order.side].size if account.hedge == order.closing else 0
+            most = min(size, order.cover) if order.grouped and order.quantity else size
             if not order.quantity:
                 order.quantity = order.leaves = size
             order.leaves = min(order.leaves, most)
             if not order.leaves:
+                self.hit("triggered without a position")
                 self.cancel(order)
                 return
-        by_last = market.bound(order.side, market.last or market.mark, order.slippage)
-        furthest = (max if order.side > 0 else min)(trigger_price, market.last or trigger_price)
-        limit = order.price or market.bound(order.side, furthest, order.slippage)  # C2
-        self.log(order)
-        bid, ask = self.quotes(order.product)
-        best = ask if order.side > 0 else bid
-        if order.tif == "POST_ONLY" and best and (order.price - best) * order.side >= 0:
+        limit = order.price or self.triggered_bound(order, price)
+        if retry:
+            self.hit("C2: an exit tries again")
+        else:
+            self.log(order)
+        best = self.quotes(order.code)[1 if order.side > 0 else 0]
+        try:
+            meets = order.tif == "POST_ONLY" and best and (order.price - best) * order.side >= 0
+            self.require(not meets, "POST_ONLY would match when triggered")
+            if not order.reducing:
+                self.check_increase(account, order, order.leaves, limit)
+        except Refused:
+            self.hit("triggered and refused")
             self.cancel(order)
             return
-        asked = order.leaves
         self.process(account, order, limit)
-        if order.exit and not order.price:
-            beyond = order.filled and (market.last - by_last) * order.side > 0
-            if beyond or order.filled < asked:
-                self.used.add(2)
 
     # Liquidation
 
     def groups(self, account: Account) -> list[int]:
         """The margin groups with positions: each isolated one by its product, 0 = the cross positions."""
-        isolated = [code for code, held in account.holdings.items() if held.isolated and held.open]
-        crossed = any(held.open and not held.isolated for held in account.holdings.values())
-        return [*isolated, *([0] if crossed or (account.address, 0) in self.liquidations else [])]
+        isolated = [code for code, held in account.holdings.items() if held.isolated and held.size]
+        crossed = self.legs_of(account, 0) or (account.name, 0) in self.liquidations
+        return [*isolated, 0] if crossed else isolated
 
-    def legs_of(self, account: Account, group: int) -> list[tuple[Holding, int]]:
+    def legs_of(self, account: Account, group: int) -> Found:
         found = [held for code, held in account.holdings.items() if (code == group if group else not held.isolated)]
         return [(held, side) for held in found for side in (1, -1) if held.legs[side].size]
 
-    def recovered(self, account: Account, group: int) -> bool:
-        equity, maintenance = self.figures(account, group)
-        return equity > 0 and Fraction(maintenance, equity) < self.config["stop"] if maintenance else True
+    def recovered(self, equity: int, maintenance: int) -> bool:
+        return not maintenance or (equity > 0 and Fraction(maintenance, equity) < self.config["stop"])
 
     def liquidate(self) -> bool:
         """C3: everyone is judged at the same mark before anything is closed; the worst ratio goes first."""
-        closed, acted = False, set()
-        idle: set[tuple[str, int]] = set()
-        while True:
-            todo = []
-            for account in [each for each in self.accounts.values() if each.address not in OWN]:
-                for group in self.groups(account):
-                    equity, need = self.figures(account, group)
-                    key = (account.address, group)
-                    if key not in self.liquidations and need and equity <= need:
-                        self.flag(account, group)
-                    if key in self.liquidations and key not in idle:
-                        ratio = Fraction(need, equity) if equity > 0 else Fraction(10**9 - equity)
-                        age = min((held.legs[side].opened for held, side in self.legs_of(account, group)), default=0)
-                        todo.append((-ratio, age, key))
-            if not todo:
-                break
-            name, group = key = min(todo)[2]
-            account = self.accounts[name]
-            equity, _ = self.figures(account, group)
-            if self.recovered(account, group):
-                del self.liquidations[key]
-            elif equity > 0 and self.time < self.liquidations[key]:
-                idle.add(key)  # between two slices
-            else:
-                acted.add(key)
-                closed, done = True, self.close_group(account, group)
-                if not done:
-                    idle.add(key)
-        if len(acted) > 1:
-            self.used.add(3)
-        for account in [each for each in self.accounts.values() if each.address not in OWN]:
+        closed, people = False, [self.accounts[n] for n in sorted(self.accounts, key=self.config["order_of"])]
+        people = [each for each in people if each.name not in OWN]
+        while due := [key for each in people for key in self.judge(each)]:
+            if len(due) > 1:
+                self.hit("C3: several are liquidated at one instant")
+            for name, group in sorted(due, key=lambda key: self.urgency(*key)):
+                closed = self.close_group(self.accounts[name], group) or closed
+        for account in sorted(people, key=lambda each: each.balance):
             if account.balance < 0 and not self.legs_of(account, 0):
+                self.hit("a debt is settled")
                 self.settle_debt(account)
         return closed
 
-    def flag(self, account: Account, group: int) -> None:
-        """1: the group is flagged; its orders in the position's direction are cancelled."""
-        self.liquidations[account.address, group] = self.time
-        for order in [each for each in self.orders.values() if each.address == account.address and each.place]:
-            if (not group or order.product == group) and not order.reducing and order.id in self.orders:
-                if account.hedge or order.leaves > account.holdings[order.product].legs[-order.side].size:
-                    self.cancel(order)
+    def judge(self, account: Account) -> list[tuple[str, int]]:
+        """1: flag the unhealthy groups and cancel their opening orders; return the ones to close now."""
+        due = []
+        for group in self.groups(account):
+            (equity, need), key = self.figures(account, group), (account.name, group)
+            if key not in self.liquidations:
+                if not need or equity > need:
+                    continue
+                self.hit("Liquidation 1: an isolated group" if group else "Liquidation 1: a cross group")
+                self.liquidations[key] = self.time
+                for order in [each for each in self.orders.values() if each.name == account.name and each.place]:
+                    if (not group or order.code == group) and not order.reducing and order.id in self.orders:
+                        if order.leaves > account.cover(account.holdings[order.code], order.side):
+                            self.cancel(order)
+            elif self.recovered(equity, need):
+                self.hit("Liquidation 1: recovered")
+                del self.liquidations[key]
+                continue
+            elif equity > 0 and self.time < self.liquidations[key]:
+                continue  # between two slices
+            due.append(key)
+        return due
+
+    def urgency(self, name: str, group: int) -> tuple[Fraction, int, int]:
+        """C3: the worst margin ratio first, then the oldest position."""
+        account = self.accounts[name]
+        equity, need = self.figures(account, group)
+        ages = [(held.legs[side].opened, -side) for held, side in self.legs_of(account, group)]
+        return Fraction(equity, need) if need else Fraction(0), *min(ages, default=(0, 0))
 
     def close_group(self, account: Account, group: int) -> bool:
-        """2: at once up to 100,000 USDC, above it 20 % at a time with 30 s between; True when it is over."""
-        key = (account.address, group)
+        """2: at once up to 100,000 USDC, above it 20 % at a time with 30 s between; True when it closed anything."""
+        key, closed = (account.name, group), False
         while True:
-            legs = self.legs_of(account, group)
-            if not legs or self.recovered(account, group):
+            legs, (equity, need) = self.legs_of(account, group), self.figures(account, group)
+            if not legs or self.recovered(equity, need):
                 del self.liquidations[key]
-                return True
+                return closed
+            if closed and self.liquidations[key] > self.time and equity > 0:
+                return closed
+            closed = True
             held, side = max(legs, key=lambda each: (
-                each[0].legs[each[1]].size * each[0].market.mark_value, -each[0].market.code, each[1]
+                each[0].legs[each[1]].size * each[0].market.step_value, -each[0].market.code, each[1]
             ))  # fmt: skip
-            size, equity = held.legs[side].size, self.figures(account, group)[0]
-            if account.hedge and all(leg.size for leg in held.legs.values()):
-                steps = min(leg.size for leg in held.legs.values())
+            size = held.legs[side].size
+            if account.hedge and held.legs[-side].size:
+                steps = min(size, held.legs[-side].size)
+                self.hit("Liquidation: a hedge is netted")
                 self.off_book(account, account, held.market, steps, held.market.mark, "LIQUIDATION", account)
-            elif equity <= 0 or size * held.market.mark_value <= self.config["whole"]:
+            elif equity <= 0 or size * held.market.step_value <= self.config["whole"]:
                 self.close_leg(account, group, held, side, size)
             else:
+                self.hit("Liquidation 2: a slice")
                 self.close_leg(account, group, held, side, ceil(size * self.config["slice"]))
                 self.liquidations[key] = self.time + self.config["pause"]
-            equity = self.figures(account, group)[0]
-            if self.liquidations[key] > self.time and self.legs_of(account, group):
-                if equity > 0 and not self.recovered(account, group):
-                    return False
 
     def bankruptcy(self, account: Account, group: int, held: Holding, side: int) -> tuple[int, int]:
         """The mark at which equity is 0, rounded away from the trader; and the equity that the leg may use up."""
-        equity = self.figures(account, group)[0]
+        equity, value = self.figures(account, group)[0], held.market.step_value
         if equity < 0:  # a leg owes its part of what is missing, in proportion to the losses
-            losses = {
-                (h.market.code, s): max(0, s * (h.legs[s].value - h.legs[s].size * h.market.mark_value))
-                for h, s in self.legs_of(account, group)
-            }
+            legs = {(h.market.code, s): (h.legs[s], h.market.step_value) for h, s in self.legs_of(account, group)}
+            losses = {key: max(0, key[1] * (leg.value - leg.size * worth)) for key, (leg, worth) in legs.items()}
             if total := sum(losses.values()):
                 equity = -floor(Fraction(-equity * losses[held.market.code, side], total))
-        ticks = floor(Fraction(equity, held.legs[side].size * held.market.unit))
-        return held.market.mark - side * ticks, equity
+        return held.market.mark - side * floor(
+            Fraction(equity * held.market.mark, held.legs[side].size * value)
+        ), equity
 
     def close_leg(self, account: Account, group: int, held: Holding, side: int, steps: int) -> None:
         """2–4: in the book up to the bankruptcy price, then the LP vault at mark, then auto-deleveraging."""
@@ -362,58 +363,60 @@ class ReferenceVenue(Orders):
         bound, _ = self.bankruptcy(account, group, held, side)
         best = self.quotes(code)[0 if side > 0 else 1]
         if best and (best - bound) * side >= 0 and 0 < bound <= floor(999_999 / market.tick):
-            kind, reduce = "LIQUIDATION", "REDUCE_ONLY"
-            order = Order(account.address, code, -side, account.hedge, kind, "IOC", reduce, bound, steps, steps)
+            self.hit("Liquidation 2: in the book")
+            order = Order(
+                account.name, code, -side, account.hedge, "LIQUIDATION", "IOC", "REDUCE_ONLY", bound, steps, steps
+            )
             self.accept(order)
             self.process(account, order, bound)
             steps -= order.filled
-        if steps:
-            steps = self.take_over(account, group, held, side, steps)
+        steps = self.take_over(account, group, held, side, steps) if steps else 0
         if steps:
             self.deleverage(account, group, held, side, steps)
 
     def take_over(self, account: Account, group: int, held: Holding, side: int, steps: int) -> int:
-        """3: the LP vault takes over at mark, for 0.5 % of the maintenance margin, up to its limit."""
-        market, vault, leg = held.market, self.accounts[LP], held.legs[side]
+        """3: the LP vault takes over at mark, for 0.5 % of the maintenance margin, up to its limit; what is left."""
+        market, vault, leg, times = held.market, self.accounts[LP], held.legs[side], self.config["lp_leverage"]
         _, equity = self.bankruptcy(account, group, held, side)
         lack, own = max(0, -floor(Fraction(equity, leg.size))), self.holding(vault, market.code)
-        worth, others = self.cross(vault)[0], sum(each.held for each in vault.holdings.values() if each is not own)
-        net = side * (own.legs[1].size - own.legs[-1].size) * market.mark_value
-        room = (worth * self.config["lp_leverage"] - others - net) / (
-            market.mark_value + lack * self.config["lp_leverage"]
-        )
+        worth, others = self.cross(vault)[0], sum(each.notional for each in vault.holdings.values() if each is not own)
+        net = side * (own.legs[1].size - own.legs[-1].size) * market.step_value
+        room = (worth * times - others - net) / (market.step_value + lack * times)
         taken = min(steps, floor(min(room, Fraction(worth, lack)) if lack else room)) if worth > 0 else 0
         if taken <= 0:
             return steps
-        fee = Fraction(market.maintenance(leg.size * market.mark_value) * taken, leg.size) * self.config["lp_fee"]
-        most = floor(Fraction(max(0, equity) * taken, leg.size))
+        fee = Fraction(market.maintenance(leg.size * market.step_value) * taken, leg.size) * self.config["lp_fee"]
+        most = max(0, equity) * taken // leg.size
         charged, received = min(ceil(fee), most), min(floor(fee), most)
+        self.hit(
+            "Liquidation 3: the LP vault pays what is lacking" if lack else "Liquidation 3: the LP vault takes over"
+        )
         self.grant(LP, account, held, min(lack * taken, max(0, -equity)))
         if charged:
             if held.isolated:
                 self.assign(account, held, -charged)
-            self.transfer(account.address, LP, charged, received, "LIQUIDATION_FEE", market.code)
+            self.transfer(account.name, LP, charged, received, "LIQUIDATION_FEE", market.code)
         buyer, seller = (vault, account) if side > 0 else (account, vault)
         self.off_book(buyer, seller, market, taken, market.mark, "LIQUIDATION", account)
+        self.unwind_at = self.unwind_at or self.time + self.config["unwind_ms"]
         return steps - taken
 
     def deleverage(self, account: Account, group: int, held: Holding, side: int, steps: int) -> None:
         """4: opposite positions in order of score, at the bankruptcy price; nobody gives more than it has."""
         market, found = held.market, []
-        for name in sorted(self.accounts, key=self.config["order_of"]):
-            other = self.accounts[name]
-            theirs = other.holdings.get(market.code)
-            if theirs is None or other is account or not theirs.legs[-side].size:
+        for other, theirs in self.holders(market):
+            leg = theirs.legs[-side]
+            if other is account or not leg.size:
                 continue
             equity = self.figures(other, market.code if theirs.isolated else 0)[0]
-            leg = theirs.legs[-side]
-            a_tick = Fraction(equity, leg.size * market.unit)
-            cushion = side * (max(Fraction(0), market.mark + side * a_tick) - market.mark)
+            bankrupt = max(Fraction(0), market.mark + side * Fraction(equity, leg.size * market.unit))
+            cushion = side * (bankrupt - market.mark)
             entry = max(Fraction(leg.value, leg.size * market.unit), Fraction(1))
-            gain = -side * (market.mark - entry) / entry
-            leverage = market.mark / cushion if cushion > 0 else Fraction(10**30)
-            found.append((gain * leverage if gain >= 0 else gain / leverage, other, leg.size))
-        for _, other, size in sorted(found, key=lambda each: -each[0]):
+            gain, leverage = -side * (market.mark - entry) / entry, Fraction(10**30)
+            if cushion > 0:
+                leverage = market.mark / cushion
+            found.append((gain * leverage if gain >= 0 else gain / leverage, -leg.opened, other, leg.size))
+        for _, _, other, size in sorted(found, key=lambda each: each[:2], reverse=True):
             part = min(steps, size)
             if not part:
                 break
@@ -423,7 +426,8 @@ class ReferenceVenue(Orders):
             means = max(0, self.figures(other, market.code if theirs.isolated else 0)[0])
             price = market.mark + side * min(side * (bound - market.mark), means // (part * market.unit))
             price = max(1, min(price, floor(999_999 / market.tick)))
-            self.cover(account, held, max(0, side * (bound - price) * part * market.unit))
+            self.hit("Liquidation 4: deleveraging")
+            self.cover_loss(account, held, max(0, side * (bound - price) * part * market.unit))
             buyer, seller = (other, account) if side > 0 else (account, other)
             self.off_book(buyer, seller, market, part, price, "ADL", account)
 
@@ -431,25 +435,26 @@ class ReferenceVenue(Orders):
         self, buyer: Account, seller: Account, market: Market, steps: int, price: int, kind: str, closing: Account
     ) -> None:
         """5: orders and fills of these steps carry LIQUIDATION and ADL; they are no public trade."""
-        sides = []
+        sides, loose = [], list[tuple[Account, int, int]]()
         for account, side in ((buyer, 1), (seller, -1)):
             closes = account.hedge and self.holding(account, market.code).legs[-side].size >= steps
-            order = Order(account.address, market.code, side, closes, kind, "IOC", "", price, steps, steps)
+            order = Order(account.name, market.code, side, closes, kind, "IOC", "", price, steps, steps)
             self.accept(order)
             sides.append((account, order))
         self.last_trade += 1
         for account, order in sides:
             order.leaves = 0
-            self.settle(account, order, price, steps, maker=account is not closing)
-            self.end(order, "FILLED")
-        self.drop_uncovered()
+            loose += self.settle(account, order, price, steps, maker=account is not closing)
+            self.end(order)
+        for account, code, side in loose:
+            self.drop_uncovered(account, code, side)
 
     def grant(self, payer: str, account: Account, held: Holding | None, amount: int) -> None:
-        self.move(payer, account.address, amount, "BANKRUPTCY", held.market.code if held else 0)
+        self.move(payer, account.name, amount, "BANKRUPTCY", held.market.code if held else 0)
         if held is not None and held.isolated and amount:
             self.assign(account, held, amount)
 
-    def cover(self, account: Account, held: Holding | None, amount: int) -> None:
+    def cover_loss(self, account: Account, held: Holding | None, amount: int) -> None:
         """What a group lacks is paid by the LP vault as far as it can, the rest by the insurance account."""
         part = min(amount, max(0, self.accounts[LP].balance))
         self.grant(LP, account, held, part)
@@ -458,6 +463,6 @@ class ReferenceVenue(Orders):
     def settle_debt(self, account: Account) -> None:
         for held in account.holdings.values():
             if held.isolated and account.balance < 0:
-                self.assign(account, held, -min(max(0, held.assigned + held.unrealized), -account.balance))
+                self.assign(account, held, -min(max(0, held.equity), -account.balance))
         if account.balance < 0:
-            self.cover(account, None, -account.balance)
+            self.cover_loss(account, None, -account.balance)

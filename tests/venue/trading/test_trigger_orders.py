@@ -168,21 +168,22 @@ def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor:
 
     assert tries()[1] == "triggered"
     assert "58705.0 or better" in tries()[2]
-    assert tries()[2].endswith("it stays armed and tries again at the next trade or price")
+    assert tries()[2].endswith("it stays armed and tries again at the next trade, price or offer within it")
     floor.core.run_hooks()
     assert len(tries()) == 3, "nothing has changed"
     floor.core = Core.load(floor.core.dump())
     floor.watch.core = floor.core
     floor.mark("58000.0")  # it triggers by last price, so its bound stays
     assert len(tries()) == 4
+    floor.order(CYD, "BUY 0.004 at 58704.9")
+    assert len(tries()) == 4, "nobody offers within its bound"
     floor.order(CYD, "BUY 0.002 at 59100.0")
-    floor.order(CYD, "BUY 0.004 at 58800.0")
-    assert floor.find(order.id).filled == 0
-    floor.trade("59200.0")  # the bound rises with the last trade, to 58,904
     assert floor.find(order.id).filled == (2 if tif == "IOC" else 0)
-    floor.trade("59000.0") if tif == "IOC" else floor.mark("58500.0")
-    floor.order(CYD, "BUY 0.005 at 59150.0")
-    floor.mark("58400.0")
+    assert len(tries()) == (6 if tif == "IOC" else 5)
+    floor.trade("59200.0")  # the bound rises with the last trade, to 58,904
+    floor.order(CYD, "BUY 0.005 at 58903.9")
+    assert floor.find(order.id).filled == (2 if tif == "IOC" else 0)
+    floor.order(CYD, "BUY 0.005 at 58904.0")
     assert (floor.status(order.id), floor.legs(ADA)) == ("FILLED", (0, 0))
 
 
