@@ -219,7 +219,8 @@ class ReferenceVenue(Trading):
                     elif self.is_met(order):
                         due.append((order, market.price(order.by)))
                 for order, price in due:
-                    if order.id in self.orders and order.waiting and order.armed:
+                    tried = order.triggered and order.tried == self.prospects(order)
+                    if order.id in self.orders and order.waiting and order.armed and not tried:
                         self.fire(order, price)
                         again = True
 

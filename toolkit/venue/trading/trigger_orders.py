@@ -56,7 +56,7 @@ def run_triggers(core: Core) -> None:
                 if order is None or order.status != UNTRIGGERED or not order.armed or order.trigger != trigger:
                     continue
                 if order.triggered and order.tried == prospects(core, order):
-                    continue  # a stale entry of its own: it has been tried at these prices
+                    continue  # nothing is new to it: it has just been tried, or another order took what was offered
                 fire(core, account, order, price_ticks)
                 again = True
 
@@ -69,7 +69,6 @@ def _retries(core: Core, triggers: Triggers, market: MarketState) -> list[tuple[
         if order is None:
             del triggers.retrying[order_id]
         elif order.tried != prospects(core, order):
-            del triggers.retrying[order_id]  # it comes back if it finds nothing again
             found.append((order_id, address, order.trigger, reference_price(market, order.trigger_by)))
     return found
 
