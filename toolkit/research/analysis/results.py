@@ -14,6 +14,7 @@ import pandas as pd
 from ...errors import InputError
 from ..market_data import time_index
 from . import metrics as measures
+from .recipes import NotRepeatable, PackedRecipe, Recipe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,6 +73,10 @@ EQUITY = {"equity": "float64", "balance": "float64", "unrealized": "float64"}
 
 EVENTS = {"time": TIME, "kind": "str", "symbol": "str", "text": "str"}
 """Columns of `Results.events`: liquidations, rejections, stops by a limit, errors of the strategy."""
+
+
+RECIPE_FILE = "recipe.pickle"
+NOT_KEPT = NotRepeatable("how it was made was not kept, as for a live run")
 
 
 def frame(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
@@ -134,6 +139,22 @@ class Results:
     records: pd.DataFrame = field(default_factory=pd.DataFrame)
     params: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    recipe: Recipe | PackedRecipe | NotRepeatable = field(default=NOT_KEPT, repr=False, compare=False)
+
+    def keep_recipe(self, recipe: Recipe | NotRepeatable, described: Mapping[str, Any]) -> None:
+        """Keep how this run was made, and add the description of its arguments to `settings`."""
+        object.__setattr__(self, "recipe", recipe)
+        object.__setattr__(self, "settings", {**described, **self.settings})
+
+    def rerun(self, **changes: Any) -> Results:
+        """Make the run again and return its Results: the same numbers, or those of changed arguments.
+
+        `run.rerun(fees=("0", "0"))` changes one argument of `backtest`. A run that was loaded from a folder runs the
+        code that was saved with it: repeat only runs whose origin you trust. Raises ToolkitError for a run that can't
+        be repeated (live, or on a session of your own).
+        """
+        made: Results = self.recipe.run(changes)
+        return made
 
     @property
     def drawdown(self) -> pd.Series[float]:
@@ -196,11 +217,12 @@ class Results:
         return draw(self, dark=dark)
 
     def save(self, folder: str | Path) -> Path:
-        """Write every frame as Parquet, and the rest as meta.json, into `folder` (made if missing); returns it."""
+        """Write every frame as Parquet, the rest as meta.json, and how it was made, into `folder`; returns it."""
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         for name in FRAMES:
             getattr(self, name).to_parquet(target / f"{name}.parquet")
+        (target / RECIPE_FILE).write_bytes(self.recipe.pack())
         meta = {"name": self.name, "params": dict(self.params), "settings": dict(self.settings)}
         (target / "meta.json").write_text(json.dumps(meta, default=str, indent=1), encoding="utf-8")
         return target
@@ -213,7 +235,8 @@ class Results:
             raise InputError(f"{source} has no saved results (meta.json is missing)", field="folder", value=str(source))
         meta = json.loads((source / "meta.json").read_text(encoding="utf-8"))
         frames: dict[str, Any] = {name: pd.read_parquet(source / f"{name}.parquet") for name in FRAMES}
-        return cls(**meta, **frames)
+        packed = (source / RECIPE_FILE).read_bytes() if (source / RECIPE_FILE).is_file() else b""
+        return cls(**meta, **frames, recipe=PackedRecipe(packed) if packed else NOT_KEPT)
 
     def __repr__(self) -> str:
         if not len(self.equity):

@@ -14,9 +14,12 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
+from ...suggestions import check_known
+from ..analysis.recipes import repeatable
 from ..analysis.results import EQUITY, FILLS, FUNDING, Results, frame
 from ..data.bars import Bars, read_bars
 from ..market_data import time_index
+from .funding_schedule import constant_rate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +31,7 @@ Sizing = Literal["quantity", "notional", "equity"]
 FUNDING_MS = 14_400_000
 
 
+@repeatable
 def vectorised(
     data: Any,
     targets: Any,
@@ -36,7 +40,7 @@ def vectorised(
     capital: float = 10_000.0,
     fee: float = 0.0006,
     slippage: float = 0.0,
-    funding: Any = None,
+    funding: Any = "interest",
     step: float | Mapping[str, float] | None = None,
     name: str = "vectorised",
     params: Mapping[str, Any] | None = None,
@@ -51,15 +55,20 @@ def vectorised(
             "equity" (multiples of equity at that close; it compounds). A notional or equity target trades only when
             the target itself changes, so price drift alone costs no fees.
         fee: taker fee as a ratio of value. slippage: ratio by which each price is worse.
-        funding: None, or one rate for each interval of 4 h, or a Series of rates over UTC times, or a mapping symbol →
-            Series. A settlement meets the position held before trades of the same instant, valued at the open of
-            its bar (in a gap between bars: at the last close); longs pay a positive rate.
+        funding: as in `backtest`: "interest" (the venue's formula at a premium of 0), one rate for each interval of
+            4 h, a Series of rates over UTC times, a mapping symbol → any of these, or None. A settlement meets the
+            position held before trades of the same instant, valued at the open of its bar (in a gap between bars: at
+            the last close); longs pay a positive rate.
         step: quantities are rounded towards zero to multiples of this (a number, or a mapping by symbol).
 
     Fills are TAKER at the open; equity is valued at closes. There is no liquidation: `metrics()["leverage_max"]`
     shows how close it was. Raises InputError for shapes that don't match.
     """
-    bars = list(read_bars(data).values())
+    by_symbol = read_bars(data)
+    for field, given in (("funding", funding), ("step", step)):
+        if isinstance(given, Mapping):
+            check_known(given, by_symbol, field, "symbol of the data")
+    bars = list(by_symbol.values())
     wanted = _targets(targets, bars)
     return _run(bars, wanted, sizing, capital, fee, slippage, funding, step, name, dict(params or {}))
 
@@ -256,9 +265,10 @@ def _schedule(funding: Any, bar: Bars) -> tuple[NDArray[np.int64], Array]:
         if not np.isfinite(rates).all():
             raise InputError(f"{bar.symbol}: a funding rate is not a number; drop or fill it", field="funding")
         return times, rates
+    rate = constant_rate(bar.symbol, funding, FUNDING_MS // 3_600_000)
     first = -(-int(bar.opened[0]) // FUNDING_MS) * FUNDING_MS
     times = np.arange(first, int(bar.closed[-1]), FUNDING_MS, dtype="int64")
-    return times, np.full(len(times), float(funding))
+    return times, np.full(len(times), rate)
 
 
 class _Run(NamedTuple):

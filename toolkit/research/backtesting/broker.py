@@ -301,8 +301,14 @@ class SimulatedBroker:
                 self.notes.append((event.time, fill.type, state.symbol, text))
             self.strategy.on_fill(self.ctx, fill)
         elif placed is not None and placed.state == "REJECTED":
-            self.notes.append((event.time, "REJECTED", state.symbol, f"{placed.order.describe()}: {placed.reason}"))
-            self.strategy.on_reject(self.ctx, placed)
+            self.reject(placed, placed.reason)
+
+    def reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
+        """Give an order the state REJECTED, note it, and call the strategy."""
+        placed.state, placed.reason = "REJECTED", reason
+        self.note("REJECTED", str(placed.order.symbol), f"{placed.order.describe()}: {reason}")
+        self.strategy.on_reject(self.ctx, placed)
+        return placed
 
     def record_balances(self, closed: int) -> None:
         """Record cash and positions at a closing time if they have changed."""

@@ -21,6 +21,7 @@ from ...errors import InputError
 from ...products import Amount
 from ...venue.engine.core import Core
 from ...venue.model.genesis import Genesis
+from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..data.bar_path import ExtremeOrder, Path
 from ..data.bars import Bars, read_bars
@@ -30,7 +31,7 @@ from .broker import SimulatedBroker
 from .build_results import build_results
 from .context import BacktestContext
 from .funding_schedule import Settlement, funding_schedule
-from .listing import listings
+from .listing import listings, product_fields
 from .models import BarLiquidity, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
 from .symbol_state import SymbolState
 
@@ -39,6 +40,7 @@ Funding = float | pd.Series | Mapping[str, Any] | None
 Member = tuple[SymbolState, Bar]
 
 
+@repeatable
 def backtest(
     strategy: StrategyLike,
     data: Any,
@@ -95,9 +97,8 @@ def backtest(
     BacktestContext(broker, max(series.interval for series in bars.values()))
     end = _Driver(broker, bars, funding_schedule(core, bars, funding), path).run(progress)
     settings = {
-        "seed": seed,
-        "capital": str(capital),
-        "funding": funding if isinstance(funding, str | float | int | None) else "given",
+        "interval": {symbol: str(pd.Timedelta(series.interval, unit="ms")) for symbol, series in bars.items()},
+        "products": {symbol: product_fields(state.product) for symbol, state in broker.states.items()},
         "path": repr(path),
         "liquidity": repr(liquidity),
         "slippage": repr(slippage),

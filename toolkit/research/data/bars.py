@@ -25,7 +25,8 @@ TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
 class Bars:
     """Bars of one symbol: `opened` (Unix ms, int64, increasing), `interval` (ms) and float64 columns.
 
-    A bar covers [opened, opened + interval) and is complete at `closed` = opened + interval.
+    A bar covers [opened, closed): it is complete after `interval`, and no later than the next bar opens (months have
+    different lengths).
     """
 
     symbol: str
@@ -40,7 +41,9 @@ class Bars:
     @property
     def closed(self) -> NDArray[np.int64]:
         """When each bar is complete, Unix ms."""
-        return self.opened + self.interval
+        ends = self.opened + self.interval
+        np.minimum(ends[:-1], self.opened[1:], out=ends[:-1])
+        return ends
 
     def __len__(self) -> int:
         return len(self.opened)
@@ -150,7 +153,11 @@ def _numbers(symbol: str, data: pd.DataFrame, name: str) -> NDArray[np.float64]:
         raise InputError(f"{symbol}: {name} holds values that are not numbers: {error}", field=f"data.{name}") from None
 
 
-def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
+def row_times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
+    """Return the time of each row in Unix ms: of its time column (lower case), else of its index.
+
+    Raises InputError where there is none.
+    """
     column = next((name for name in TIME_COLUMNS if name in data.columns), None)
     times: Any = data[column] if column is not None else data.index
     if pd.api.types.is_numeric_dtype(times.dtype):
@@ -160,11 +167,14 @@ def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
                 field="data",
                 rule="times",
             )
-        opened = _epochs(symbol, times)
-    else:
-        stamps = pd.DatetimeIndex(pd.to_datetime(times, utc=True))
-        _refuse_missing(symbol, stamps.hasnans)
-        opened = stamps.as_unit("ms").asi8
+        return _epochs(symbol, times)
+    stamps = pd.DatetimeIndex(pd.to_datetime(times, utc=True))
+    _refuse_missing(symbol, stamps.hasnans)
+    return np.asarray(stamps.as_unit("ms").asi8)
+
+
+def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
+    opened = row_times(symbol, data)
     wrong = np.flatnonzero(np.diff(opened) <= 0)
     if len(wrong):
         at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
