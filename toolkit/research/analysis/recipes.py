@@ -85,17 +85,19 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
     A `session` among them holds keys and the state of a venue; such a run is not repeatable.
     """
     signature = inspect.signature(function)
+    call: Callable[..., R] = function
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = {name: value for name, value in bound.arguments.items() if name != "progress"}
-        if given.get("session") is not None:
-            recipe: Recipe | NotRepeatable = NotRepeatable("it used a session of its own")
-        else:
-            recipe = Recipe(run, {name: _snapshot(value) for name, value in given.items()})
-        results = function(*args, **kwargs)
+        recipe: Recipe | NotRepeatable = NotRepeatable("it used a session of its own")
+        if given.get("session") is None:
+            # The run itself uses the copies, because its results read them later.
+            given = {name: _snapshot(value) for name, value in given.items()}
+            recipe = Recipe(run, given)
+        results = call(**{**bound.arguments, **given})
         described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
         results.keep_recipe(recipe, described)
         return results

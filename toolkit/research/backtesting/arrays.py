@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ import pandas as pd
 
 from ...errors import InputError
 from ...suggestions import check_known
+from ..analysis.curves import Curve
 from ..analysis.recipes import repeatable
-from ..analysis.results import EQUITY, FILLS, FUNDING, Results, frame
+from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, frame
 from ..data.bars import Bars, read_bars
 from ..market_data import time_index
 from .funding_schedule import constant_rate
@@ -163,7 +165,7 @@ def _run(
     payments = -before * early - held * late
     cash = capital + np.cumsum((-traded * prices - values * fee + payments).sum(axis=1))
     run = _Run(held, traded, prices, values * fee, payments, cash)
-    return _results(bars, closes, run, settlements, capital, name, params)
+    return Results.of(ArraysSource(bars, closes, run, settlements, capital), name, params, {"engine": "vectorised"})
 
 
 def _step(step: float | Mapping[str, float] | None, symbol: str) -> float:
@@ -282,43 +284,92 @@ class _Run(NamedTuple):
     cash: Array
 
 
-def _results(
-    bars: list[Bars],
-    closes: Array,
-    run: _Run,
-    settlements: list[list[_Settlement]],
-    capital: float,
-    name: str,
-    params: dict[str, Any],
-) -> Results:
-    symbols, held = [bar.symbol for bar in bars], run.held
-    opened = bars[0].opened
-    times_ms = np.concatenate([opened[:1], bars[0].closed])
-    index = time_index(times_ms)
-    fills = frame(list(_fills(symbols, opened, run)), FILLS)
-    equity = np.concatenate([[capital], run.cash + (held * closes).sum(axis=1)])
-    realised = np.zeros(len(times_ms))
-    if len(fills):
-        rows = np.searchsorted(opened, pd.DatetimeIndex(fills["time"]).as_unit("ms").asi8) + 1
-        np.add.at(realised, rows, (fills["realized_pnl"] - fills["fee"]).to_numpy())
-    realised[1:] += run.payments.sum(axis=1)
-    balance = capital + np.cumsum(realised)
-    paid = [
-        (item.time, symbols[item.column], size, item.price, item.rate, -size * item.price * item.rate)
-        for item in sorted(itertools.chain.from_iterable(settlements), key=lambda item: item.time)
-        if (size := _held_at(held, item))
-    ]
-    columns = {"equity": equity, "balance": balance, "unrealized": equity - balance}
-    return Results(
-        name,
-        pd.DataFrame(columns, index=index).astype(EQUITY),
-        pd.DataFrame(np.vstack([np.zeros(len(bars)), held]), index=index, columns=symbols),
-        pd.DataFrame(np.vstack([[bar.open[0] for bar in bars], closes]), index=index, columns=symbols),
-        fills=fills,
-        funding=frame(paid, FUNDING),
-        params=params,
-        settings={"engine": "vectorised"},
-    )
+class ArraysSource:
+    """The frames and arrays of a vectorised run, made when they are read."""
+
+    def __init__(
+        self, bars: list[Bars], closes: Array, run: _Run, settlements: list[list[_Settlement]], capital: float
+    ) -> None:
+        self._run = run
+        self._closes = closes
+        self._settlements = settlements
+        self._capital = capital
+        self._symbols = [bar.symbol for bar in bars]
+        self._first_opens = [bar.open[0] for bar in bars]
+        self._opened = bars[0].opened
+        self._times = np.concatenate([self._opened[:1], bars[0].closed])
+
+    def _equity(self) -> Array:
+        return np.concatenate([[self._capital], self._run.cash + (self._run.held * self._closes).sum(axis=1)])
+
+    def curve(self) -> Curve:
+        """Return the arrays of the measures."""
+        run = self._run
+        rows, columns = np.nonzero(run.traded)
+        signed, prices, fees = run.traded[rows, columns], run.prices[rows, columns], run.fees[rows, columns]
+        names = [self._symbols[column] for column in columns.tolist()]
+        fills = list(
+            zip(self._opened[rows].tolist(), names, signed.tolist(), prices.tolist(), fees.tolist(), strict=True)
+        )
+        gross = np.concatenate([[0.0], np.abs(run.held * self._closes).sum(axis=1)])
+        traded = float((np.abs(signed) * prices).sum())
+        return Curve(self._times, self._equity(), gross, fills, traded, float(run.payments.sum()))
+
+    @cached_property
+    def _fills(self) -> pd.DataFrame:
+        return frame(list(_fill_rows(self._symbols, self._opened, self._run)), FILLS)
+
+    def fills(self) -> pd.DataFrame:
+        """Return the fills."""
+        return self._fills
+
+    def equity(self) -> pd.DataFrame:
+        """Return the equity curve; its balance books what is realised, by average cost."""
+        equity, fills, realised = self._equity(), self._fills, np.zeros(len(self._times))
+        if len(fills):
+            rows = np.searchsorted(self._opened, pd.DatetimeIndex(fills["time"]).as_unit("ms").asi8) + 1
+            np.add.at(realised, rows, (fills["realized_pnl"] - fills["fee"]).to_numpy())
+        realised[1:] += self._run.payments.sum(axis=1)
+        balance = self._capital + np.cumsum(realised)
+        columns = {"equity": equity, "balance": balance, "unrealized": equity - balance}
+        return pd.DataFrame(columns, index=time_index(self._times)).astype(EQUITY)
+
+    def positions(self) -> pd.DataFrame:
+        """Return the positions."""
+        return self._per_symbol(np.vstack([np.zeros(len(self._symbols)), self._run.held]))
+
+    def marks(self) -> pd.DataFrame:
+        """Return the prices."""
+        return self._per_symbol(np.vstack([self._first_opens, self._closes]))
+
+    def _per_symbol(self, values: Array) -> pd.DataFrame:
+        return pd.DataFrame(values, index=time_index(self._times), columns=self._symbols)
+
+    def funding(self) -> pd.DataFrame:
+        """Return the funding payments."""
+        items = sorted(itertools.chain.from_iterable(self._settlements), key=lambda item: item.time)
+        paid = [
+            (item.time, self._symbols[item.column], size, item.price, item.rate, -size * item.price * item.rate)
+            for item in items
+            if (size := _held_at(self._run.held, item))
+        ]
+        return frame(paid, FUNDING)
+
+    def orders(self) -> pd.DataFrame:
+        """Return no orders: targets are traded at once."""
+        return frame([], ORDERS)
+
+    def transfers(self) -> pd.DataFrame:
+        """Return no transfers."""
+        return frame([], TRANSFERS)
+
+    def events(self) -> pd.DataFrame:
+        """Return no events."""
+        return frame([], EVENTS)
+
+    def records(self) -> pd.DataFrame:
+        """Return no records."""
+        return pd.DataFrame()
 
 
 def _held_at(held: Array, item: _Settlement) -> float:
@@ -326,7 +377,7 @@ def _held_at(held: Array, item: _Settlement) -> float:
     return float(held[row, item.column]) if row >= 0 else 0.0
 
 
-def _fills(symbols: list[str], opened: NDArray[np.int64], run: _Run) -> Iterator[Any]:
+def _fill_rows(symbols: list[str], opened: NDArray[np.int64], run: _Run) -> Iterator[Any]:
     size = [0.0] * len(symbols)
     entry = [0.0] * len(symbols)
     rows, columns = np.nonzero(run.traded)

@@ -156,13 +156,13 @@ class _Driver:
         broker, matcher, ctx = self.broker, self.matcher, self.broker.ctx
         arrivals, append = broker.arrivals, state.history.append
         on_bar, wants_books = broker.strategy.on_bar, overrides(broker.strategy, "on_book")
-        due = self._next_due()
+        due, floor, ceiling, bound = -1, 0.0, 0.0, True  # of the last walk; the first bar is always walked
         for bar in bars:
             closed = bar.closed
-            in_range = bar.low > state.floor_price and bar.high < state.ceiling_price
-            if not in_range or arrivals or state.waiting or due < closed or matcher.coupled:
-                self._walk(((state, bar),), closed)
-                due = self._next_due()
+            if arrivals or bound or bar.low <= floor or bar.high >= ceiling or due < closed:
+                self._walk_one(state, bar, closed)
+                due, floor, ceiling = self._next_due(), state.floor_price, state.ceiling_price
+                bound = matcher.coupled or bool(state.waiting)
             matcher.now = ctx.now = closed
             state.unapplied = bar
             append(bar)
@@ -213,6 +213,26 @@ class _Driver:
             return -1
         due = self.matcher.due
         return min(due, self.settlements[-1].time) if self.settlements else due
+
+    def _walk_one(self, state: SymbolState, bar: Bar, closed: int) -> None:
+        """Move along the path of one bar, as `_walk` does, up to where nothing more can happen in it."""
+        broker, matcher = self.broker, self.matcher
+        matcher.apply_closes()
+        state.begin_bar(bar, matcher.liquidity)
+        points = self.path.points(state.bar)
+        for number, (offset, price) in enumerate(points):
+            self._process_until(bar.time + offset)
+            if number and not (broker.arrivals or state.waiting or matcher.coupled or self._next_due() < closed):
+                if matcher.stale:
+                    matcher.update_wake_prices()
+                if bar.low > state.floor_price and bar.high < state.ceiling_price and not matcher.coupled:
+                    state.priced_ms = bar.time + points[-1][0]
+                    break
+            broker.move_price(state, price, bar.time + offset)
+        else:
+            self._process_until(closed)
+            matcher.update_wake_prices()
+        broker.record_balances(closed)
 
     def _walk(self, members: Sequence[Member], closed: int) -> None:
         """Move along the paths of bars that close at one time, with everything that happens on the way."""

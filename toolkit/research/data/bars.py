@@ -55,8 +55,9 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
     `data` is one of: an OHLCV frame (columns open, high, low, close and perhaps volume in any case; times as index or
     in a column time or timestamp; epoch s, ms, µs and ns are distinguished by size); the same in long form with
     a column symbol; a mapping symbol → frame; a wide frame of closes with one column a symbol (each open is then the
-    previous close); a Recording (its bars of `interval`, default a minute). Naive times are UTC. `symbol` names a frame
-    that has no name of its own; `interval` is the length of a bar (default: the most frequent spacing).
+    previous close); what this function returned; a Recording (its bars of `interval`, default a minute). Naive times
+    are UTC. `symbol` names a frame that has no name of its own; `interval` is the length of a bar (default: the most
+    frequent spacing).
 
     Raises InputError for times that are missing, repeated or not increasing, for prices that are missing, not positive,
     or outside their bar's high and low, and for an `interval` longer than the bars' spacing.
@@ -66,7 +67,10 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
         seconds = round(pd.Timedelta(interval).total_seconds())
         recorded = {name: data.bars(name, seconds) for name in data.symbols}
         data = {name: part for name, part in recorded.items() if len(part)}
-    found = {name: _read_one(name, part, interval) for name, part in _parts(data, symbol).items()}
+    if isinstance(data, Mapping) and interval is None and all(isinstance(part, Bars) for part in data.values()):
+        found = dict(data)  # checked before
+    else:
+        found = {name: _read_one(name, part, interval) for name, part in _parts(data, symbol).items()}
     if not found:
         raise InputError("there are no bars in the data", field="data", rule="not empty")
     return found
