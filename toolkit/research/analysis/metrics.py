@@ -165,8 +165,10 @@ def curve_of(
 ) -> curves.Curve:
     """Return the frames of a run as arrays."""
     times, values = _arrays(equity)
-    traded, paid = float(fills["value"].sum()), float(funding["payment"].sum())
-    return curves.Curve(times, values, _values(notional), _fill_rows(fills), traded, paid)
+    signed = fills["quantity"].where(fills["side"] == "BUY", -fills["quantity"])
+    symbols = pd.factorize(fills["symbol"])[0].astype("int64")
+    columns = (_values(column) for column in (signed, fills["price"], fills["fee"]))
+    return curves.Curve(times, values, _values(notional), symbols, *columns, float(funding["payment"].sum()))
 
 
 def _fill_rows(fills: pd.DataFrame) -> list[tuple[Any, str, float, float, float]]:

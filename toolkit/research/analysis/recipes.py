@@ -23,6 +23,9 @@ class Repeatable(Protocol):
         """Keep how it was made."""
 
 
+COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
+"""Whether a shallow copy of a frame keeps its values when the frame is changed later, as from pandas 3 on."""
+
 P = ParamSpec("P")
 R = TypeVar("R", bound=Repeatable)
 
@@ -107,7 +110,9 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
 
 def _snapshot(value: Any) -> Any:
     """Return a copy of what the caller could change before the run is repeated."""
-    if isinstance(value, pd.DataFrame | pd.Series | np.ndarray):
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return value.copy(deep=not COPY_ON_WRITE)
+    if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, Mapping):
         return {name: _snapshot(part) for name, part in value.items()}

@@ -150,7 +150,8 @@ def _run(
     opens = np.column_stack([bar.open for bar in bars])
     closes = np.column_stack([bar.close for bar in bars])
     steps = np.array([_step(step, bar.symbol) for bar in bars])
-    wanted = pd.DataFrame(wanted).ffill().fillna(0.0).to_numpy()
+    if np.isnan(wanted).any():
+        wanted = pd.DataFrame(wanted).ffill().fillna(0.0).to_numpy()
     settlements = [_settlements(funding, bar, column, opens, closes) for column, bar in enumerate(bars)]
     early, late = _costs(settlements, opens.shape)
     if sizing == "equity":
@@ -235,13 +236,14 @@ class _Settlement(NamedTuple):
 def _settlements(funding: Any, bar: Bars, column: int, opens: Array, closes: Array) -> list[_Settlement]:
     """Return the settlements within the bars; one at a bar's start meets the position held before it."""
     times, rates = _schedule(funding, bar)
+    closed = bar.closed
     rows = np.searchsorted(bar.opened, times, side="right") - 1
     found = []
     for row, time, rate in zip(rows.tolist(), times.tolist(), rates.tolist(), strict=True):
-        if row < 0 or time >= bar.closed[-1]:
+        if row < 0 or time >= closed[-1]:
             continue
         late = time > bar.opened[row]
-        in_gap = time >= bar.closed[row]
+        in_gap = time >= closed[row]
         price = closes[row, column] if in_gap else opens[row, column]
         found.append(_Settlement(row, column, time, rate, float(price), bool(late)))
     return found
@@ -306,14 +308,9 @@ class ArraysSource:
         """Return the arrays of the measures."""
         run = self._run
         rows, columns = np.nonzero(run.traded)
-        signed, prices, fees = run.traded[rows, columns], run.prices[rows, columns], run.fees[rows, columns]
-        names = [self._symbols[column] for column in columns.tolist()]
-        fills = list(
-            zip(self._opened[rows].tolist(), names, signed.tolist(), prices.tolist(), fees.tolist(), strict=True)
-        )
+        fills = (array[rows, columns] for array in (run.traded, run.prices, run.fees))
         gross = np.concatenate([[0.0], np.abs(run.held * self._closes).sum(axis=1)])
-        traded = float((np.abs(signed) * prices).sum())
-        return Curve(self._times, self._equity(), gross, fills, traded, float(run.payments.sum()))
+        return Curve(self._times, self._equity(), gross, columns, *fills, float(run.payments.sum()))
 
     @cached_property
     def _fills(self) -> pd.DataFrame:

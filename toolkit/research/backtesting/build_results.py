@@ -83,16 +83,19 @@ class BacktestSource:
         cash, sizes, _ = self._balances
         steps, ticks = self._floats("step"), self._floats("tick")
         gross = np.abs((sizes * steps) * (self._marks * ticks)).sum(axis=1)
-        fills, traded = [], 0
-        for event in self._broker.core.state.history.fills_of(ADDRESS):
-            state = self._broker.by_code[event.product]
-            signed = event.side * state.step * event.fill_quantity
-            fee = (event.open_fee + event.close_fee) / MICRO
-            fills.append((event.time, state.symbol, signed, state.tick * event.fill_price, fee))
-            traded += event.fill_price * event.fill_quantity * state.product.unit
+        events = self._broker.core.state.history.fills_of(ADDRESS)
+        rows = [
+            (event.product, event.side * event.fill_quantity, event.fill_price, event.open_fee + event.close_fee)
+            for event in events
+        ]
+        codes, signed, prices, fees = np.array(rows, dtype="int64").reshape(-1, 4).T
+        columns = np.searchsorted(order := np.sort(list(self._broker.by_code)), codes)
+        by_code = [self._broker.by_code[code] for code in order.tolist()]
+        step = np.array([state.step for state in by_code])[columns]
+        tick = np.array([state.tick for state in by_code])[columns]
         paid = sum(paid.amount for paid in self._broker.core.state.history.funding_payments.of(ADDRESS))
         equity = (cash + self._unrealized()) / MICRO
-        return Curve(self._times, equity, gross, fills, traded / MICRO, paid / MICRO)
+        return Curve(self._times, equity, gross, codes, signed * step, prices * tick, fees / MICRO, paid / MICRO)
 
     def _floats(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(state, name) for state in self._states])
