@@ -70,7 +70,10 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
     depth = drawdown(equity)
     deepest = float(np.nanmin(depth)) if known and not np.isnan(depth).all() else NAN
     growth = annual_return(times, equity)
-    mean_equity = time_weighted(times, equity)
+    in_market = (np.abs(curve.gross) > 0).astype("float64")
+    mean_equity, time_in_market, leverage_mean = (
+        float(mean) for mean in time_weighted(times, np.stack([equity, in_market, leverage]))
+    )
     return {
         "start": pd.Timestamp(int(times[0]), unit="ms", tz="UTC") if known else pd.NaT,
         "end": pd.Timestamp(int(times[-1]), unit="ms", tz="UTC") if known else pd.NaT,
@@ -91,8 +94,8 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
         "profit_factor": profit_factor(net),
         "mean_trip": float(net.mean()) if len(net) else NAN,
         "turnover": float(np.abs(curve.signed * curve.prices).sum()) / mean_equity if mean_equity > 0 else NAN,
-        "time_in_market": time_weighted(times, (np.abs(curve.gross) > 0).astype("float64")),
-        "leverage_mean": time_weighted(times, leverage),
+        "time_in_market": time_in_market,
+        "leverage_mean": leverage_mean,
         "leverage_max": float(leverage.max()) if known else NAN,
         "fees": fees,
         "fee_share": fee_share(profit, fees),
@@ -188,14 +191,15 @@ def longest_drawdown(times: Times, equity: Values) -> int:
     return int(spans.max()) if len(spans) else 0
 
 
-def time_weighted(times: Times, values: Values) -> float:
-    """Return the mean of a value that holds until the next time; the plain mean where no time passes."""
-    if not len(values):
-        return NAN
+def time_weighted(times: Times, values: Values) -> Values:
+    """Return the mean of values that hold until the next time, along the last axis; the plain mean without time."""
+    if not len(times):
+        return np.full(values.shape[:-1], NAN)
     gaps = np.diff(times).astype("float64")
     elapsed = gaps.sum()
     # Not np.dot: starting the threads of its library takes longer than the sum.
-    return float((values[:-1] * gaps).sum() / elapsed) if elapsed > 0 else float(values.mean())
+    mean: Values = (values[..., :-1] * gaps).sum(axis=-1) / elapsed if elapsed > 0 else values.mean(axis=-1)
+    return mean
 
 
 def profit_factor(net: Values) -> float:

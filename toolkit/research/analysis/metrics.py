@@ -103,7 +103,7 @@ def time_in_market(notional: pd.Series[float]) -> float:
 
 def time_weighted(values: pd.Series[float]) -> float:
     """Return Σ x_k·(t_(k+1) − t_k) / (t_end − t_start); the plain mean where no time passes."""
-    return curves.time_weighted(*_arrays(values))
+    return float(curves.time_weighted(*_arrays(values)))
 
 
 ROUND_TRIPS = {
@@ -167,8 +167,8 @@ def curve_of(
     times, values = _arrays(equity)
     signed = fills["quantity"].where(fills["side"] == "BUY", -fills["quantity"])
     symbols = pd.factorize(fills["symbol"])[0].astype("int64")
-    columns = (_values(column) for column in (signed, fills["price"], fills["fee"]))
-    return curves.Curve(times, values, _values(notional), symbols, *columns, float(funding["payment"].sum()))
+    price, fee, paid = _values(fills["price"]), _values(fills["fee"]), float(funding["payment"].sum())
+    return curves.Curve(times, values, _values(notional), symbols, _values(signed), price, fee, paid)
 
 
 def _fill_rows(fills: pd.DataFrame) -> list[tuple[Any, str, float, float, float]]:

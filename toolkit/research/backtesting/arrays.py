@@ -308,9 +308,9 @@ class ArraysSource:
         """Return the arrays of the measures."""
         run = self._run
         rows, columns = np.nonzero(run.traded)
-        fills = (array[rows, columns] for array in (run.traded, run.prices, run.fees))
+        signed, prices, fees = (array[rows, columns] for array in (run.traded, run.prices, run.fees))
         gross = np.concatenate([[0.0], np.abs(run.held * self._closes).sum(axis=1)])
-        return Curve(self._times, self._equity(), gross, columns, *fills, float(run.payments.sum()))
+        return Curve(self._times, self._equity(), gross, columns, signed, prices, fees, float(run.payments.sum()))
 
     @cached_property
     def _fills(self) -> pd.DataFrame:
