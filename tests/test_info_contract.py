@@ -249,7 +249,8 @@ def test_the_ledger_adds_up_to_the_balance(world: World) -> None:
     assert set(fees["kind"]) == {"TRADING_FEE"}
     assert len(fees) == len(world.trader.fills())
     one = fees.iloc[0]
-    assert one["tx_hash"] in world.trader.ledger(tx_hash=one["tx_hash"])["tx_hash"].tolist()
+    for given in (one["tx_hash"], one["tx_hash"][2:].upper()):
+        assert one["tx_hash"] in world.trader.ledger(tx_hash=given)["tx_hash"].tolist()
     assert "ISOLATED_MARGIN" in set(world.trader.ledger()["kind"])
 
 

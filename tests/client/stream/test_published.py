@@ -215,16 +215,18 @@ class PublishedVenue:
                     continue
                 checked = wire.parse(text)
                 await connection.send(wire.acknowledgement(checked.method, checked.subject))
-                senders.append(asyncio.create_task(self._send(connection, checked.channel.type)))
+                senders.append(asyncio.create_task(self._send(connection, checked.channel.type, checked.fields)))
         finally:
             for sender in senders:
                 sender.cancel()
 
-    async def _send(self, connection: ServerConnection, kind: str) -> None:
+    async def _send(self, connection: ServerConnection, kind: str, fields: dict[str, Any]) -> None:
         step = 0
         while True:
             # The published book is a snapshot; what follows it are increments.
-            more = {"type": "incremental"} if kind == "orderBook" and step else {}
+            more: dict[str, Any] = {"type": "incremental"} if kind == "orderBook" and step else {}
+            if "depth" in fields:
+                more["depth"] = fields["depth"]
             await connection.send(message(kind, step, **more))
             step += 1
             await asyncio.sleep(self.every_seconds)

@@ -60,6 +60,7 @@ from .info_records import (
     VAULT_POINT,
     WALLET,
     Record,
+    field_table,
 )
 
 DataShape = Literal["list", "paged", "one"]
@@ -562,7 +563,10 @@ BY_PATH: dict[str, Endpoint] = {endpoint.path: endpoint for endpoint in _DECLARE
 
 
 def reference_table() -> str:
-    """Return the queries and their records as Markdown: paths, parameters (bold: required), then the fields."""
+    """Return the queries and their records as Markdown: paths, parameters (bold: required), then the fields.
+
+    [L] marks what the venue does not publish: answers, records and fields that are the local venue's own.
+    """
     lines = ["| Method | Path | Parameters | Record |", "|---|---|---|---|"]
     records: dict[str, Record] = {}
     for endpoint in _DECLARED:
@@ -571,7 +575,5 @@ def reference_table() -> str:
         mark = "" if endpoint.published else " [L]"
         lines.append(f"| `{endpoint.name}` | `{endpoint.path}`{mark} | {params or '–'} | {record.name} |")
     for record in records.values():
-        lines += ["", f"### {record.name}", "", "| Field | Column | dtype | Unit | |", "|---|---|---|---|---|"]
-        for field in record.fields:
-            lines.append(f"| `{field.wire}` | `{field.column}` | {field.dtype} | {field.unit or '–'} | {field.about} |")
+        lines += field_table(record)
     return "\n".join(lines)
