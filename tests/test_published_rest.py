@@ -20,6 +20,7 @@ from tests.client.fake import Clock
 from tests.client.fake import session as session_of
 from tests.client.stream.test_published import PublishedVenue
 from toolkit.client.reads import frames
+from toolkit.client.reads.reading import meta_rows
 from toolkit.errors import EXCHANGE_ERRORS, ExchangeError, exchange_error
 from toolkit.orders import buy
 from toolkit.protocol.enums import ENUMS
@@ -101,6 +102,9 @@ def test_every_published_answer_has_a_fixture_with_exactly_its_fields() -> None:
     for endpoint in ENDPOINTS:
         for row in rows_of(endpoint, DATA[endpoint.path]):
             assert set(row) == set(endpoint.record.published), endpoint.path
+    for member, record in info.META_RECORDS.items():
+        for row in meta_rows(DATA["/info/public/product-meta"][member]):
+            assert set(row) == set(record.published), member
     assert all(one["source"].startswith(("venue-facts, ", "specification, ")) for one in ANSWERS)
 
 
@@ -110,6 +114,7 @@ def test_what_is_not_published_is_marked_in_the_reference() -> None:
         assert (f"`{endpoint.path}` [L]" in table) == (not endpoint.published)
         assert (f"### {endpoint.record.name} [L]" in table) == (not endpoint.record.known)
     published = {endpoint.record.name for endpoint in ENDPOINTS}
+    assert all(f"### {record.name}\n" in table for record in info.META_RECORDS.values())
     assert published == {endpoint.record.name for endpoint in info.ENDPOINTS.values() if endpoint.record.known}
     for page, records in (
         (table, [endpoint.record for endpoint in info.ENDPOINTS.values()]),
@@ -229,6 +234,8 @@ def test_the_client_reads_every_answer() -> None:
     with session_of(answer, clock=Clock(1_781_000_099_000)) as s:
         assert list(s.products().index) == ["BTCUSDC", "XRPUSDC"]
         assert s.product("XRPUSDC").tiers[1].max_leverage == 10
+        assert s.margin_tables()["max_leverage"].tolist() == [40, 20, 20, 10]
+        assert s.currencies()["wallet_precision"].to_dict() == {"USDC": 6}
         assert s.wallet_balances(exact=True)["equity"].tolist() == [Decimal("25498.2")]
         positions = s.positions(exact=True).set_index("symbol")
         assert positions.loc["BTCUSDC", "entry_price"] == Decimal(62_500)

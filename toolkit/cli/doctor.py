@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ..checks import MIN_DEPOSIT
 from ..errors import (
     BadAnswer,
     Disconnected,
@@ -103,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
 def versions() -> Iterator[Finding]:
     """Look at Python and the packages this runs on."""
     from .. import __version__
+    from ..protocol.actions import INTERFACE_VERSION
 
     if sys.version_info[:2] < (3, 11) or sys.version_info[:2] > (3, 13):
         advice = "use Python 3.11, 3.12 or 3.13"
@@ -113,7 +115,8 @@ def versions() -> Iterator[Finding]:
             found.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             missing.append(name)
-    text = f"toolkit {__version__}, Python {platform.python_version()} on {platform.system()}, {', '.join(found)}"
+    python = f"Python {platform.python_version()} on {platform.system()}"
+    text = f"toolkit {__version__}, interface {INTERFACE_VERSION}, {python}, {', '.join(found)}"
     yield Finding("versions", "ok", text)
     if missing:
         advice = "install the toolkit again in this Python: python -m pip install -e ."
@@ -281,7 +284,7 @@ def _account(session: Session) -> Iterator[Finding]:
         yield Finding("account", "ok", f"{address} has an equity of {equity:,.2f} USDC")
         return
     if session.environment.is_mainnet:
-        advice = "deposit at least 10 USDC"
+        advice = f"deposit at least {MIN_DEPOSIT} USDC"
     else:
         advice = "claim test funds with the master key: session.exchange.faucet_claim()"
     yield Finding("account", "warn", f"{address} has no funds", advice)

@@ -156,6 +156,29 @@ PRODUCT = record(
     identity="code",
 )
 
+MARGIN_TIER = record(
+    "MarginTier",
+    """
+    tableId table integer — number of the margin table, as in a product's margin_table
+    minimumValue floor money — notional above which the tier applies
+    maintainMarginRatio maintenance_rate ratio — maintenance margin as a fraction of the notional
+    maxLeverage max_leverage ratio x — highest leverage of a position in this tier
+    """,
+    identity="tableId minimumValue",
+)
+
+CURRENCY_META = record(
+    "Currency",
+    """
+    currency currency text — name of the currency, such as USDC
+    code code integer — number of the currency; 1 is USDC
+    name name text — display name of the currency
+    walletPrecision wallet_precision integer decimals — decimals of balances
+    displayPrecision display_precision integer decimals — decimals to show
+    """,
+    identity="code",
+)
+
 WALLET = record(
     "AccountWallet",
     """
