@@ -99,6 +99,20 @@ def test_a_venue_that_can_not_be_reached_is_explained(answer: Any, advice: str) 
     assert advice in found["reachable"].advice
 
 
+@pytest.mark.parametrize("environment", ["testnet", "mainnet"])
+@pytest.mark.parametrize("second", [True, False])
+def test_the_second_published_address_is_tried(environment: str, second: bool) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if second and request.url.host.startswith("api10"):
+            return enveloped(0, "success", META)
+        raise httpx.ConnectError("no route", request=request)
+
+    found = findings(answer, environment=environment)
+    assert found["reachable"].state == "fail"
+    assert found["address"].state == ("warn" if second else "note")
+    assert ("TOOLKIT_BASE_URL=https://api10" in found["address"].advice) == second
+
+
 @pytest.mark.parametrize(
     ("now", "state"), [(NOW + 500, "ok"), (NOW - 5_000, "warn"), (NOW + 5_000, "warn"), (NOW - 40_000, "fail")]
 )

@@ -20,6 +20,7 @@ from tests.client.stream.test_protocol import Peer
 from tests.venue.traders import Trader
 from toolkit.client.stream.protocol import Settings
 from toolkit.client.stream.stream import Stream
+from toolkit.errors import MalformedRequest
 from toolkit.orders import buy
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
@@ -213,7 +214,11 @@ class PublishedVenue:
                 if asked["method"] == "ping":
                     await connection.send(wire.PONG)
                     continue
-                checked = wire.parse(text)
+                try:
+                    checked = wire.parse(text)
+                except MalformedRequest as error:
+                    await connection.send(wire.refusal("subscribe", error.code, str(error)))
+                    continue
                 await connection.send(wire.acknowledgement(checked.method, checked.subject))
                 senders.append(asyncio.create_task(self._send(connection, checked.channel.type, checked.fields)))
         finally:
