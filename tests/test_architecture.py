@@ -54,7 +54,7 @@ LAYERS = {
         "engine",
         "model clocks development",
     ),
-    "client": ("orders stream", "reads", "io"),
+    "client": ("capture", "orders stream", "reads", "io"),
     "widgets": ("factory", "panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
     "protocol": ("reads", "*"),

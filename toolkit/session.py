@@ -21,6 +21,7 @@ from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
 from .client.orders.delivery import DEFAULT_EXPIRY_MS, Confirm, Delivery
 from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
 from .client.orders.nonce_sources import NonceSources
+from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
 from .connecting import check_numbers, is_in_process, keys_and_account, rate_limiter, time_source, wrong_type
 from .environments import LOCAL, Environment
@@ -166,6 +167,7 @@ class Session(SessionMethods):
             confirm=confirm,
             retry=retry,
             expiry_ms=expiry_ms,
+            check=PreTradeChecks(self._catalogue, self._account, retry).check,
         )
 
     def _sleep(self, seconds: float) -> None:

@@ -146,7 +146,7 @@ def test_a_bracket_waits_for_its_entry(alice: toolkit.Session, bob: toolkit.Sess
 def test_settings_of_a_product(alice: toolkit.Session) -> None:
     assert alice.set_leverage("BTCUSDC", 10)
     assert alice.set_margin_mode("BTCUSDC", "isolated")
-    with pytest.raises(errors.ActionRejected):
+    with pytest.raises(errors.CheckFailed, match="leverage 90x is above 40x"):
         alice.set_leverage("BTCUSDC", 90)
     with pytest.raises(errors.ActionRejected):
         alice.assign_margin("BTCUSDC", 5)

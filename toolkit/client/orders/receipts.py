@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...protocol.hexbytes import hash_text
 from .intents import Intent, IntentState
 
 
@@ -84,7 +85,7 @@ def receipt(intent: Intent) -> Receipt:
         code=intent.code,
         message=intent.message,
         intent=intent.id,
-        tx_hash=str(data.get("txHash") or ""),
+        tx_hash=hash_text(str(data.get("txHash") or "")),
         tx_code=parse_tx_code(data["txCode"]) if data.get("txCode") is not None else None,
         results=_item_results(intent, data),
         data=dict(data),

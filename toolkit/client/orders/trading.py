@@ -6,8 +6,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
-from ...checks import Failure
-from ...errors import CheckFailed, InputError, WalletError
+from ...errors import InputError, WalletError
 from ...orders import Bracket, Order, close_position, order
 from ...products import Amount, Product, ProductTable, decimal_text
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
@@ -172,7 +171,7 @@ class TradingFlows:
             payload: dict[str, Any] = dict(what)
         else:
             orders = [what] if isinstance(what, Order | Bracket) else list(what)
-            yield from self._check_orders(orders)
+            self._check_orders(orders)
             payload = yield from self._payload(orders)
         options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
         return (yield from self._delivery.prepare(declaration(payload), payload, **options))
@@ -192,12 +191,13 @@ class TradingFlows:
         return {"type": orders[0].action, "orders": items}
 
     def _place(self, orders: list[Order | Bracket], **options: Any) -> Flow[Receipt]:
-        yield from self._check_orders(orders)
+        self._check_orders(orders)
         payload = yield from self._payload(orders)
         receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
         return receipt
 
-    def _check_orders(self, orders: list[Order | Bracket]) -> Flow[None]:
+    def _check_orders(self, orders: list[Order | Bracket]) -> None:
+        """Refuse what is no list of orders, or a bracket among others; the rules are checked by `PreTradeChecks`."""
         if not orders:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
         for each in orders:
@@ -207,12 +207,6 @@ class TradingFlows:
             raise InputError(
                 "a bracket is a request of its own; place it alone", field="orders", rule="bracket", value=len(orders)
             )
-        failures: list[Failure] = []
-        for each in orders:
-            product = yield from self._catalogue.find(each.symbol)
-            failures += each.failures(product)
-        if failures:
-            raise CheckFailed(failures)
 
     @flow
     def replace(
@@ -239,7 +233,6 @@ class TradingFlows:
                 field="existing", rule="one", value=existing,
             )  # fmt: skip
         product = yield from self._catalogue.find(new.symbol)
-        new.check(product)
         payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
         if isinstance(existing, int):
             payload["ordId"] = existing

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import InputError, MalformedRequest
 from ...protocol.enums import ENUMS
+from ...protocol.hexbytes import hash_text
 from ...protocol.reads.info_params import Param
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -116,4 +117,6 @@ def _text(param: Param, value: Any) -> str:
         return str(enum.number_of.get(name, name))
     if param.name == "interval" and param.kind == "integer":
         return str(seconds(value))
+    if param.kind == "hash":
+        return hash_text(str(value))
     return str(value)
