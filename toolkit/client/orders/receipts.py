@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .intents import Intent, IntentState
+from .intents import OPEN, Intent, IntentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class ItemResult:
 class Receipt:
     """Outcome of one request.
 
-    `state` is ACCEPTED, REJECTED or UNKNOWN; `code` and `message` are the venue's (code None: no response came);
-    `tx_hash` is the transaction; `results` has one entry per order or cancel; `intent` is the id in
+    `state` is SUBMITTED, ACCEPTED, REJECTED (by the answer), FAILED (when it was executed) or UNKNOWN; `code` and
+    `message` are the venue's (code None: no response came); `tx_hash` is the transaction; `results` has one entry per order or cancel; `intent` is the id in
     `session.intents()`. A receipt is true in a condition when the request was accepted.
     """
 
@@ -62,7 +62,8 @@ class Receipt:
             parts.append(f"code {self.code}")
         if self.message and self.message != "success":
             parts.append(self.message)
-        parts += [_describe(result) for result in self.results[:8]]
+        is_open = self.state in OPEN
+        parts += [_describe(result, is_open) for result in self.results[:8]]
         if len(self.results) > 8:
             parts.append(f"and {len(self.results) - 8} more")
         if self.tx_hash:
@@ -70,9 +71,9 @@ class Receipt:
         return f"<Receipt {', '.join(parts)}>"
 
 
-def _describe(result: ItemResult) -> str:
+def _describe(result: ItemResult, is_open: bool) -> str:
     name = f"order {result.order_id}" if result.order_id else f"clOrdId {result.cl_ord_id}"
-    return name if result.accepted else f"{name} refused: {result.message}"
+    return name if result.accepted or is_open else f"{name} refused: {result.message}"
 
 
 def receipt(intent: Intent) -> Receipt:
