@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, overload
 
 from .errors import CheckFailed, InputError
-from .products import Amount, Direction, Product, decimal_text, exact
+from .products import Amount, Direction, Product, decimal_text, exact, identifier
 
 if TYPE_CHECKING:
     from .checks import Failure
@@ -514,11 +514,5 @@ def _reduce_only(value: bool | str | None) -> ReduceOnly | None:
     return "REDUCE_ONLY" if value else None
 
 
-def _id(value: int | None, name: str) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**63:
-        raise InputError(
-            f"{name} {value!r} must be a whole number from 1 to 2^63 - 1", field=name, rule="int64", value=value
-        )
-    return value
+def _id(value: int | str | None, name: str) -> int | None:
+    return None if value is None else identifier(value, name)

@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .client.io.flow import AsyncDriver, Driver, Runtime
+from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import Rate, RateLimiter
 from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
 from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, Delivery
 from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
-from .client.orders.nonce_sources import NonceSources
 from .client.reads.catalogue import Catalogue
 from .connecting import check_numbers, is_in_process, keys_and_account, rate_limiter, time_source, wrong_type
 from .environments import LOCAL, Environment

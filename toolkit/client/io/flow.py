@@ -28,6 +28,7 @@ import asyncio
 import functools
 import inspect
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -293,17 +294,22 @@ def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[
         result: T = await self._driver.run(generator(self, *args, **keywords))
         return result
 
-    return _with_return_type(call, generator)
+    # A receipt has methods of its own, so an awaited call returns the twin with methods to await.
+    return _with_return_type(call, generator, {"Receipt": "AsyncReceipt"})
 
 
-def _with_return_type(call: Callable[..., Any], generator: Callable[..., Any]) -> Callable[..., Any]:
-    """Give `call` the return annotation T of a generator annotated `-> Flow[T]`."""
+def _with_return_type(
+    call: Callable[..., Any], generator: Callable[..., Any], twins: Mapping[str, str] | None = None
+) -> Callable[..., Any]:
+    """Give `call` the return annotation T of a generator annotated `-> Flow[T]`, with the twin of each type."""
     signature = inspect.signature(generator)
     returned = signature.return_annotation
     if isinstance(returned, str) and returned.startswith("Flow[") and returned.endswith("]"):
         returned = returned[len("Flow[") : -1]
     elif get_origin(returned) is Generator:
         returned = get_args(returned)[2]
+    for name, twin in (twins or {}).items():
+        returned = re.sub(rf"\b{name}\b", twin, returned) if isinstance(returned, str) else returned
     call.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
     call.__annotations__ = {**generator.__annotations__, "return": returned}
     return call

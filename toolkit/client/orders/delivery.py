@@ -32,7 +32,7 @@ from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
 from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
 from .outcome import Foreign, Found, Missing, query_execution, query_outcome
-from .receipts import Receipt, receipt
+from .receipts import UNSET, Receipt, Unset, receipt
 from .settlement import Settlement, check_belongs, is_transient, proves_not_received
 
 if TYPE_CHECKING:
@@ -53,16 +53,6 @@ IDS_PER_NONCE = 1_000
 
 Confirm = bool | Callable[[str], bool] | None
 """Confirmation of writes on Mainnet: True, or a function that is given a description of the action."""
-
-
-class Unset:
-    """Type of `UNSET`, the default of arguments for which None has its own meaning."""
-
-    def __repr__(self) -> str:
-        return "default"
-
-
-UNSET = Unset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ def query_outcome(intent: Intent) -> Flow[Found | Missing]:
 
 def _find_orders(intent: Intent, in_part: bool = True) -> Flow[Found | Missing]:
     """Return what the venue shows of an intent's orders. `in_part` False: some missing ones are not there yet."""
-    owner = (yield from _owner(intent)) if intent.client_ids else None
+    owner = (yield from owner_of(intent)) if intent.client_ids else None
     if owner is None:
         return Missing(certain=False)
     results: list[dict[str, Any]] = []
@@ -149,13 +149,13 @@ def _find_order(owner: str, item: Mapping[str, Any], cl_ord_id: int) -> Flow[dic
     query = (("userAddr", owner), ("clientOrderId", str(cl_ord_id)))
     rows = yield from fetch_rows(ORDERS, query, NO_RETRY)
     for row in rows:
-        if _same_order(row, item):
+        if is_same_order(row, item):
             rejected = str(row.get("status")) == "REJECTED"
             message = "rejected" if rejected else str(row.get("status") or "")
             return _result(cl_ord_id, row, 1 if rejected else 0, message)
     # A venue may keep no state of an order that it refused on arrival; the events show it.
     for row in (yield from fetch_rows(EVENTS, query, NO_RETRY)):
-        if _same_order(row, item):
+        if is_same_order(row, item):
             rejected = str(row.get("execStatus")) == "REJECTED"
             message = str(row.get("reason") or row.get("execStatus") or "")
             return _result(cl_ord_id, row, 1 if rejected else 0, message)
@@ -166,7 +166,7 @@ def _result(cl_ord_id: int | None, row: Mapping[str, Any], code: int, message: s
     return {"clOrdId": cl_ord_id, "ordId": parse_id(row.get("ordId")), "txCode": code, "txMsg": message}
 
 
-def _same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+def is_same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
     """Return whether product and side agree: the client id alone may name another order of the account."""
     same_product = "symbol" not in row or str(row["symbol"]) == str(item.get("symbolCode"))
     same_side = "side" not in row or ENUMS["order_side"].text(row["side"]) == str(item.get("ordSide"))
@@ -177,7 +177,7 @@ def _orders(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [payload["order"]] if "order" in payload else list(payload["orders"])
 
 
-def _owner(intent: Intent) -> Flow[str | None]:
+def owner_of(intent: Intent) -> Flow[str | None]:
     """Return the owner of an intent's orders: the vault, the builder's trader, or the account."""
     if "builder" not in intent.payload:
         return intent.vault_address or intent.account
