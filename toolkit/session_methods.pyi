@@ -15,7 +15,7 @@ from toolkit.client.orders.trading import OrderLike
 from toolkit.client.reads.candle_cache import CandleCache
 from toolkit.client.reads.conversion import Time
 from toolkit.client.reads.reading import Query
-from toolkit.orders import Bracket, Order
+from toolkit.orders import Bracket, Ladder, Order
 from toolkit.products import Amount, Product, ProductTable
 from toolkit.widgets.factory import Widgets
 from toolkit.widgets.order_ticket.ticket import OrderTicket
@@ -86,7 +86,7 @@ class SessionMethods(Synchronous):
         """
     def place(
         self,
-        orders: Order | Bracket | Sequence[Order | Bracket],
+        orders: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -99,7 +99,7 @@ class SessionMethods(Synchronous):
         """
     def prepare(
         self,
-        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
+        what: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -444,7 +444,7 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def place(
         self,
-        orders: Order | Bracket | Sequence[Order | Bracket],
+        orders: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -457,7 +457,7 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def prepare(
         self,
-        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
+        what: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,

@@ -15,7 +15,7 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...errors import InputError
-from ...orders import Bracket, Order
+from ...orders import Bracket, Ladder, Order
 from ...products import Product, decimal_text
 from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
@@ -119,7 +119,7 @@ class ExchangeFlows(Suggesting):
 
     def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
         reduce_field = "reduceOnlyOption" if action.type == "placeOrder" else "reduceOnly"
-        given: list[Any] = [value] if isinstance(value, Order | Bracket | Mapping) else list(value)
+        given: list[Any] = [value] if isinstance(value, Order | Bracket | Ladder | Mapping) else list(value)
         if any(isinstance(each, Bracket) for each in given):
             if is_bracket not in action.shape.checks or len(given) > 1:
                 raise InputError(
@@ -128,6 +128,13 @@ class ExchangeFlows(Suggesting):
                     field="orders", rule="bracket", value=value,
                 )  # fmt: skip
             given = list(given[0].legs)
+        ladder = next((each for each in given if isinstance(each, Ladder)), None)
+        if ladder is not None:
+            if action.type != "placeOrder":
+                raise InputError(f"{action.method} takes no ladder", field="orders", rule="Order", value=ladder)
+            at = given.index(ladder)
+            made_of = ladder.orders((yield from self._catalogue.find(ladder.symbol)))
+            return (yield from self._items([*given[:at], *made_of, *given[at + 1 :]], action, single))
         if single and len(given) != 1:
             raise InputError(f"{action.method} takes one order, not {len(given)}", field="order", rule="one")
         made = []

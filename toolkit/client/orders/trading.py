@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
 from ...checks import Failure
 from ...errors import CheckFailed, InputError, WalletError
-from ...orders import Bracket, Order, close_position, order
+from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, decimal_text
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ..io.flow import Flow, flow, subflow
@@ -143,7 +143,7 @@ class TradingFlows:
     @flow
     def place(
         self,
-        orders: Order | Bracket | Sequence[Order | Bracket],
+        orders: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder],
         *,
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
@@ -154,13 +154,12 @@ class TradingFlows:
         order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are
         those of `buy`.
         """
-        chosen = [orders] if isinstance(orders, Order | Bracket) else list(orders)
-        return (yield from self._place(chosen, expiry_after=expiry_after, vault_address=vault_address))
+        return (yield from self._place(orders, expiry_after=expiry_after, vault_address=vault_address))
 
     @flow
     def prepare(
         self,
-        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
+        what: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
@@ -175,9 +174,7 @@ class TradingFlows:
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)
         else:
-            orders = [what] if isinstance(what, Order | Bracket) else list(what)
-            yield from self._check_orders(orders)
-            payload = yield from self._payload(orders)
+            payload = yield from self._payload(what)
         options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
         return (yield from self._delivery.prepare(declaration(payload), payload, **options))
 
@@ -189,14 +186,21 @@ class TradingFlows:
         """
         return (yield from self._calls.live(self._delivery.send(prepared, confirmed=confirmed)))
 
-    def _payload(self, orders: list[Order | Bracket]) -> Flow[dict[str, Any]]:
+    def _payload(self, given: Any) -> Flow[dict[str, Any]]:
+        """Return the action that places orders, checked. Raises CheckFailed, InputError."""
+        orders: list[Order | Bracket] = []
+        for each in [given] if isinstance(given, Order | Bracket | Ladder) else given:
+            if isinstance(each, Ladder):
+                orders += each.orders((yield from self._catalogue.find(each.symbol)))
+            else:
+                orders.append(each)
+        yield from self._check_orders(orders)
         items: list[dict[str, Any]] = []
         for each in orders:
             items += each.to_items((yield from self._catalogue.find(each.symbol)))
         return {"type": orders[0].action, "orders": items}
 
-    def _place(self, orders: list[Order | Bracket], **options: Any) -> Flow[Receipt]:
-        yield from self._check_orders(orders)
+    def _place(self, orders: Any, **options: Any) -> Flow[Receipt]:
         payload = yield from self._payload(orders)
         receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
         return receipt
