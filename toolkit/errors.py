@@ -29,6 +29,8 @@ ToolkitError
 │   └── BadAnswer               a response that is not the envelope (HTML, truncated or other JSON)
 ├── MissingPackage              an optional package is not installed; names the extra        (also an ImportError)
 ├── SessionClosed               a closed session was asked to trade; nothing was signed or sent
+├── WaitFailed                  an order ended otherwise than was waited for
+│   └── WaitTimeout             it did not happen in time                                      (also a TimeoutError)
 ├── OutcomeUnknown              a write with an unknown result; session.resolve() finds it out
 ├── FeedError                   the live feed
 │   ├── StaleData               a live object is older than allowed, or is being resynchronised
@@ -301,6 +303,18 @@ class OutcomeUnknown(ToolkitError):
         super().__init__(message)
         self.intent = intent
         self.receipt = receipt
+
+
+class WaitFailed(ToolkitError):
+    """What was waited for will not happen: the order has ended otherwise. `receipt` is its handle."""
+
+    def __init__(self, message: str, *, receipt: Any = None) -> None:
+        super().__init__(message)
+        self.receipt = receipt
+
+
+class WaitTimeout(WaitFailed, TimeoutError):
+    """What was waited for did not happen in time; it still may. `receipt` is the order's handle."""
 
 
 class FeedError(ToolkitError):

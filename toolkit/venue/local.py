@@ -169,6 +169,12 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         self._deliver()
         return target
 
+    def settle(self) -> int:
+        """Let time pass until every action that was answered is executed, and return the time; see `settle_delay`."""
+        with self.lock:
+            due = max((waiting.due for waiting in self.core.state.unsettled), default=0)
+        return self.advance(until=due) if due > self.now_ms() else self.now_ms()
+
     def catch_up(self) -> int:
         """Advance the core to the clock's time, publish what happened, and return that time."""
         with self.lock:
