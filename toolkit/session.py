@@ -11,7 +11,7 @@ import os
 import random
 import time
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,17 @@ from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, 
 from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
 from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
-from .connecting import check_numbers, is_in_process, keys_and_account, rate_limiter, time_source, wrong_type
-from .environments import LOCAL, Environment
+from .connecting import (
+    CONTROL_TOKEN_VARIABLE,
+    accounts_listed,
+    check_numbers,
+    is_in_process,
+    keys_and_account,
+    rate_limiter,
+    time_source,
+    wrong_type,
+)
+from .environments import Environment
 from .environments import environment as environment_named
 from .errors import InputError
 from .guards import no_keys
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
     import httpx
     import pandas as pd
 
+    from .client.io.control import VenueControl
     from .client.orders.exchange import AsyncExchange, Exchange
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
@@ -54,6 +64,7 @@ def connect(
     seed: int = 7,
     base_url: str | None = None,
     ws_url: str | None = None,
+    control_token: str | None = None,
     transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
     timeout: float = 10.0,
     intents: Ledger | str | os.PathLike[str] | None = None,
@@ -67,8 +78,9 @@ def connect(
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
     `environment` is "local", "testnet", "mainnet" or an Environment. `wallet` holds the keys (None: read-only, except
-    locally, where it is a development wallet); `account` is the master's address, or locally the number of a
-    development account (0–9). With `base_url` the local venue is one that is served elsewhere.
+    locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
+    With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
+    Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
 
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
     market, `venue` an existing one to join, `approve` whether the agent is approved at once.
@@ -78,28 +90,29 @@ def connect(
     `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
     most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
 
-    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process.
+    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process
+    and to find an account by its name.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
         raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
     check_numbers(timeout, expiry_ms, rates, settle_timeout)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
-    # An Environment equal to LOCAL that is not LOCAL itself was made by hand: it names a venue served at that address.
-    preset = env == LOCAL and (environment is LOCAL or isinstance(environment, str)) and not base_url and not ws_url
-    in_process = is_in_process(env, venue, preset and transport is None)
+    in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = in_process and venue is None
     if owns_venue:
         from .venue.local import LocalVenue
 
         venue = LocalVenue(seed=seed, clock=clock)
-    wallet, account = keys_and_account(env, wallet, account)
+    listed = None if in_process else partial(accounts_listed, env, transport, timeout)
+    wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
         env,
         wallet=wallet,
-        account=account,
+        account=address,
         venue=venue,
         owns_venue=owns_venue,
+        control_token=control_token,
         transport=venue.transport() if venue is not None and transport is None else transport,
         timeout=timeout,
         ledger=open_ledger(intents),
@@ -139,6 +152,7 @@ class Session(SessionMethods):
         account: str | None,
         venue: LocalVenue | None,
         owns_venue: bool,
+        control_token: str | None = None,
         transport: Any,
         timeout: float,
         ledger: Ledger,
@@ -153,6 +167,7 @@ class Session(SessionMethods):
         self.wallet = wallet
         self.venue = venue
         self._owns_venue = owns_venue
+        self._control_token = control_token
         self._transport = transport
         self._timeout = timeout
         self._runtime = runtime
@@ -208,6 +223,21 @@ class Session(SessionMethods):
         from .client.stream.stream import Stream
 
         return Stream(self)
+
+    @cached_property
+    def control(self) -> VenueControl:
+        """What a venue's owner can do to it: `session.control.advance(span="4h")`, `session.control.fund(…)`.
+
+        In this process that needs nothing; a served venue demands its control token. Raises InputError without one.
+        """
+        from .client.io.control import VenueControl, served_functions
+
+        if self.venue is not None:
+            from .venue.served.control_routes import functions
+
+            return VenueControl(partial(functions, self.venue))
+        token = self._control_token or os.environ.get(CONTROL_TOKEN_VARIABLE)
+        return VenueControl(served_functions(self._http, token))
 
     @cached_property
     def builder(self) -> BuilderSide:

@@ -123,6 +123,19 @@ class Wallet:
         return cls._of(keys[0], keys[1], _address(stated, "the account (TOOLKIT_ACCOUNT)"))
 
     @classmethod
+    @no_keys
+    def from_keys_file(cls, path: str | os.PathLike[str], account: int | str = 0) -> Wallet:
+        """Read both keys of one account from a file that `toolkit venue --keys-file` wrote, by number or by name.
+
+        Raises WalletError for a missing or invalid file, and for an account that is not in it.
+        """
+        found, broken = sealed(lambda: _parse_keys_file(path, account))
+        agent, master, fault = found or (None, None, f"can't be read ({broken and broken.__name__})")
+        if fault:
+            raise WalletError(f"keys file {os.fspath(path)}: {fault}")
+        return cls._of(agent, master, None)
+
+    @classmethod
     @takes_secrets("account")
     def create(cls, role: Role = "agent", *, account: str | None = None) -> Wallet:
         """Create a key from the system's randomness. `save_keyfile` stores it."""
@@ -329,6 +342,28 @@ def _read_keyfile(path: str | os.PathLike[str], password: Secret) -> tuple[Priva
     if fault is not None and issubclass(fault, ValueError):
         return None, "the password does not open it"
     return result or (None, f"is not a readable key file ({fault and fault.__name__})")
+
+
+def _parse_keys_file(
+    path: str | os.PathLike[str], account: int | str
+) -> tuple[PrivateKey | None, PrivateKey | None, str]:
+    """Return the agent and master key of an account and "", or None twice and what is wrong; called through `sealed`."""
+    import json
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            rows = {str(row["name"]): row for row in json.load(file)["accounts"]}
+        row = next((row for row in rows.values() if account in (row["number"], str(row["number"]), row["name"])), None)
+        if row is None:
+            return None, None, f"has no account {account!r}; it has {', '.join(list(rows)[:20])}"
+        agent, agent_fault = _parse(row["agent"]["private_key"])
+        master, master_fault = _parse(row["master"]["private_key"])
+    except OSError as error:
+        return None, None, f"can't be read ({error.strerror})"
+    except (ValueError, KeyError, TypeError):
+        return None, None, "is not a keys file of `toolkit venue --keys-file`"
+    fault = agent_fault or master_fault
+    return (None, None, f"a key of {account!r} {fault}") if fault else (agent, master, "")
 
 
 def _encrypted(key: PrivateKey, password: Secret) -> str:

@@ -510,8 +510,10 @@ def test_proxies_of_the_environment_are_not_used_to_this_machine(monkeypatch: py
 
         assert "BTCUSDC" in s.products().index
         assert asyncio.run(listed())
+    elsewhere = {"base_url": "http://192.0.2.1", "ws_url": "ws://192.0.2.1"}
+    there = toolkit.connect("testnet", **elsewhere, retry=Retry(attempts=1), timeout=2)
     with pytest.raises(errors.NotSent):  # elsewhere they are
-        toolkit.connect("testnet", base_url="http://192.0.2.1", retry=Retry(attempts=1), timeout=2).products()
+        there.products()
 
 
 def test_a_closed_session_refuses_to_trade() -> None:

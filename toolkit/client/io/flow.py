@@ -53,6 +53,8 @@ class Fetch:
     query: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     timeout: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers; not shown, as one may be a token."""
 
 
 @dataclass(frozen=True, slots=True)
