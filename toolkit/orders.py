@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, overload
 
 from .errors import CheckFailed, InputError
+from .numerals import plain_decimal
 from .products import Amount, Direction, Product, decimal_text, exact
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Order:
 
     def describe(self) -> str:
         """Return the order in words, e.g. "BUY 0.01 BTCUSDC at 60000 POST_ONLY"."""
-        words = [self.side, "all of" if exact(self.quantity, "quantity") == 0 else self.quantity, str(self.symbol)]
+        words = [self.side, "all of" if plain_decimal(self.quantity) == 0 else self.quantity, str(self.symbol)]
         words.append("at market" if self.price is None else f"at {self.price}")
         if self.tif != ("IOC" if self.is_market else "GTC"):
             words.append(self.tif)

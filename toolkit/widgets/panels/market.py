@@ -7,12 +7,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, change, grouped, percent, side_text, trimmed
+from ..base_panel.number_format import MISSING, change, grouped, in_units, percent, side_text, trimmed
 from ..base_panel.panel import Panel, module
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...products import Product
     from ...session import Session
 
 SHOWN_CANDLES = 120
@@ -26,7 +27,7 @@ class _MarketPanel(Panel):
 
     def __init__(self, session: Session, symbol: str | int) -> None:
         self._product = session.product(symbol)
-        super().__init__(self._product.symbol)
+        super().__init__(session, self._product.symbol)
 
     def frame(self) -> pd.DataFrame:
         """Return the data as a DataFrame, as that of the live object does."""
@@ -68,8 +69,8 @@ class OrderBook(_MarketPanel):
             "base": self._product.base_currency,
             "depth": self._depth,
             "pick": self._on_pick is not None,
-            "bids": _ladder(bids, deepest),
-            "asks": _ladder(asks, deepest),
+            "bids": _ladder(self._product, bids, deepest),
+            "asks": _ladder(self._product, asks, deepest),
             "mid": MISSING if mid is None else grouped(mid),
             "spread": MISSING if spread is None else trimmed(spread),
             "spreadPct": percent(spread / mid, 3) if spread is not None and mid else "",
@@ -90,14 +91,13 @@ class OrderBook(_MarketPanel):
         )
 
 
-def _ladder(levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[list[Any]]:
+def _ladder(product: Product, levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[list[Any]]:
     """Return [price, quantity, cumulative quantity, its ratio to the deeper side, price as input] for each level."""
     total, rows = Decimal(0), []
     for price, quantity in levels:
         total += quantity
-        rows.append(
-            [grouped(price), trimmed(quantity), trimmed(total), round(float(total / deepest), 4), format(price, "f")]
-        )
+        shown = (in_units(price, product.tick_size), *(in_units(one, product.step_size) for one in (quantity, total)))
+        rows.append([*shown, round(float(total / deepest), 4), format(price, "f")])
     return rows
 
 
@@ -118,8 +118,8 @@ class Trades(_MarketPanel):
             [
                 f"{one['time']:%H:%M:%S}",
                 side_text(one["side"]),
-                grouped(one["price"]),
-                trimmed(one["quantity"]),
+                in_units(one["price"], self._product.tick_size),
+                in_units(one["quantity"], self._product.step_size),
             ]
             for one in reversed(self.live.rows(self._count))
         ]
