@@ -1,4 +1,4 @@
-"""What the page claims is true at every moment: without a kernel, in a saved view, under quick fingers, in every theme."""
+"""What the page claims is true: without a kernel, in a saved view, under quick fingers, with any separator."""
 
 from __future__ import annotations
 

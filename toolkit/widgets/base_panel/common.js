@@ -202,7 +202,7 @@ function ignoreHeldKey(button) {
 function makeTable(caption, columns) {
   const body = h("tbody");
   const head = h(
-    "tr", {}, ...columns.map((column) => h("th", { scope: "col", class: column.num ? "tk-num" : null }, column.name)),
+    "tr", {}, ...columns.map((column) => h("th", { scope: "col", class: column.num ? "tk-num" : null }, column.name || h("span", { class: "tk-hidden" }, "Action"))),
   );
   const table = h("table", { class: "tk-table" }, h("caption", { class: "tk-hidden" }, caption), h("thead", {}, head), body);
   return { table, body };

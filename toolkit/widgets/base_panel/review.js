@@ -1,4 +1,7 @@
-/** The review step of a panel: what will be signed, exactly, and the two buttons. Nothing is signed before one is pressed. */
+/**
+ * The review step of a panel: what will be signed, exactly, and the two buttons. Nothing is signed before one is pressed.
+ * `focusForm` takes the focus when the step ends, `focusOutcome` when it was signed; it returns whether there is one yet.
+ */
 function reviewPart(model, id, root, focusForm, focusOutcome) {
   const question = h("p", { class: "tk-question", id: `${id}-question`, tabindex: "-1" });
   const details = {};
@@ -21,6 +24,7 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
   let token = 0;
   let sent = 0;
   let stopped = false;
+  let rest = null;
   const review = () => model.get("view").review || {};
   const allowed = () => !stopped && sent !== token && (!review().real || typed.value === review().symbol);
   const leave = () => model.send({ do: "back" });
@@ -65,7 +69,12 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
         setText(typedLabel, `Real money. Type ${now.symbol} to confirm`);
         setText(sign, `Sign and ${now.verb}`);
         setOff(sign, !allowed());
-      } else if (held) (sent === token ? focusOutcome : focusForm)();
+      } else if (held) {
+        focusForm();
+        rest = sent === token ? document.activeElement : null;
+      }
+      // The outcome comes a moment later, in a message of its own.
+      if (rest && (document.activeElement !== rest || focusOutcome())) rest = null;
       return Boolean(now);
     },
   };

@@ -93,7 +93,7 @@ function render({ model, el }) {
     }, true);
 
     const focusForm = () => (reviewButton.getAttribute("aria-disabled") === "true" ? quantity.input : reviewButton).focus();
-    const review = reviewPart(model, id, root, focusForm, () => (tracker.hidden ? focusForm() : tracker.focus()));
+    const review = reviewPart(model, id, root, focusForm, () => !tracker.hidden && (tracker.focus(), true));
 
     const steps = h("ol", { class: "tk-steps" });
     const [outcomeHead, outcomeRest] = [h("strong"), h("span")];

@@ -2,7 +2,7 @@ function render({ model, el }) {
   let resized = null;
   const stop = renderPanel(model, el, (view) => `${view.symbol || ""} · ${view.interval || ""}`, (body, id, { note, root }) => {
     const canvas = h("canvas", { class: "tk-chart", tabindex: "0", role: "img" });
-    const readout = h("p", { class: "tk-readout", role: "status", "aria-live": "polite" });
+    const readout = h("p", { class: "tk-readout", "aria-live": "off" });
     body.append(readout, canvas);
     let view = {};
     let picked = null;
