@@ -43,3 +43,10 @@ def test_the_wheel_holds_nothing_else(wheel: set[str]) -> None:
 
 def test_the_version_stands_in_one_place() -> None:
     assert importlib.metadata.version("toolkit") == toolkit.__version__
+
+
+def test_the_wheel_holds_the_notice_and_licence_of_what_is_vendored(wheel: set[str]) -> None:
+    info = f"toolkit-{toolkit.__version__}.dist-info/licenses"
+    vendored = "toolkit/widgets/vendored/lightweight-charts"
+    assert {f"{info}/NOTICE", f"{info}/{vendored}.LICENSE", f"{vendored}.standalone.production.js"} <= wheel
+    assert f"{vendored}.standalone.production.js" in (ROOT / "NOTICE").read_text(encoding="utf-8").replace("\n", " ")

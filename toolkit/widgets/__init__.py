@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 _LAZY = {
     "Account": "panels.portfolio",
     "Blotter": "panels.portfolio",
-    "Candles": "panels.market",
+    "Candles": "panels.candles",
     "Dashboard": "panels.dashboard",
     "OrderBook": "panels.market",
     "OrderTicket": "order_ticket.ticket",
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from .base_panel.theme import theme
     from .factory import Widgets
     from .order_ticket.ticket import OrderTicket
+    from .panels.candles import Candles
     from .panels.dashboard import Dashboard
-    from .panels.market import Candles, OrderBook, Trades
+    from .panels.market import OrderBook, Trades
     from .panels.permissions import Permissions
     from .panels.portfolio import Account, Blotter
 

@@ -104,6 +104,14 @@ class Panel(anywidget.AnyWidget):
             live.on_state(self._on_change)
         REFRESHER.add(self)
 
+    def _unfollow(self, *lives: Any) -> None:
+        """Stop following these live objects, and close them."""
+        for live in lives:
+            self._lives = [one for one in self._lives if one is not live]
+            self._needed = [one for one in self._needed if one is not live]
+            live.off(self._on_change)
+            live.close()
+
     def _on_change(self, _: Any = None) -> None:
         REFRESHER.request(self)
 
@@ -195,9 +203,7 @@ class Panel(anywidget.AnyWidget):
         self._stopped = True
         REFRESHER.remove(self)
         Panel.open_panels.pop(self, None)
-        for live in self._lives:
-            live.off(self._on_change)
-            live.close()
+        self._unfollow(*self._lives)
         if self.comm is not None:
             self.lock = "closed"
 

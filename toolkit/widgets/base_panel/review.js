@@ -20,7 +20,8 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
   const sign = h("button", { type: "button", class: "tk-go tk-sign" }, "Sign and send");
   const back = h("button", { type: "button", class: "tk-plain" }, "Back");
   const preview = h("dl", { class: "tk-pairs tk-preview" });
-  const element = h("div", { class: "tk-review", role: "group", "aria-labelledby": `${id}-question`, hidden: true }, question, preview, signing, typedField, h("div", { class: "tk-buttons" }, back, sign));
+  const element = h("div", { class: "tk-review", role: "group", "aria-labelledby": `${id}-question`, hidden: true });
+  const parts = [question, preview, signing, typedField, h("div", { class: "tk-buttons" }, back, sign)];
   let token = 0;
   let sent = 0;
   let stopped = false;
@@ -57,6 +58,7 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
         signing.open = false;
         guardPress(sign);
         const inside = root.contains(document.activeElement);
+        element.append(...parts);
         setVisible(element, true);
         if (inside) question.focus();
       }
@@ -73,6 +75,7 @@ function reviewPart(model, id, root, focusForm, focusOutcome) {
         focusForm();
         rest = sent === token ? document.activeElement : null;
       }
+      if (!now && element.firstChild) element.replaceChildren();
       // The outcome comes a moment later, in a message of its own.
       if (rest && (document.activeElement !== rest || focusOutcome())) rest = null;
       return Boolean(now);

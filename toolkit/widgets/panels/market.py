@@ -1,4 +1,4 @@
-"""Widgets of a market: order book, trades, candles."""
+"""Widgets of a market: order book and trades."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, change, grouped, in_units, percent, side_text, trimmed
+from ..base_panel.number_format import MISSING, grouped, in_units, percent, side_text, trimmed
 from ..base_panel.panel import Panel, module
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ...products import Product
     from ...session import Session
 
-SHOWN_CANDLES = 120
 SHOWN_TRADES = 40
 
 
@@ -134,55 +133,3 @@ class Trades(_MarketPanel):
         rows = [(one[0], one[1], one[2], one[3]) for one in self.view["rows"][:10]]
         table = static_view.table(("time (UTC)", "taker", "price", "quantity"), rows, "no trades yet")
         return static_view.heading(f"{self.view['symbol']} trades") + table
-
-
-class Candles(_MarketPanel):
-    """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or seconds.
-
-    `frame()` returns the candles as a DataFrame.
-    """
-
-    _esm = module("base_panel/common.js", "panels/candles.js")
-
-    def __init__(
-        self, session: Session, symbol: str | int, interval: str | int = "1m", count: int = SHOWN_CANDLES
-    ) -> None:
-        super().__init__(session, symbol)
-        self._interval = interval
-        self._count = count
-        self.live = session.stream.candles(self._product.symbol, interval)
-        self._follow(self.live)
-        self.refresh()
-
-    def _make_view(self) -> dict[str, Any]:
-        rows = self.live.rows(self._count)
-        first, last = (rows[0]["open"], rows[-1]["close"]) if rows else (None, None)
-        return {
-            "symbol": self._product.symbol,
-            "interval": str(self._interval),
-            "places": self._product.price_precision,
-            "last": grouped(last),
-            "change": change((last - first) / first) if first and last is not None else "",
-            "rows": [
-                [
-                    int(one["time"].timestamp()),
-                    *(float(one[name]) for name in ("open", "high", "low", "close", "volume")),
-                ]
-                for one in rows
-            ],
-        }
-
-    def _lines(self) -> Iterable[str]:
-        last = self.live.last
-        text = "no candles yet" if last is None else f"close {last['close']}"
-        return (f"{self._product.symbol} {self._interval}: {text}",)
-
-    def _snapshot(self) -> str:
-        rows = [
-            (f"{one['time']:%m-%d %H:%M}", *(grouped(one[name]) for name in ("open", "high", "low", "close")))
-            for one in reversed(self.live.rows(6))
-        ]
-        head = static_view.heading(
-            f"{self.view['symbol']} {self.view['interval']}", f"{self.view['last']} {self.view['change']}"
-        )
-        return head + static_view.table(("time (UTC)", "open", "high", "low", "close"), rows, "no candles yet")
