@@ -164,3 +164,10 @@ def test_nothing_that_is_installed_with_the_toolkit_has_an_unexpected_licence() 
         assert PERMISSIVE.search(licence(name)), (name, licence(name))
         waiting += [Requirement(line) for line in inner if "extra ==" not in line]
     assert len(seen) > 30
+
+
+def test_the_wheel_holds_the_notice_and_licence_of_what_is_vendored(wheel: set[str]) -> None:
+    info = f"toolkit-{toolkit.__version__}.dist-info/licenses"
+    vendored = "toolkit/widgets/vendored/lightweight-charts"
+    assert {f"{info}/NOTICE", f"{info}/{vendored}.LICENSE", f"{vendored}.standalone.production.js"} <= wheel
+    assert f"{vendored}.standalone.production.js" in (ROOT / "NOTICE").read_text(encoding="utf-8").replace("\n", " ")

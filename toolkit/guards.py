@@ -45,7 +45,7 @@ def no_keys(function: Callable[P, T]) -> Callable[P, T]:
     For a function that takes a secret see `takes_secrets`.
     """
     names = parameter_names(function)
-    is_method = next(iter(inspect.signature(function).parameters), "") == "self"
+    is_method = next(iter(inspect.signature(function).parameters), "") in ("self", "cls")
 
     @functools.wraps(function)
     def guarded(*args: P.args, **keywords: P.kwargs) -> T:

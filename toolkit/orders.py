@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast, get_arg
 from . import ladders
 from .errors import CheckFailed, InputError
 from .guards import no_keys
+from .numerals import plain_decimal
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Order:
     def describe(self) -> str:
         """Return the order in words, e.g. "BUY 0.01 BTCUSDC at 60000 POST_ONLY"."""
         words = [*((self.conditional,) if self.conditional else ()), self.side]
-        words += ["all of" if exact(self.quantity, "quantity") == 0 else self.quantity, str(self.symbol)]
+        words += ["all of" if plain_decimal(self.quantity) == 0 else self.quantity, str(self.symbol)]
         words.append("at market" if self.price is None else f"at {self.price}")
         if self.tif != ("IOC" if self.is_market else "GTC"):
             words.append(self.tif)

@@ -347,7 +347,7 @@ def _read_keyfile(path: str | os.PathLike[str], password: Secret) -> tuple[Priva
 def _parse_keys_file(
     path: str | os.PathLike[str], account: int | str
 ) -> tuple[PrivateKey | None, PrivateKey | None, str]:
-    """Return the agent and master key of an account and "", or None twice and what is wrong; called through `sealed`."""
+    """Return the agent and master key of an account and "", or None twice and what is wrong, as `_parse` does."""
     import json
 
     try:

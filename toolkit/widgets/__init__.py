@@ -14,7 +14,7 @@ from ..extras import need
 _LAZY = {
     "Account": "panels.portfolio",
     "Blotter": "panels.portfolio",
-    "Candles": "panels.market",
+    "Candles": "panels.candles",
     "Dashboard": "panels.dashboard",
     "OrderBook": "panels.market",
     "OrderTicket": "order_ticket.ticket",
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from .base_panel.theme import theme
     from .factory import Widgets
     from .order_ticket.ticket import OrderTicket
+    from .panels.candles import Candles
     from .panels.dashboard import Dashboard
-    from .panels.market import Candles, OrderBook, Trades
+    from .panels.market import OrderBook, Trades
     from .panels.permissions import Permissions
     from .panels.portfolio import Account, Blotter
 

@@ -8,7 +8,8 @@ import ipywidgets
 
 from ..base_panel.panel import Panel
 from ..order_ticket.ticket import OrderTicket
-from .market import Candles, OrderBook, Trades
+from .candles import Candles
+from .market import OrderBook, Trades
 from .portfolio import Account, Blotter
 
 if TYPE_CHECKING:
