@@ -253,9 +253,9 @@ def identifier(value: object, name: str) -> int:
     given = _plain(value)
     number = 0
     if isinstance(given, str):
-        number = int(given) if given.isascii() and given.isdigit() and len(given) < _DIGITS else 0
+        number = int(given) if given.isascii() and given.isdigit() and len(given) < MAX_DIGITS else 0
     elif isinstance(given, Decimal):
-        number = int(given) if given.is_finite() and given.adjusted() < _DIGITS and given % 1 == 0 else 0
+        number = int(given) if given.is_finite() and given.adjusted() < MAX_DIGITS and given % 1 == 0 else 0
     elif isinstance(given, int) and not isinstance(given, bool):
         number = given
     elif isinstance(given, float) and abs(given) < 2**53 and given.is_integer():
