@@ -13,7 +13,8 @@ from .client.io.transport import HttpTransport, read_envelope
 from .environments import LOCAL, Environment
 from .errors import InputError
 from .protocol.hexbytes import is_address
-from .wallet import Wallet, holds_key
+from .secrecy import is_like_key
+from .wallet import Wallet
 
 if TYPE_CHECKING:
     from .venue.local import LocalVenue
@@ -44,13 +45,16 @@ def wrong_type(environment: object, wallet: object, account: object) -> str:
     known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
     if not known or (isinstance(account, str) and not is_address(account) and not _NAME.fullmatch(account)):
         return "account must be an address (0x and 40 hex digits), or locally the number or name of an account"
-    return "environment must be the name of one, or an Environment" if holds_key(environment) else ""
+    return "environment must be the name of one, or an Environment" if is_like_key(environment) else ""
 
 
-def check_numbers(timeout: object, expiry_ms: object, rates: object) -> None:
+def check_numbers(timeout: object, expiry_ms: object, rates: object, settle_timeout: object) -> None:
     """Raise InputError for values that would otherwise fail later, while an order is being sent."""
     if not isinstance(timeout, int | float) or not timeout > 0:
         raise InputError(f"timeout {timeout!r} must be seconds above 0", field="timeout", rule="positive")
+    if isinstance(settle_timeout, bool) or not isinstance(settle_timeout, int | float) or not settle_timeout >= 0:
+        what = f"settle_timeout {settle_timeout!r} must be seconds, 0 or more"
+        raise InputError(what, field="settle_timeout", rule="not negative")
     if type(expiry_ms) is not int or expiry_ms < 1:
         raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
     if rates is not None and not isinstance(rates, Rate | Mapping):

@@ -58,6 +58,12 @@ MAINNET = Environment("mainnet", MAINNET_CHAIN, "https://api.afx.xyz", "wss://ws
 TESTNET = Environment("testnet", TESTNET_CHAIN, "https://api-testnet.afx.xyz", "wss://ws-testnet.afx.xyz")
 LOCAL = Environment("local", TESTNET_CHAIN, "http://127.0.0.1:8645", "ws://127.0.0.1:8645")
 
+FURTHER_ADDRESSES = {
+    MAINNET.base_url: ("https://api10.afx.xyz", "wss://ws10.afx.xyz"),
+    TESTNET.base_url: ("https://api10-testnet.afx.xyz", "wss://ws10-testnet.afx.xyz"),
+}
+"""base_url of a preset → the second pair of addresses (base_url, ws_url) that the venue has published."""
+
 PRESETS: dict[str, Environment] = {env.name: env for env in (MAINNET, TESTNET, LOCAL)}
 
 

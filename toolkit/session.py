@@ -16,11 +16,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .client.io.flow import AsyncDriver, Driver, Runtime
+from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import Rate, RateLimiter
 from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
-from .client.orders.delivery import DEFAULT_EXPIRY_MS, Confirm, Delivery
+from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, Delivery
 from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
-from .client.orders.nonce_sources import NonceSources
+from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
 from .connecting import (
     CONTROL_TOKEN_VARIABLE,
@@ -35,6 +36,7 @@ from .connecting import (
 from .environments import Environment
 from .environments import environment as environment_named
 from .errors import InputError
+from .guards import no_keys
 from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide, SessionMethods
 from .wallet import Wallet
 
@@ -70,6 +72,7 @@ def connect(
     rates: Mapping[str, Rate] | Rate | None = None,
     retry: Retry = RETRY,
     expiry_ms: int = DEFAULT_EXPIRY_MS,
+    settle_timeout: float = SETTLE_SECONDS,
     approve: bool = True,
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
@@ -78,22 +81,20 @@ def connect(
     locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
     With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
-
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
     market, `venue` an existing one to join, `approve` whether the agent is approved at once.
 
     `intents` is the path of a SQLite file that keeps the ledger of orders. `confirm` is needed to write on Mainnet:
     True, or a function that confirms each request (see `ask`). `rates` limits requests per action on this side.
-    `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms.
+    `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
+    most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
 
-    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process
-    and to find an account by its name.
+    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name.
     """
     if wrong := wrong_type(environment, wallet, account):
-        # A traceback shows the arguments of its frames, and one of these may be a key.
-        del environment, wallet, account
+        del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
         raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
-    check_numbers(timeout, expiry_ms, rates)
+    check_numbers(timeout, expiry_ms, rates, settle_timeout)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = in_process and venue is None
@@ -117,6 +118,7 @@ def connect(
         limiter=rate_limiter(rates, local=in_process),
         retry=retry,
         expiry_ms=expiry_ms,
+        settle_timeout=settle_timeout,
         runtime=Runtime(time_source(venue, clock), random.random),
     )
     if in_process and approve and wallet is not None and wallet.agent and wallet.master:
@@ -156,6 +158,7 @@ class Session(SessionMethods):
         limiter: RateLimiter,
         retry: Retry,
         expiry_ms: int,
+        settle_timeout: float,
         runtime: Runtime,
     ) -> None:
         self.environment = environment
@@ -168,7 +171,7 @@ class Session(SessionMethods):
         self._runtime = runtime
         self._known_account = account or (wallet.account if wallet else None)
         self._http = HttpTransport(environment.base_url, transport, timeout)
-        self._driver = Driver(self._http.send, runtime, self._sleep)
+        self._driver = Driver(self._http.send, runtime, self._sleep, self._settle)
         self._catalogue = Catalogue()
         self._delivery = Delivery(
             environment=environment,
@@ -180,10 +183,18 @@ class Session(SessionMethods):
             confirm=confirm,
             retry=retry,
             expiry_ms=expiry_ms,
+            check=PreTradeChecks(self._catalogue, self._account, retry).check,
+            settle_timeout=settle_timeout,
         )
 
     def _sleep(self, seconds: float) -> None:
         if not self._is_manual():
+            time.sleep(seconds)
+
+    def _settle(self, seconds: float) -> None:
+        if self._is_manual() and self.venue is not None:
+            self.venue.settle()
+        else:
             time.sleep(seconds)
 
     def _is_manual(self) -> bool:
@@ -236,15 +247,18 @@ class Session(SessionMethods):
         """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue."""
         return AsyncSession(self)
 
+    @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
 
-        Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, ACCEPTED, REJECTED, UNKNOWN),
+        Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED,
+        FAILED, UNKNOWN),
         code, message, client_ids, nonce, attempts, account, signer, environment, payload_hash.
         """
         states = None if state is None else [IntentState(str(state).upper())]
         return frame(self._delivery.ledger.all(states))
 
+    @no_keys
     def intent(self, id: str) -> Intent:
         """Return one intent by the id that receipts and errors carry. Raises ToolkitError for an unknown id."""
         return self._delivery.ledger.get(id)
@@ -304,7 +318,7 @@ class AsyncSession(AsyncSessionMethods):
         self.venue = session.venue
         self._session = session
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
-        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep)
+        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle)
         self._catalogue = session._catalogue
         self._delivery = session._delivery
 
@@ -318,6 +332,12 @@ class AsyncSession(AsyncSessionMethods):
 
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(0 if self._session._is_manual() else seconds)
+
+    async def _settle(self, seconds: float) -> None:
+        if self._session._is_manual() and self.venue is not None:
+            self.venue.settle()
+            seconds = 0
+        await asyncio.sleep(seconds)
 
     @cached_property
     def exchange(self) -> AsyncExchange:
@@ -345,10 +365,12 @@ class AsyncSession(AsyncSessionMethods):
 
         return AsyncStream(self)
 
+    @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """As Session.intents; nothing to await."""
         return self._session.intents(state)
 
+    @no_keys
     def intent(self, id: str) -> Intent:
         """As Session.intent; nothing to await."""
         return self._session.intent(id)

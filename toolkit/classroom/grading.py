@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..extras import need
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,6 +107,7 @@ def grade(
     """
     import pandas as pd
 
+    need("psutil", "IPython")
     folder = Path(folder)
     wanted = checks_of(Path(checks)) if checks else [Check("runs", "The notebook runs to its end", 1.0, _runs)]
     rows = []

@@ -19,6 +19,7 @@ import msgspec
 
 from ..environments import LOCAL, Environment
 from ..errors import InputError, VenueError
+from ..guards import no_keys
 from ..protocol.reads.info_params import MAX_TIME
 from ..suggestions import Suggesting
 from . import development
@@ -160,6 +161,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """Return how far the state is behind the clock, in ms; above 0 while it catches up, or between two ticks."""
         return max(0, self.clock.now_ms() - self.core.state.time)
 
+    @no_keys
     def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
         """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
 
@@ -182,6 +184,12 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         self.gateway.execute_delayed(target)  # outside the lock, like any other request
         self._deliver()
         return target
+
+    def settle(self) -> int:
+        """Let time pass until every action that was answered is executed, and return the time; see `settle_delay`."""
+        with self.lock:
+            due = max((waiting.due for waiting in self.core.state.unsettled), default=0)
+        return self.advance(until=due) if due > self.now_ms() else self.now_ms()
 
     def _step(self, target: int) -> int:
         """Advance to a moment, with a journal entry, and return the time that was reached. Raises VenueError on the

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
+from ...guards import without_keys
 from ...suggestions import Suggesting
 from .. import development
 from ..clocks import milliseconds
@@ -36,6 +37,7 @@ class ControllableVenue(Protocol):
     def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
 
 
+@without_keys
 class Controls(Suggesting):
     """Interventions into one venue. Products are given by symbol or code, amounts are exact (text, int, Decimal).
 
