@@ -22,6 +22,7 @@ WINDOW = 1_000
 GRACE_MS = 60_000
 """A candle is cached as closed only this long after its end, because clocks differ."""
 _KLINES = ENDPOINTS["klines"]
+_BEFORE = ENDPOINTS["klines_before"]
 _ROUND = 50
 """A response that was cut off has a multiple of this many candles."""
 
@@ -75,6 +76,37 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
     return candles
 
 
+def read_last(
+    reader: Reader, request: CandleRequest, count: int, cache: CandleCache | None, progress: Progress
+) -> Flow[pd.DataFrame]:
+    """Return the last `count` candles of a request, which covers that many intervals.
+
+    An interval without trades has no candle, so earlier ones are read for those that are missing.
+    """
+    candles = yield from read(reader, request, cache, progress)
+    pages: list[bytes] = list(candles.attrs["raw"].pages)
+    while len(candles) < count:
+        before = _unix_ms(candles["time"].min()) if len(candles) else request.last_ms + 1
+        wanted = min(WINDOW, count - len(candles))
+        query = (
+            ("symbol_name", request.symbol),
+            ("interval", str(request.interval_s)),
+            ("timestamp", str(before)),
+            ("limit", str(wanted)),
+        )
+        reply: Reply = yield from reader.fetch(_BEFORE, query)
+        received = frames.frame(_BEFORE, reply.body, exact=request.exact)
+        pages.append(reply.body)
+        # A venue that takes no notice of the time would send the same candles for ever.
+        received = received[received["time"].notna() & (received["time"] < _timestamp(before))]
+        if received.empty:
+            break
+        candles = _unique([received.sort_values("time"), candles])
+    candles = candles.tail(count).reset_index(drop=True)
+    candles.attrs["raw"] = frames.InfoAnswer(pages)
+    return candles
+
+
 def _fetch(
     reader: Reader,
     request: CandleRequest,
@@ -101,7 +133,7 @@ def _fetch(
             at = stop
             continue
         parts.append(received)
-        oldest, newest = (int(time.timestamp() * 1000) for time in (received["time"].min(), received["time"].max()))
+        oldest, newest = _unix_ms(received["time"].min()), _unix_ms(received["time"].max())
         may_be_cut = len(received) % _ROUND == 0
         if may_be_cut and at < oldest < stop:
             yield from _fetch(reader, request, at, oldest, progress, pages, parts)
@@ -126,6 +158,10 @@ def _unique(parts: list[pd.DataFrame]) -> pd.DataFrame:
     if candles["time"].is_monotonic_increasing and candles["time"].is_unique:
         return candles.reset_index(drop=True)
     return candles.drop_duplicates("time", keep="last").sort_values("time", ignore_index=True)
+
+
+def _unix_ms(time: Any) -> int:
+    return int(time.timestamp() * 1000)
 
 
 def _timestamp(time_ms: int) -> pd.Timestamp:
