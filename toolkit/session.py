@@ -11,6 +11,7 @@ import os
 import random
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import Rate, RateLimiter
 from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
+from .client.io.venue_clock import VenueClock
 from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, Delivery
 from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
 from .client.reads.catalogue import Catalogue
@@ -153,10 +155,14 @@ class Session(SessionMethods):
         self._owns_venue = owns_venue
         self._transport = transport
         self._timeout = timeout
-        self._runtime = runtime
+        # A venue in this process is asked for its time; of any other it is told by its answers.
+        jumps = environment.name == LOCAL.name
+        self._clock = None if venue is not None else VenueClock(runtime.now, runtime.elapsed, jumps=jumps)
+        self._runtime = runtime if self._clock is None else replace(runtime, now=self._clock.now_ms)
         self._known_account = account or (wallet.account if wallet else None)
         self._http = HttpTransport(environment.base_url, transport, timeout)
-        self._driver = Driver(self._http.send, runtime, self._sleep, self._settle)
+        send = self._http.send if self._clock is None else self._clock.timed(self._http.send)
+        self._driver = Driver(send, self._runtime, self._sleep, self._settle)
         self._catalogue = Catalogue()
         self._delivery = Delivery(
             environment=environment,
@@ -169,7 +175,17 @@ class Session(SessionMethods):
             retry=retry,
             expiry_ms=expiry_ms,
             settle_timeout=settle_timeout,
+            clock_skew=lambda: self.clock_skew_ms,
         )
+
+    def now_ms(self) -> int:
+        """Return the venue's time in Unix ms, as far as it is known: this machine's until the first answer."""
+        return self._runtime.now()
+
+    @property
+    def clock_skew_ms(self) -> int | None:
+        """This machine's time minus the venue's as of the last answer, None while it is not known."""
+        return 0 if self._clock is None else self._clock.skew_ms
 
     def _sleep(self, seconds: float) -> None:
         if not self._is_manual():
@@ -285,7 +301,9 @@ class AsyncSession(AsyncSessionMethods):
         self.venue = session.venue
         self._session = session
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
-        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle)
+        clock = session._clock
+        send = self._http.send if clock is None else clock.timed_async(self._http.send)
+        self._driver = AsyncDriver(send, session._runtime, self._sleep, self._settle)
         self._catalogue = session._catalogue
         self._delivery = session._delivery
 
@@ -331,6 +349,15 @@ class AsyncSession(AsyncSessionMethods):
         from .client.stream.stream import AsyncStream
 
         return AsyncStream(self)
+
+    def now_ms(self) -> int:
+        """As Session.now_ms; nothing to await."""
+        return self._session.now_ms()
+
+    @property
+    def clock_skew_ms(self) -> int | None:
+        """As Session.clock_skew_ms."""
+        return self._session.clock_skew_ms
 
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """As Session.intents; nothing to await."""

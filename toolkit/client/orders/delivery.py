@@ -23,6 +23,7 @@ from ...errors import (
     LimitReached,
     OutcomeUnknown,
     RateLimited,
+    RequestExpired,
     SessionClosed,
     ToolkitError,
     TransportError,
@@ -125,13 +126,14 @@ class Delivery:
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
     settle_timeout: float = SETTLE_SECONDS
+    clock_skew: Callable[[], int | None] = lambda: None
     closed: bool = False
     """Set when the session is closed: nothing more is signed or sent."""
     _settlement: Settlement = field(init=False)
     _senders: dict[str, Sender] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._settlement = Settlement(self.ledger, self.settle_timeout)
+        self._settlement = Settlement(self.ledger, self.settle_timeout, self.clock_skew)
 
     def submit(
         self,
@@ -148,8 +150,23 @@ class Delivery:
         """
         self._key(declaration.type, "agent" if declaration.signed_by_agent else "master")
         self._require_confirmation(payload)
-        prepared = yield from self.prepare(declaration, payload, expiry_after=expiry_after, vault_address=vault_address)
-        return (yield from self._record_and_send(prepared))
+        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
+        began_ms: int = yield Elapsed()
+        prepared = yield from self.prepare(declaration, payload, **options)
+        try:
+            return (yield from self._record_and_send(prepared))
+        except RequestExpired as error:
+            now: int = yield Now()
+            elapsed_ms: int = yield Elapsed()
+            # The refusal has told the venue's time. Where that shows that the clock was wrong, and not that this call
+            # took too long, the action is made once more: the refused one is REJECTED, so it can't be executed twice.
+            expired = prepared.expiry_after is not None and now > prepared.expiry_after
+            late = elapsed_ms - began_ms > self.expiry_ms // 2
+            if not isinstance(expiry_after, Unset) or not expired or late:
+                raise
+            if error.receipt is None or error.receipt.state is not IntentState.REJECTED:
+                raise
+        return (yield from self._record_and_send((yield from self.prepare(declaration, payload, **options))))
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
         """Record, sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this.

@@ -6,7 +6,7 @@ intent first decides what every other process returns or raises.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,7 +30,7 @@ from ...errors import (
     exchange_error,
 )
 from ..io.flow import Flow, Now
-from ..io.transport import Envelope, Retry, describe_clock_skew, venue_time
+from ..io.transport import Envelope, Retry, describe_clock_skew
 from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger
 from .outcome import Foreign, Found, Missing, asked_items, poll_execution, poll_outcome, query_outcome
 from .receipts import Receipt, parse_id, parse_tx_code, receipt
@@ -40,13 +40,13 @@ from .receipts import Receipt, parse_id, parse_tx_code, receipt
 class Settlement:
     """Settles intents of one ledger.
 
-    `timeout` is how long it waits for the execution of what was submitted, in seconds. `clock_skew_ms`: this machine's
-    clock minus the venue's, None if not known.
+    `timeout` is how long it waits for the execution of what was submitted, in seconds. `clock_skew` returns this
+    machine's clock minus the venue's in ms, None if not known.
     """
 
     ledger: Ledger
     timeout: float
-    clock_skew_ms: int | None = None
+    clock_skew: Callable[[], int | None] = lambda: None
 
     def classify_response(self, intent: Intent, answer: Envelope, in_doubt: bool, retry: Retry) -> Flow[Receipt]:
         """Settle an intent by the venue's response. `in_doubt`: an earlier copy of the request may have arrived.
@@ -55,7 +55,6 @@ class Settlement:
         stays UNKNOWN when it can't tell. Raises ExchangeError or OutcomeUnknown.
         """
         now: int = yield Now()
-        self._measure_clock_skew(answer, now)
         if refusal := _refused_inside(answer):
             answer = replace(answer, code=ActionRejected.code, message=refusal)
         if answer.code == 0:
@@ -186,21 +185,17 @@ class Settlement:
         """Return the error for a response with a non-zero code."""
         data = answer.data if isinstance(answer.data, dict) else None
         message = answer.message
-        if answer.code == RequestExpired.code and self.clock_skew_ms is not None:
-            message = f"{message}; {describe_clock_skew(self.clock_skew_ms)}"
+        skew_ms = self.clock_skew()
+        if answer.code == RequestExpired.code and skew_ms is not None:
+            message = f"{message}; {describe_clock_skew(skew_ms)}"
         error = exchange_error(answer.code, message, data=data, action=intent.action, http_status=answer.reply.status)
         if isinstance(error, RequestExpired):
-            error.clock_skew_ms = self.clock_skew_ms
+            error.clock_skew_ms = skew_ms
         return error
 
     def _close(self, intent: Intent, now: int, state: IntentState, answer: Envelope) -> Intent:
         data = answer.data if isinstance(answer.data, dict) else None
         return self.update(intent, now, state=state, code=answer.code, message=answer.message, data=data)
-
-    def _measure_clock_skew(self, answer: Envelope, now: int) -> None:
-        venue_ms = venue_time(answer.reply.headers)
-        if venue_ms is not None:
-            self.clock_skew_ms = now - venue_ms
 
 
 def proves_not_received(error: TransportError) -> bool:

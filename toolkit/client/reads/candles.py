@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...protocol.reads.info import ENDPOINTS
 from ...protocol.reads.info_records import KLINE
-from ..io.flow import Flow, Reply
+from ..io.flow import Flow, Now, Reply
 from ..io.progress import Progress
 from . import frames
 from .candle_cache import CandleCache, Range, merged, missing
@@ -65,7 +65,8 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
         yield from _fetch(reader, request, start, stop, progress, pages, parts)
     candles = _unique(parts)
     if cache is not None and not request.exact:
-        closed_ms = (request.now_ms - GRACE_MS) // request.interval_ms * request.interval_ms
+        now_ms: int = yield Now()  # known better after the answers than before them
+        closed_ms = (min(now_ms, request.now_ms) - GRACE_MS) // request.interval_ms * request.interval_ms
         now_covered = merged([*covered, (begin, min(end, closed_ms))])
         if now_covered != covered:
             closed = candles[candles["time"] < _timestamp(closed_ms)]

@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
     from ...environments import Environment
     from .candle_cache import CandleCache
+    from .candles import CandleRequest
     from .paging import PagedRead
 
 UNFINISHED = 8
 """Failed reads that are kept to be continued."""
+_TRIES = 3
+"""How often candles until now are read again because time passed meanwhile."""
 OPEN_STATUSES = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
 """Statuses of open orders in the order of their life: an order that moves on between two reads is read twice rather
 than missed."""
@@ -84,32 +87,50 @@ class TableFlows:
         from . import candles
         from .candle_cache import cache_of
 
-        interval_s = seconds(interval)
-        now_ms: int = yield Now()
-        last_ms = now_ms if end is None else milliseconds(end, "end")
-        length_ms = interval_s * 1000
-        # One more than the limit, because `closed` leaves out the one that is still forming.
-        first_ms = max(0, last_ms // length_ms - limit) * length_ms if start is None else milliseconds(start, "start")
         if limit < 1:
             raise InputError(f"limit {limit} is not 1 or more", field="limit", rule="minimum", value=limit)
-        if first_ms > last_ms:
-            until = "now" if end is None else f"end {end}"
-            raise InputError(f"start {start} is after {until}", field="start", rule="order", value=start)
         product = yield from self._catalogue.find(symbol)
-        request = candles.CandleRequest(
-            product.symbol, interval_s, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact
-        )
+        length_ms = seconds(interval) * 1000
         bar = Progress(f"{product.symbol} candles", progress)
+        known = cache_of(cache, self.environment)
         try:
-            known = cache_of(cache, self.environment)
-            if start is None:
-                frame = yield from candles.read_last(Reader(self), request, limit + 1, known, bar)
-            else:
-                frame = yield from candles.read(Reader(self), request, known, bar)
+            for _ in range(_TRIES):
+                request = yield from self._candle_request(product.symbol, length_ms, start, end, limit, exact)
+                if start is None:
+                    frame = yield from candles.read_last(Reader(self), request, limit + 1, known, bar)
+                else:
+                    frame = yield from candles.read(Reader(self), request, known, bar)
+                # The answers tell the venue's time, which may have been further on than was known before.
+                later_ms: int = yield Now()
+                last_ms = later_ms if end is None else min(later_ms, milliseconds(end, "end"))
+                if last_ms // length_ms <= request.last_ms // length_ms:
+                    break
         finally:
             bar.close()
         frame = candles.finish(frame, request, closed=closed, fill=fill)
         return frame.tail(limit) if start is None else frame
+
+    def _candle_request(
+        self, symbol: str, length_ms: int, start: Time | None, end: Time | None, limit: int, exact: bool
+    ) -> Flow[CandleRequest]:
+        """Return the request for candles until now or `end`. Raises InputError for a start after that."""
+        from .candles import CandleRequest
+
+        for refreshed in (False, True):
+            now_ms: int = yield Now()
+            last_ms = now_ms if end is None else milliseconds(end, "end")
+            # One more than the limit, because `closed` leaves out the one that is still forming.
+            first_ms = max(0, last_ms // length_ms - limit) * length_ms
+            if start is not None:
+                first_ms = milliseconds(start, "start")
+            if first_ms <= last_ms:
+                break
+            if refreshed or end is not None:
+                until = "now" if end is None else f"end {end}"
+                raise InputError(f"start {start} is after {until}", field="start", rule="order", value=start)
+            self._catalogue.forget()  # an answer tells the venue's time, which may be further on than was known
+            yield from self._catalogue.table()
+        return CandleRequest(symbol, length_ms // 1000, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact)
 
     @flow
     def ticker(self, symbol: str | int, *, exact: bool = False) -> Flow[pd.DataFrame]:
