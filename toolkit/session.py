@@ -11,6 +11,7 @@ import os
 import random
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -22,12 +23,12 @@ from .client.io.rate_limits import Rate, RateLimiter
 from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
 from .client.io.venue_clock import VenueClock
 from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, Delivery
-from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
+from .client.orders.intents import Intent, IntentState, Ledger, account_ledger, frame, open_ledger
 from .client.reads.catalogue import Catalogue
 from .connecting import check_numbers, is_in_process, keys_and_account, rate_limiter, time_source, wrong_type
 from .environments import LOCAL, Environment
 from .environments import environment as environment_named
-from .errors import InputError
+from .errors import InputError, ToolkitError
 from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide, SessionMethods
 from .wallet import Wallet
 
@@ -73,8 +74,9 @@ def connect(
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
     market, `venue` an existing one to join, `approve` whether the agent is approved at once.
 
-    `intents` is the path of a SQLite file that keeps the ledger of orders. `confirm` is needed to write on Mainnet:
-    True, or a function that confirms each request (see `ask`). `rates` limits requests per action on this side.
+    `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
+    memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
+    request (see `ask`). `rates` limits requests per action on this side.
     `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
     most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
 
@@ -102,7 +104,7 @@ def connect(
         owns_venue=owns_venue,
         transport=venue.transport() if venue is not None and transport is None else transport,
         timeout=timeout,
-        ledger=open_ledger(intents),
+        intents=intents,
         confirm=confirm,
         limiter=rate_limiter(rates, local=in_process),
         retry=retry,
@@ -141,7 +143,7 @@ class Session(SessionMethods):
         owns_venue: bool,
         transport: Any,
         timeout: float,
-        ledger: Ledger,
+        intents: Ledger | str | os.PathLike[str] | None,
         confirm: Confirm,
         limiter: RateLimiter,
         retry: Retry,
@@ -168,7 +170,7 @@ class Session(SessionMethods):
             environment=environment,
             wallet=wallet,
             account=self._account,
-            ledger=ledger,
+            ledger=self._ledger(intents),
             nonces=NonceSources(venue),
             limiter=limiter,
             confirm=confirm,
@@ -177,6 +179,16 @@ class Session(SessionMethods):
             settle_timeout=settle_timeout,
             clock_skew=lambda: self.clock_skew_ms,
         )
+
+    def _ledger(self, intents: Ledger | str | os.PathLike[str] | None) -> Ledger:
+        """Return the ledger that was asked for: by default a file of the account, unless nothing outlives this process.
+
+        While the account is not known the file is that of the address that signs.
+        """
+        signer = None if self.wallet is None else self.wallet.agent or self.wallet.master
+        if intents is not None or self.venue is not None or signer is None:
+            return open_ledger(intents)
+        return account_ledger(self.environment, lambda: self._known_account or signer)
 
     def now_ms(self) -> int:
         """Return the venue's time in Unix ms, as far as it is known: this machine's until the first answer."""
@@ -239,6 +251,9 @@ class Session(SessionMethods):
         FAILED, UNKNOWN),
         code, message, client_ids, nonce, attempts, account, signer, environment, payload_hash.
         """
+        if self.wallet is not None and self._known_account is None:
+            with suppress(ToolkitError):  # the ledger is the account's; without one it is that of the key
+                self._driver.run(self._account())
         states = None if state is None else [IntentState(str(state).upper())]
         return frame(self._delivery.ledger.all(states))
 

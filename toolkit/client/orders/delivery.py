@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from ...errors import (
     SessionClosed,
     ToolkitError,
     TransportError,
+    WalletError,
 )
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
@@ -318,6 +320,8 @@ class Delivery:
         old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
         """
         self._require_open("resolve")
+        with suppress(WalletError, TransportError, ExchangeError):
+            yield from self.account()  # the ledger may be the account's
         wanted = None if ids is None else set(ids)
         receipts = []
         for intent in self.ledger.all(OPEN):
