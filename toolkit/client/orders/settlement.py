@@ -96,6 +96,10 @@ class Settlement:
         known: Found | Missing | Foreign = yield from poll_execution(intent, self.timeout)
         now: int = yield Now()
         if isinstance(known, Found):
+            told = intent.data or {}
+            if told.get("txHash") and told.get("txHash") == known.data.get("txHash"):
+                # The transaction is this request's, so the rest of the answer is too, such as a new vault's address.
+                known = replace(known, data={**known.data, **{name: told[name] for name in told.keys() - known.data}})
             return self.record_found(intent, now, known)
         if isinstance(known, Missing):
             return receipt(self.ledger.get(intent.id))
@@ -258,12 +262,17 @@ def check_belongs(intent: Intent, answer: Envelope) -> None:
 
 
 def _shows_execution(intent: Intent, answer: Envelope) -> bool:
-    """Return whether an answer of code 0 shows the result of an execution, and not only what was submitted."""
+    """Return whether an answer of code 0 shows the result of an execution, and by its ids that it is this request's.
+
+    Without ids in it that the request named, it may be another request's: its transaction tells.
+    """
     data = answer.data if isinstance(answer.data, Mapping) else {}
-    if not intent.client_ids:
-        return bool(data.keys() - {"txHash", "txCode", "txMsg"})
-    named = [item for item, _ in _items(data)] or [data]
-    return len(named) == len(intent.client_ids) and all(parse_id(item.get("ordId")) for item in named)
+    echoed = [item for item, _ in _items(data)] or [data]
+    asked = _asked_ids(intent)
+    return len(echoed) == len(asked) > 0 and all(
+        parse_id(item.get("ordId")) and any(parse_id(item.get(name)) == ids[name] for name in ids)
+        for item, ids in zip(echoed, asked, strict=True)
+    )
 
 
 def _asked_ids(intent: Intent) -> list[dict[str, int]]:
