@@ -67,7 +67,7 @@ class Settlement:
         # 40207: these bytes were executed before (a proxy repeated them), or another request used the nonce.
         if in_doubt or isinstance(error, InvalidNonce) or _leaves_open(error):
             try:
-                known = yield from poll_outcome(intent, retry)
+                known = yield from poll_outcome(intent, retry, self.timeout)
             except (TransportError, ExchangeError):
                 in_doubt = True
             if isinstance(known, Missing) and not known.certain:
@@ -107,7 +107,7 @@ class Settlement:
         message = "the answer named the transaction of another request"
         intent = self.update(intent, now, state=IntentState.UNKNOWN, message=message, data=None)
         with suppress(TransportError, ExchangeError):
-            outcome = yield from poll_outcome(intent, retry)
+            outcome = yield from poll_outcome(intent, retry, self.timeout)
             if isinstance(outcome, Found):
                 intent = self._found(intent, now, outcome)
         if intent.settled:
