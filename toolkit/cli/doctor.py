@@ -251,7 +251,8 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
         return False
     took = (time.perf_counter() - began) * 1000
     yield Finding("reachable", "ok", f"answered in {took:.0f} ms")
-    yield _clock(venue_time(envelope.reply.headers), session._runtime.now())
+    is_local = session.environment.name == "local" and session.venue is None
+    yield _clock(venue_time(envelope.reply.headers), session.clock_skew_ms, is_local)
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
         table = ProductTable.from_meta(envelope.data if isinstance(envelope.data, dict) else {})
@@ -299,15 +300,18 @@ def _unreachable(error: Exception) -> str:
     return "the venue refused a public query; try again later"
 
 
-def _clock(theirs: int | None, ours: int) -> Finding:
+def _clock(theirs: int | None, skew_ms: int | None, is_local: bool) -> Finding:
     from ..client.io.transport import describe_clock_skew
 
-    if theirs is None:
+    if theirs is None or skew_ms is None:
         return Finding("clock", "note", "the venue's answers carry no time, so this clock can't be compared")
-    words = describe_clock_skew(ours - theirs)
-    if abs(ours - theirs) < SKEW_WARN_MS:
+    words = describe_clock_skew(skew_ms)
+    if abs(skew_ms) < SKEW_WARN_MS:
         return Finding("clock", "ok", words)
-    state = "fail" if abs(ours - theirs) >= SKEW_FAIL_MS else "warn"
+    if is_local:  # it has a time of its own: --start, --speed, --clock manual
+        there = datetime.fromtimestamp(theirs / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return Finding("clock", "note", f"at the venue it is {there}; sessions follow its time")
+    state = "fail" if abs(skew_ms) >= SKEW_FAIL_MS else "warn"
     advice = "set this machine's clock by the network (NTP): orders carry times, and late ones are refused with 40208"
     return Finding("clock", state, words, advice)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,18 @@ class NonceSources:
 
 
 def state_directory() -> Path:
-    """Return where small state is kept between runs (TOOLKIT_STATE, else the platform's usual place)."""
+    """Return where small state is kept between runs: TOOLKIT_STATE, else the platform's usual place."""
+    return _directory(lambda dirs: dirs.user_state_path("toolkit", appauthor=False))
+
+
+def data_directory() -> Path:
+    """Return where data is kept between runs: TOOLKIT_STATE, else the user's data folder."""
+    return _directory(lambda dirs: dirs.user_data_path("toolkit", appauthor=False))
+
+
+def _directory(usual: Callable[[Any], Path]) -> Path:
     if given := os.environ.get("TOOLKIT_STATE"):
         return Path(given)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "toolkit"
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "toolkit"
+    import platformdirs
+
+    return usual(platformdirs)

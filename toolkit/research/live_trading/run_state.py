@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -66,9 +65,8 @@ class RunState:
         self._last_transport_note = ""
 
     def now(self) -> int:
-        """Return the clock of a venue in this process, else of this machine, in Unix ms."""
-        venue = self.session.venue
-        return venue.now_ms() if venue is not None else time.time_ns() // 1_000_000
+        """Return the venue's time in Unix ms, as far as the session knows it."""
+        return self.session.now_ms()
 
     def begin(self) -> None:
         """Start the run now: read positions and wallet."""
