@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-from .numerals import plain_text
+from .numerals import plain_decimal, plain_text
 from .products import MAX_PRICE, MICRO, Product, whole_units
 from .protocol.enums import OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
 
@@ -471,10 +471,6 @@ def _already_met(spec: Spec, product: Product, text: str, now_ticks: int, entry:
 
 
 def _plain_number(text: object) -> Decimal | None:
-    if type(text) is not str or not text or len(text) > 40:
-        return None
-    body = text[1:] if text[0] == "-" else text
-    whole, dot, part = body.partition(".")
-    if not (whole + part).isascii() or not whole.isdecimal() or (dot and not part.isdecimal()):
+    if type(text) is not str or plain_decimal(text.removeprefix("-")) is None:
         return None
     return Decimal(text)

@@ -63,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--env", choices=("local", "testnet", "mainnet"), default="local", help="environment to look at"
     )
     parser.add_argument("--base-url", metavar="URL", help="another address of it, e.g. http://127.0.0.1:8645")
+    parser.add_argument("--ws-url", metavar="URL", help="the feed's address; locally it follows from --base-url")
     parser.add_argument(
         "--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key"
     )
@@ -91,6 +92,7 @@ def run(args: argparse.Namespace) -> int:
         session = connect(
             args.env,
             base_url=args.base_url,
+            ws_url=args.ws_url,
             wallet=wallet,
             account=args.account if wallet is None else None,
             timeout=args.timeout,

@@ -15,8 +15,8 @@ from ...products import Amount, decimal_text
 from ..io.flow import Flow, flow, subflow
 from ..reads.derived_columns import records
 from ..reads.reading import Reader
-from .delivery import UNSET, Delivery, Unset
-from .receipts import Receipt
+from .delivery import Delivery
+from .receipts import UNSET, Receipt, Unset
 
 if TYPE_CHECKING:
     import pandas as pd
