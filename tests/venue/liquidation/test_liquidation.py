@@ -11,7 +11,7 @@ from tests.venue.play import BTC, ETH, MICRO, Play
 from toolkit.venue.engine.commands import Control
 from toolkit.venue.engine.core import Core
 from toolkit.venue.liquidation.margin_groups import MarginGroup, OpenLeg
-from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL
+from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL, RATE
 from toolkit.venue.model.genesis import default_margin_tables
 from toolkit.venue.model.history import LiquidationStep
 from toolkit.venue.risk import account_margin, ledger
@@ -512,3 +512,21 @@ def test_the_lp_vault_of_a_simulated_market_is_flat_after_hours() -> None:
     assert vault.positions[BTC].long.size > 0
     play.advance(8 * 3_600_000)
     assert vault.positions[BTC].long.size == vault.positions[BTC].short.size == 0
+
+
+def test_a_liquidation_goes_on_at_a_ratio_of_exactly_95_per_cent_and_ends_below() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(30_360, "ann")
+    play.fund(5_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "10", 60_000)
+    play.placed("zoe", "BUY", "20", 57_010)
+    play.oracle(57_100)
+    play.oracle(57_570)
+    figures = account_margin.cross_margin(play.core, play.account("ann"))
+    assert figures.maintenance == 5_757 * MICRO
+    play.fund(Decimal(6_060 * MICRO - figures.equity) / MICRO, "ann")
+    assert account_margin.cross_margin(play.core, play.account("ann")).ratio == 95 * RATE // 100
+    assert play.account("ann").status == LIQUIDATING
+    play.fund("0.001", "ann")  # ratios are rounded up to 1e-8
+    assert play.account("ann").status == NORMAL
