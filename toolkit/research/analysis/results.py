@@ -14,8 +14,10 @@ import pandas as pd
 from ...errors import InputError
 from ..market_data import time_index
 from . import metrics as formulas
-from .curves import Curve, measure
+from .curves import Curve, Values, evenly, measure, sampled
+from .luck import assess
 from .recipes import NotRepeatable, PackedRecipe, Recipe
+from .trials import trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -193,6 +195,11 @@ class Results:
         """Keep how this run was made, and add the description of its arguments to `settings`."""
         object.__setattr__(self, "recipe", recipe)
         object.__setattr__(self, "settings", {**described, **self.settings})
+        trials.add(self._trial())
+
+    def _trial(self) -> str:
+        """Return what makes this run another trial than others: strategy, parameters and settings."""
+        return f"{self.name} {dict(self.params)} {dict(self.settings)}"
 
     def rerun(self, **changes: Any) -> Results:
         """Make the run again and return its Results: the same numbers, or those of changed arguments.
@@ -253,7 +260,28 @@ class Results:
 
     def measures(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> dict[str, Any]:
         """Return what `metrics` does as a plain mapping; a sweep of many runs takes it, because it makes no frame."""
-        return measure(self._curve(), formulas.span_ms(period), risk_free)
+        found = measure(self._curve(), formulas.span_ms(period), risk_free)
+        if period is None and not risk_free:
+            trials.measured(self._trial(), found["sharpe"])
+        return found
+
+    def fine_returns(self, most: int = 512) -> Values:
+        """Return the returns of the run in at most about `most` equal periods, for measures of overfitting."""
+        curve = self._curve()
+        return sampled(curve.times, curve.equity, evenly(curve.times, most))[1]
+
+    def luck(self, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> pd.Series[Any]:
+        """Return how likely this result is luck, as one Series; `toolkit.research.luck` has the formulas and sources.
+
+        sharpe (yearly) and total return with their bootstrap intervals (`confidence`, from `seed`); observations,
+        period, skew and kurtosis of the sampled returns; probabilistic_sharpe and deflated_sharpe: the probabilities
+        that the true Sharpe ratio is above 0, of one trial and of the best of `trials` (default: all that were run in
+        this session, `toolkit.research.trials`); expected_max_sharpe: what the best of them shows without skill;
+        min_track_record: the time after which this ratio would be above 0 with 95 %, and track_record, the time there
+        was.
+        """
+        self.measures()  # so that this run is among the session's measured trials
+        return pd.Series(assess(self._curve(), trials=trials, confidence=confidence, seed=seed), name="luck")
 
     def report(self, *, dark: bool = False) -> Figure:
         """Draw equity, drawdown, exposure, attribution and measures on one page; returns a matplotlib Figure."""

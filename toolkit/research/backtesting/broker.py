@@ -46,6 +46,7 @@ class SimulatedBroker:
         matcher: prices, and the matching against bars.
         arrivals: heap of the orders and cancels in flight.
         placed: client id → handle.
+        warm_until: orders up to this time, Unix ms, are refused, because the strategy is warming up.
         notes: (Unix ms, kind, symbol, text), as in `Results.events`.
         balances: (closing time, cash, code → (signed steps, signed entry value)) whenever one of them changed;
             amounts in micro-USDC.
@@ -73,6 +74,7 @@ class SimulatedBroker:
         self.random = random
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
+        self.warm_until = -1
         self.placed: dict[int, OrderHandle] = {}
         self.notes: list[tuple[int, str, str, str]] = []
         self.balances: list[tuple[int, int, dict[int, tuple[int, int]]]] = []
@@ -125,6 +127,9 @@ class SimulatedBroker:
         """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
         client_id = order.entry.cl_ord_id or 0
         placed = self.placed[client_id] = OrderHandle(order, client_id)
+        if self.matcher.now <= self.warm_until:
+            placed.state, placed.reason = "REJECTED", "the run is warming up; nothing is sent"
+            return placed
         state.in_flight_steps += _market_steps(order.entry, steps)
         self.enqueue(state, "place", (placed, steps))
         return placed

@@ -56,6 +56,7 @@ def backtest(
     slippage: Slippage | float | None = None,
     latency: Latency | int | None = None,
     seed: int = 7,
+    warm_up: int = 0,
     progress: bool = False,
     every_point: bool = False,
 ) -> Results:
@@ -72,6 +73,7 @@ def backtest(
             UTC times, a mapping symbol → any of these, or None for none. A settlement meets the position held before
             orders of the same instant; it is valued at the price of that instant.
         path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency in ms.
+        warm_up: number of first bars that the strategy receives without trading; the results begin after them.
         every_point: visit every point of every bar, also where nothing can happen; slower, with the same results.
 
     Timing: a bar is handed over when it closes. An order sent then arrives `latency` later, at the next bar's open at
@@ -89,11 +91,12 @@ def backtest(
         latency = FixedLatency(round(latency or 0))
     path, liquidity = path or ExtremeOrder(), liquidity or BarLiquidity()
     start = min(int(series.opened[0]) for series in bars.values())
+    warm_until = _warm_until(bars, warm_up)
     core = _core(bars, products, seed, start)
     states = [SymbolState(core, core.products[code], symbol) for code, symbol in zip(core.products, bars, strict=True)]
     broker = SimulatedBroker(core, states, liquidity, slippage, latency, Random(seed), as_strategy(strategy))
     broker.open_account(capital, leverage, fees)
-    broker.matcher.every_point = every_point
+    broker.matcher.every_point, broker.warm_until = every_point, warm_until
     BacktestContext(broker, max(series.interval for series in bars.values()))
     end = _Driver(broker, bars, funding_schedule(core, bars, funding), path).run(progress)
     settings = {
@@ -104,7 +107,19 @@ def backtest(
         "slippage": repr(slippage),
         "latency": repr(latency),
     }
-    return build_results(broker, bars, start, end, settings)
+    return build_results(broker, bars, max(start, warm_until), end, settings)
+
+
+def _warm_until(bars: Mapping[str, Bars], warm_up: int) -> int:
+    """Return when the last bar closes that a strategy receives without trading, Unix ms; −1 when there is none."""
+    closes = np.unique(np.concatenate([series.closed for series in bars.values()])) if warm_up else np.zeros(0)
+    if warm_up < 0 or (warm_up and warm_up >= len(closes)):
+        raise InputError(
+            f"warm_up is {warm_up}; the data has {len(closes)} closing times, and one must be left to trade",
+            field="warm_up",
+            value=warm_up,
+        )
+    return int(closes[warm_up - 1]) if warm_up else -1
 
 
 def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: int, start: int) -> Core:
