@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pandas as pd
 
@@ -21,6 +21,8 @@ from .trials import trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from .page import Page
 
 TIME = "datetime64[ms, UTC]"
 
@@ -283,11 +285,41 @@ class Results:
         self.measures()  # so that this run is among the session's measured trials
         return pd.Series(assess(self._curve(), trials=trials, confidence=confidence, seed=seed), name="luck")
 
-    def report(self, *, dark: bool = False) -> Figure:
-        """Draw equity, drawdown, exposure, attribution and measures on one page; returns a matplotlib Figure."""
+    @overload
+    def report(self, path: None = None, *, dark: bool = False) -> Figure: ...
+    @overload
+    def report(
+        self, path: str | Path, *, against: Sequence[Results] | Mapping[str, Results] = (), dark: bool = False
+    ) -> Path: ...
+    def report(
+        self,
+        path: str | Path | None = None,
+        *,
+        against: Sequence[Results] | Mapping[str, Results] = (),
+        dark: bool = False,
+    ) -> Figure | Path:
+        """Write the report to a file and return its path, or return it as a picture.
+
+        `path` ending in .html: one interactive page that needs no network: price with trades, equity beside buy and
+        hold, drawdown, exposure, rolling measures, months, costs, round trips, luck; `against` are runs to compare.
+        Ending in .png, .svg or .pdf: the picture. Without a path: a matplotlib Figure with equity, drawdown, exposure,
+        attribution and measures. Raises ToolkitError when Plotly is missing. In a notebook, `page()` is interactive.
+        """
         from .report import draw
 
-        return draw(self, dark=dark)
+        if path is None:
+            return draw(self, dark=dark)
+        target = Path(path)
+        if target.suffix.lower() in (".html", ".htm"):
+            return self.page(against=against).save(target)
+        draw(self, dark=dark).savefig(target)
+        return target
+
+    def page(self, *, against: Sequence[Results] | Mapping[str, Results] = ()) -> Page:
+        """Return the interactive report: a notebook shows it, `page().save(path)` writes it; see `report`."""
+        from .page import page_of
+
+        return page_of(self, against if isinstance(against, Mapping) else _named(against))
 
     def save(self, folder: str | Path) -> Path:
         """Write every frame as Parquet, the rest as meta.json, and how it was made, into `folder`; returns it."""

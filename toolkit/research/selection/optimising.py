@@ -17,6 +17,7 @@ import pandas as pd
 from ...errors import InputError, ToolkitError
 from ...suggestions import check_known
 from ..analysis.luck import overfitting
+from ..analysis.page import Page, page_of_points
 from ..analysis.results import Results
 from ..analysis.trials import trials
 from .points import Point, Record, RecordFile, from_plain, run_point
@@ -95,6 +96,18 @@ class Optimisation:
             **self.run.luck(confidence=confidence),
         }
         return pd.Series(found, dtype="object", name=f"best {self.maximise}")
+
+    def page(self) -> Page:
+        """Return the interactive report: summary, heat-maps, parallel coordinates, and the best run's own.
+
+        A notebook shows it. Raises ToolkitError when Plotly is missing.
+        """
+        table = self.table.assign(score=self.scores)
+        return page_of_points(table, self.names, "score", self.summary(), self.run)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the interactive report as one HTML file that needs no network; return its path."""
+        return self.page().save(path)
 
     def __repr__(self) -> str:
         best = ", ".join(f"{name}={value}" for name, value in self.best.items())
