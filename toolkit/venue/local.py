@@ -29,6 +29,7 @@ from .lab.control import Controls
 from .lab.faults import Faults
 from .lab.journal import SLICE_MS, Journal, apply, open_or_create, plain
 from .lab.journal_file import Sync
+from .lab.progress import advance_bar
 from .lab.sigint import defer_sigint
 from .lab.ticker import Ticker
 from .model.genesis import Genesis
@@ -146,11 +147,19 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """Return the venue's time in Unix ms."""
         return max(self.core.state.time, self.clock.now_ms())
 
-    def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
+    def advance(
+        self,
+        span: str | int | timedelta | None = None,
+        *,
+        until: str | int | datetime | None = None,
+        progress: bool | None = None,
+    ) -> int:
         """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
 
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
         forward. Raises InputError for a moment in the past, and for neither or both arguments.
+
+        `progress` shows a bar at once (True), never (False) or when it takes long (None).
 
         After an interrupt (a stopped cell) the venue is in a consistent state at some moment on the way.
         """
@@ -161,7 +170,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
             if target < now:
                 raise InputError(f"until {target} is in the past; it is {now} (Unix ms)", field="until", value=until)
-            self._journaled_advance(target)
+            self._journaled_advance(target, progress)
             self.clock.set(target)
         self.gateway.execute_delayed(target)  # outside the lock, like any other request
         self._deliver()
@@ -190,21 +199,23 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         self._advance_to(now)
         return now
 
-    def _advance_to(self, target: int) -> None:
+    def _advance_to(self, target: int, progress: bool | None = False) -> None:
         core = self.core
-        while core.state.time < target:
-            with defer_sigint():  # one slice at a time, so that a long advance can be interrupted between two
-                core.apply(Advance(min(target, core.state.time + SLICE_MS)))
-                self._publish()
+        with advance_bar(core.state.time, target, progress) as moved:
+            while core.state.time < target:
+                with defer_sigint():  # one slice at a time, so that a long advance can be interrupted between two
+                    core.apply(Advance(min(target, core.state.time + SLICE_MS)))
+                    self._publish()
+                moved(core.state.time)
 
-    def _journaled_advance(self, target: int) -> None:
+    def _journaled_advance(self, target: int, progress: bool | None) -> None:
         """Advance, with a journal entry; an interrupt adds the state it left, since a replay would go to the target."""
         written = False
         try:
             with defer_sigint():
                 self._write(Advance(target))
                 written = True
-            self._advance_to(target)
+            self._advance_to(target, progress)
         except BaseException:
             if written and self.journal is not None:
                 with defer_sigint():
