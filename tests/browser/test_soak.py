@@ -10,6 +10,7 @@ import pytest
 
 import toolkit
 from tests.browser.test_widgets import Open, host, show
+from toolkit.venue.local import LocalVenue
 
 __all__ = ["host", "show"]
 
@@ -28,7 +29,7 @@ def metrics(client: Any) -> dict[str, float]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_fast_market_does_not_wear_the_page_out(show: Open) -> None:
-    with toolkit.connect(clock="real", speed=SPEED) as session:
+    with LocalVenue(clock="real", speed=SPEED) as venue, toolkit.connect(venue=venue) as session:
         session.buy("BTCUSDC", "0.05")
         session.buy("BTCUSDC", "0.01", price="50000")
         dashboard = session.dashboard("BTCUSDC")
