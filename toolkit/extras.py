@@ -10,6 +10,8 @@ EXTRAS = {
     "matplotlib": ("notebook", "plots"),
     "ipywidgets": ("notebook", "widgets"),
     "anywidget": ("notebook", "widgets"),
+    "plotly": ("notebook", "interactive reports"),
+    "optuna": ("optimise", 'optimise(method="bayes")'),
     "pyarrow": ("data", "Parquet files, which recordings and the candle cache are kept in"),
     "keyring": ("keyring", "keys in the system's keyring"),
     "jupyterlab": ("lab", "toolkit lab"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...errors import ToolkitError
+from ...extras import need
 from .report import Reported
 
 if TYPE_CHECKING:
@@ -96,10 +96,9 @@ def page_of_points(
 
 
 def _charts() -> Any:
-    try:
-        from . import charts
-    except ImportError as missing:
-        raise ToolkitError(f"the interactive report needs Plotly: pip install plotly ({missing})") from None
+    need("plotly")
+    from . import charts
+
     return charts
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError, ToolkitError
+from ...extras import need
 from ...suggestions import check_known
 from ..analysis.luck import overfitting
 from ..analysis.page import Page, page_of_points
@@ -272,10 +273,9 @@ def _bayes(
     bar: Any,
 ) -> None:
     """Let Optuna choose each point from the scores of those before; batches of as many as there are workers."""
-    try:
-        import optuna
-    except ImportError:
-        raise ToolkitError('method="bayes" needs Optuna: pip install "toolkit[optimise]"') from None
+    need("optuna")
+    import optuna
+
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     search.workers = 0 if search.workers is None and search.client is None else search.workers
