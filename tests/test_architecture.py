@@ -57,11 +57,11 @@ LAYERS = {
     "client": ("capture", "orders stream", "reads", "io"),
     "widgets": ("factory", "panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
-    "protocol": ("reads", "*"),
+    "protocol": ("documents", "reads", "*"),
     "": (
         "cli",
         "benchmarks testing magics",
-        "report",
+        "report classroom",
         "widgets",
         "research plots",
         "session",

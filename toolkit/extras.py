@@ -12,6 +12,8 @@ EXTRAS = {
     "anywidget": ("notebook", "widgets"),
     "plotly": ("notebook", "interactive reports"),
     "optuna": ("optimise", 'optimise(method="bayes")'),
+    "psutil": ("class", "the limits of graded notebooks"),
+    "IPython": ("notebook", "running notebooks"),
     "pyarrow": ("data", "Parquet files, which recordings and the candle cache are kept in"),
     "keyring": ("keyring", "keys in the system's keyring"),
     "jupyterlab": ("lab", "toolkit lab"),
