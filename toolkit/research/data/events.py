@@ -81,7 +81,7 @@ class Events:
     """The events of one product in the order in which they were received.
 
     Attributes:
-        array: structured NumPy array of dtype `EVENT`.
+        array: structured NumPy array of dtype `EVENT`, read-only.
         symbol, exchange: as the source names them ("" where it does not).
         tick_size, step_size: the finest powers of ten (Decimal) that all prices and quantities are multiples of.
         source: file and format it was read from.
@@ -101,7 +101,8 @@ class Events:
     ) -> None:
         if array.dtype != EVENT:
             raise InputError(f"events have the dtype EVENT, not {array.dtype}", field="events", rule="dtype")
-        self.array = array
+        self.array = array.view()
+        self.array.flags.writeable = False  # `cache` depends on it
         self.symbol = symbol
         self.exchange = exchange
         self.source = source
@@ -109,6 +110,11 @@ class Events:
         priced = np.isin(array["kind"], PRICED)
         self.tick_size = tick_size or grid_of(array["price"][priced])
         self.step_size = step_size or grid_of(array["quantity"][priced])
+        self.cache: dict[Any, Any] = {}
+        """What was computed from the array and would be computed again, such as the books of a backtest."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "cache": {}}
 
     def __len__(self) -> int:
         return len(self.array)
