@@ -13,6 +13,7 @@ COMMANDS = {
     "lab": "open JupyterLab at the walkthroughs",
     "learn": "copy the walkthroughs to a folder of yours",
     "venue": "serve the local venue on 127.0.0.1",
+    "record": "write a live feed to disk",
     "sign": "sign unsigned requests, one JSON a line",
     "verify": "print the signer of signed requests, one JSON a line",
     "doctor": "check versions, clock, reachability, keys and agents, and say what to do next",
