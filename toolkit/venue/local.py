@@ -29,6 +29,7 @@ from .lab.control import Controls
 from .lab.faults import Faults
 from .lab.journal import SLICE_MS, Journal, apply, open_or_create, plain
 from .lab.journal_file import Sync
+from .lab.player import Player, Replayable
 from .lab.sigint import defer_sigint
 from .lab.ticker import Ticker
 from .model.genesis import Genesis
@@ -57,6 +58,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     power cut) or "os" (survives the death of this process; faster). `recover` continues a damaged file from its intact
     entries. Raises JournalDamaged, and VenueError for a file that can't be used.
 
+    `replay` makes a recording the market (`toolkit.research.data.Events`, or a mapping symbol → Events): its levels are
+    everybody's counterparties, and its trades, candles and marks come out as recorded; the clock starts with it.
+
     Safe to use from several threads: one lock admits one command at a time.
     """
 
@@ -79,22 +83,19 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         sync: Sync = "full",
         recover: bool = False,
         wire: Wire = "published",
+        replay: Replayable | None = None,
     ) -> None:
-        if wire not in ("published", "extended"):
-            raise InputError(
-                f"wire {wire!r} is neither published nor extended",
-                field="wire",
-                value=wire,
-                nearest=("published", "extended"),
-            )
-        if not 0 <= accounts <= len(development.MASTERS):
-            raise InputError(
-                f"accounts must be 0 to {len(development.MASTERS)}, not {accounts}", field="accounts", value=accounts
-            )
+        _check_choices(wire, accounts)
+        self.player = None if replay is None else _player(replay, config, journal)
+        if self.player is not None:
+            market, start = False, self.player.start_ms if start is None else start
         begin = config.time if config else None if start is None else moment(start)
         self.clock = clock_named(clock, begin, speed)
         settings = {"permissions": True, "market": market, "settleDelay": milliseconds(settle_delay)}
         genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
+        if self.player is not None:
+            prices = {**genesis.prices, **self.player.prices}
+            genesis = msgspec.structs.replace(genesis, products=self.player.rows, prices=prices)
         if not 1 <= genesis.time <= MAX_TIME:  # 0 means "never" in many records
             raise InputError(
                 f"start {genesis.time} ms is not between 1 ms after 1970 began and the end of the year 9999",
@@ -115,6 +116,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             self.core = self._replayed(self.journal)
         else:
             self.core = Core(genesis)
+            if self.player is not None:
+                first.append(Control(genesis.time, "open_recorded", {"products": self.player.products}))
+                self.player.seek(genesis.time - 1)
             for command in first:
                 apply(self.core, command)
         self.core.events.clear()
@@ -191,7 +195,11 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return now
 
     def _advance_to(self, target: int) -> None:
-        core = self.core
+        core, player = self.core, self.player
+        while player is not None and player.next_ms <= target:
+            with defer_sigint():
+                core.apply(player.take())
+                self._publish()
         while core.state.time < target:
             with defer_sigint():  # one slice at a time, so that a long advance can be interrupted between two
                 core.apply(Advance(min(target, core.state.time + SLICE_MS)))
@@ -417,6 +425,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
                 self.journal.append_state(data)  # first, so that nothing has changed when it fails
             core.record_events(self._hub is not None)
             self.core = core
+            if self.player is not None:
+                self.player.seek(core.state.time)
             self.clock.set(self.core.state.time)
             if self._hub is not None:
                 self._hub.resync()
@@ -424,3 +434,27 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def __repr__(self) -> str:
         kind = "real" if self.clock.runs else "manual"
         return f"<LocalVenue seed={self.core.state.seed} time={self.now_ms()} clock={kind}>"
+
+
+def _check_choices(wire: str, accounts: int) -> None:
+    if wire not in ("published", "extended"):
+        raise InputError(
+            f"wire {wire!r} is neither published nor extended",
+            field="wire",
+            value=wire,
+            nearest=("published", "extended"),
+        )
+    if not 0 <= accounts <= len(development.MASTERS):
+        raise InputError(
+            f"accounts must be 0 to {len(development.MASTERS)}, not {accounts}", field="accounts", value=accounts
+        )
+
+
+def _player(replay: Replayable, config: Genesis | None, journal: str | Path | None) -> Player:
+    if journal is not None:
+        raise InputError(
+            "a replay has no journal: the recording can be replayed again; dump() keeps a state",
+            field="journal",
+            rule="no replay",
+        )
+    return Player(replay, (config or Genesis()).products)

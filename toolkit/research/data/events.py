@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -177,13 +178,18 @@ class Events:
         pq.write_table(to_arrow(self), temporary, row_group_size=ROW_GROUP, compression="zstd")
         os.replace(temporary, target)
 
+    def tape(self, tick_size: Decimal, step_size: Decimal) -> Any:
+        """Return the `Tape` that a venue replays, in ticks and steps of its product."""
+        # loaded by name, because tapes and the books they are made of are built from events
+        return importlib.import_module(".tape", __package__).Tape(self, tick_size, step_size)
+
     def bars(self, interval: str = "1m") -> pd.DataFrame:
         """Return OHLCV bars of the trades by exchange time; intervals without trades have none.
 
         Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
         """
         trades = self.of(Kind.TRADE)
-        stamps = pd.Series(pd.to_datetime(trades["exchange_ns"], unit="ns", utc=True)).dt.floor(interval)
+        stamps = pd.Series(pd.to_datetime(trades["exchange_ns"], unit="ns", utc=True)).dt.floor(pd.Timedelta(interval))
         grouped = pd.DataFrame({"price": trades["price"], "quantity": trades["quantity"]}).groupby(stamps.to_numpy())
         made = grouped["price"].agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
         made["volume"] = grouped["quantity"].sum()

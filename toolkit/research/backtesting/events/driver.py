@@ -14,6 +14,7 @@ import numpy as np
 from ....errors import InputError
 from ....products import Amount
 from ....venue.engine.core import Core
+from ....venue.simulation.queues import QueueModel, queue_model
 from ...analysis.results import Results
 from ...data.bars import Bars
 from ...data.events import BOOK_KINDS, MS, Events, Kind, empty
@@ -27,7 +28,6 @@ from .context import EventContext
 from .impact import Impact
 from .latency import request_latency, to_ns
 from .market import FAR, RecordedMarket
-from .queues import QueueModel, queue_model
 
 POINTS = 10_000
 """Most rows of the equity curve."""

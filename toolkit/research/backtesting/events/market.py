@@ -8,9 +8,9 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
+from ....venue.simulation.queues import QueueEntry, QueueModel
 from ...data.books import BookCursor, BookUpdates, Levels, feed_times
 from ...data.events import Events, Kind
-from .queues import QueueEntry, QueueModel
 
 FAR = 1 << 62
 Integers = NDArray[np.int64]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ....errors import InputError
+from ...errors import InputError
 
 EXAMPLES = ("risk-averse", "power:2", "log", "exact")
 
@@ -22,9 +22,9 @@ class QueueEntry:
 
     __slots__ = ("front", "traded")
 
-    def __init__(self, front: float) -> None:
+    def __init__(self, front: float, traded: float = 0.0) -> None:
         self.front = front
-        self.traded = 0.0
+        self.traded = traded
 
 
 class QueueModel(Protocol):
