@@ -118,6 +118,14 @@ class Controls(Suggesting):
         """
         self._do("play_recorded", product=self._code(product), changes=changes, whole=whole)
 
+    def copy_account(self, address: str, balance: int, positions: Sequence[Sequence[int]]) -> None:
+        """Give an account without positions a balance and positions, against a recorded market, without fees.
+
+        Amounts are in micro-USDC; a position is (product code, side +1 or −1, steps, entry value, leverage in
+        hundredths, 1 if isolated, margin assigned). `connect("local", follow=…, fork=…)` does this.
+        """
+        self._do("copy_account", address=arguments.address(address), balance=balance, positions=positions)
+
     def fund(self, address: str, amount: ExactAmount) -> dict[str, Any]:
         """Deposit `amount` USDC (above 0, at most 6 decimals) into an account, opening it when it is new."""
         return self._do("fund", address=arguments.address(address), amount=arguments.amount(amount, "amount"))
