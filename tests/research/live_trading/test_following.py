@@ -92,11 +92,11 @@ def test_while_it_is_stale_orders_are_refused_or_go_on_by_setting(upstream: Loca
     for setting, refused in (("pause", True), ("continue", False)):
         with (
             follow(reader(upstream), symbols=["BTCUSDC"], when_stale=setting) as venue,
-            toolkit.connect(venue=venue) as session,
+            toolkit.connect(venue=venue) as session,upstream.faults.add("feed-cut", count=None)
         ):
-            venue.following.upstream.stream.close()
+            upstream.advance("3s")
             assert venue.following.state == "stale"
-            assert "closed" in repr(venue.following)
+            assert "cut" in repr(venue.following)
             if refused:
                 with pytest.raises(ToolkitError, match="paused"):
                     session.buy("BTCUSDC", "0.01")
