@@ -55,6 +55,8 @@ class Strategy:
     """
 
     symbols: Sequence[str] = ()
+    timer_ms: float = 100
+    """How often `on_timer` is called."""
     ctx: Context
     """The context of the run; set before on_start."""
 
@@ -131,6 +133,9 @@ class Strategy:
     def on_book(self, ctx: Context, book: BookSnapshot) -> None:
         """The top of a book changed (recordings, paper and live; in bar replays the modelled quotes at each close)."""
 
+    def on_timer(self, ctx: Context) -> None:
+        """`timer_ms` have passed (backtests on events). A second parameter receives the time, Unix ms."""
+
     def on_fill(self, ctx: Context, fill: Fill) -> None:
         """An order of this account was filled, fully or partially."""
 
@@ -144,7 +149,9 @@ class Strategy:
         """Called after the last bar, or when the run is stopped."""
 
 
-CALLBACKS = ("on_start", "on_bar", "on_bars", "on_trade", "on_book", "on_fill", "on_reject", "on_funding", "on_stop")
+CALLBACKS = (
+    "on_start", "on_bar", "on_bars", "on_trade", "on_book", "on_timer", "on_fill", "on_reject", "on_funding", "on_stop",
+)  # fmt: skip
 
 
 class FunctionStrategy(Strategy):

@@ -224,11 +224,15 @@ class SimulatedBroker:
             # A post-only order meets the quote without slippage, because it must not take.
             slip = 0 if order.tif == "POST_ONLY" else None
             quote = self.matcher.quote_for(state, 1 if order.side.startswith("BUY") else -1, steps, slip)
-        if not self._place_by_integers(state, placed, steps):
+        self._enter(state, placed, steps)
+        self.matcher.withdraw(state, quote)
+
+    def _enter(self, state: SymbolState, placed: OrderHandle, steps: int, *, may_take: bool = True) -> None:
+        """Hand an order or bracket to the core; `may_take` is false where nothing is there that it could take."""
+        if not self._place_by_integers(state, placed, steps, may_take):
             request = placed.request
             with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
                 self._run_action(request.action, {"orders": request.to_items(state.product)})
-        self.matcher.withdraw(state, quote)
 
     def _fill_at_once(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
         """Fill a market order at the house's quote when it certainly passes every rule; False when the core must judge.
@@ -280,10 +284,10 @@ class SimulatedBroker:
         cost = price * steps * table.unit * rate // RATE + max(0, side * (price - mark)) * steps * table.unit
         return equity - cost - 1 >= initial
 
-    def _place_by_integers(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
+    def _place_by_integers(self, state: SymbolState, placed: OrderHandle, steps: int, may_take: bool) -> bool:
         """Place a plain order without writing and parsing its texts; False when it must take that way."""
         order = placed.order
-        if placed.request is not order or not self._is_plain(state, order, steps):
+        if placed.request is not order or not self._is_plain(state, order, steps, may_take):
             return False
         self.core.open_step()
         try:
@@ -303,7 +307,7 @@ class SimulatedBroker:
             return False
         return True
 
-    def _is_plain(self, state: SymbolState, order: Order, steps: int) -> bool:
+    def _is_plain(self, state: SymbolState, order: Order, steps: int, may_take: bool = True) -> bool:
         """Return whether an order certainly breaks no rule of `checks`, so that its integers can be placed directly."""
         product, price = state.product, state.price
         special = order.slippage is not None or order.parent_ord_id is not None
@@ -312,7 +316,7 @@ class SimulatedBroker:
         if not 0 < steps <= product.max_steps or order.side not in ("BUY", "SELL"):
             return False
         if order.price is not None:
-            if order.tif == "POST_ONLY":
+            if order.tif == "POST_ONLY" and may_take:
                 return False
             price = whole_units(order.price, *product.tick_scale)
             # Prices far from the mark are left to the venue's rules.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ from ..strategy import StrategyLike, as_strategy, overrides
 from .broker import SimulatedBroker
 from .build_results import build_results
 from .context import BacktestContext
+from .events.driver import EventSettings, backtest_events, events_by_symbol
 from .funding_schedule import Settlement, funding_schedule, predicted_rates
 from .listing import listings, product_fields
 from .models import BarLiquidity, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
@@ -56,17 +57,19 @@ def backtest(
     path: Path | None = None,
     liquidity: Liquidity | None = None,
     slippage: Slippage | float | None = None,
-    latency: Latency | int | None = None,
+    latency: Latency | Any = None,
     seed: int = 7,
     warm_up: int = 0,
     progress: bool = False,
     every_point: bool = False,
+    **recorded: Unpack[EventSettings],
 ) -> Results:
     """Run `strategy` on `data` and return its Results.
 
     Parameters:
         strategy: a Strategy, or a function on_bar(ctx, bar); it is copied, so running it twice gives the same.
-        data: bars of one or many symbols, in any shape `read_bars` accepts. `interval`: their length.
+        data: bars of one or many symbols, in any shape `read_bars` accepts (`interval`: their length); or a mapping
+            symbol → Events of `data.load`, which call on_book, on_trade and on_timer: see `backtest_events`.
         capital: USDC in the account at the start.
         products: symbol → Product or fields to change (tick_size, maker_fee_rate …); see `listing`.
         leverage: set for every symbol at the start (default: the venue's).
@@ -77,6 +80,7 @@ def backtest(
         path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency in ms.
         warm_up: number of first bars that the strategy receives without trading; the results begin after them.
         every_point: visit every point of every bar, also where nothing can happen; slower, with the same results.
+        recorded: of runs on events; see `EventSettings`.
 
     Timing: a bar is handed over when it closes. An order sent then arrives `latency` later, at the next bar's open at
     the earliest, and trades at the price of that moment, never at one from before it was sent: in a gap of its symbol
@@ -86,7 +90,41 @@ def backtest(
 
     Raises InputError for invalid data or settings; errors of the strategy propagate with the time as a note.
     """
-    bars = read_bars(data, interval=interval)
+    common: dict[str, Any] = {"capital": capital, "products": products, "leverage": leverage, "fees": fees}
+    common |= {"funding": funding, "seed": seed}
+    events = events_by_symbol(data)
+    if events is not None:
+        return backtest_events(strategy, events, _core, latency=latency, progress=progress, **common, **recorded)
+    if recorded:
+        raise InputError(f"{next(iter(recorded))} is a setting of runs on events, not on bars", field="data")
+    models = _Models(path, liquidity, slippage, latency)
+    return _backtest_bars(strategy, read_bars(data, interval=interval), models, progress, every_point, **common)
+
+
+class _Models(NamedTuple):
+    """The models of a run on bars as they were given, None for the default."""
+
+    path: Path | None
+    liquidity: Liquidity | None
+    slippage: Slippage | float | None
+    latency: Latency | int | None
+
+
+def _backtest_bars(
+    strategy: StrategyLike,
+    bars: dict[str, Bars],
+    models: _Models,
+    progress: bool,
+    every_point: bool,
+    *,
+    capital: Amount,
+    products: Mapping[str, Any] | None,
+    leverage: Amount | None,
+    fees: tuple[Amount, Amount] | None,
+    funding: Funding | str,
+    seed: int,
+) -> Results:
+    path, liquidity, slippage, latency = models
     if slippage is None or isinstance(slippage, int | float | np.number):
         slippage = RatioSlippage(float(slippage or 0.0))
     if latency is None or isinstance(latency, int | float | np.number):

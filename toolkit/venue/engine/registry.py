@@ -37,6 +37,7 @@ MODULES: tuple[str, ...] = (
     "programs.vault_leaders",
     "programs.referrals",
     "simulation.participants",
+    "simulation.recorded",
     "simulation.interventions",
 )
 """Modules of `toolkit.venue` that hold rules, loaded on first use because they import the core.
