@@ -13,9 +13,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "toolkit"
 
-BASE = {"errors", "environments", "numerals", "products", "checks", "margin", "orders", "suggestions"}
+BASE = {"errors", "exposure", "environments", "numerals", "products", "checks", "margin", "orders", "suggestions"}
 MAY_IMPORT = {
     "errors": set(),
+    "exposure": set(),
     "numerals": {"errors"},
     "environments": {"errors"},
     "products": {"errors", "numerals"},

@@ -96,11 +96,14 @@ class Order:
         """Return the items of its action on the wire: one."""
         return [self.to_item(product)]
 
-    def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that this order breaks; empty if it passes."""
+    def failures(self, product: Product, cover: Decimal = Decimal(0)) -> list[Failure]:
+        """Return every pre-trade rule that this order breaks; empty if it passes.
+
+        `cover` is the size of the position that it would close, which as a whole may be below minOrderValue.
+        """
         from . import checks
 
-        return checks.check_order(product, self.to_item(product))
+        return checks.check_order(product, self.to_item(product), cover=cover)
 
     def check(self, product: Product) -> Order:
         """Return the order if it passes every pre-trade rule. Raises CheckFailed with all failures."""

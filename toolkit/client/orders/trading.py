@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from ...checks import Failure
@@ -172,7 +173,7 @@ class TradingFlows:
             payload: dict[str, Any] = dict(what)
         else:
             orders = [what] if isinstance(what, Order | Bracket) else list(what)
-            yield from self._check_orders(orders)
+            yield from self._check_orders(orders, vault_address)
             payload = yield from self._payload(orders)
         options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
         return (yield from self._delivery.prepare(declaration(payload), payload, **options))
@@ -192,12 +193,12 @@ class TradingFlows:
         return {"type": orders[0].action, "orders": items}
 
     def _place(self, orders: list[Order | Bracket], **options: Any) -> Flow[Receipt]:
-        yield from self._check_orders(orders)
+        yield from self._check_orders(orders, options["vault_address"])
         payload = yield from self._payload(orders)
         receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
         return receipt
 
-    def _check_orders(self, orders: list[Order | Bracket]) -> Flow[None]:
+    def _check_orders(self, orders: list[Order | Bracket], vault_address: str | None) -> Flow[None]:
         if not orders:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
         for each in orders:
@@ -210,9 +211,20 @@ class TradingFlows:
         failures: list[Failure] = []
         for each in orders:
             product = yield from self._catalogue.find(each.symbol)
-            failures += each.failures(product)
+            failures += yield from self._failures(each, product, vault_address)
         if failures:
             raise CheckFailed(failures)
+
+    def _failures(self, made: Order | Bracket, product: Product, vault_address: str | None) -> Flow[list[Failure]]:
+        """Return the broken pre-trade rules. An order that is only too small may still close a whole position."""
+        found = made.failures(product)
+        if isinstance(made, Bracket) or [failure.rule for failure in found] != ["minOrderValue"]:
+            return found
+        owner = vault_address or (yield from self._account())
+        rows = yield from self._rows(POSITIONS, (("userAddr", owner), ("symbol", str(product.code))))
+        closing = (each for row in rows for each in _closing_orders(product, row, None, {}))
+        cover = sum(Decimal(each.quantity) for each in closing if each.side == made.side)
+        return made.failures(product, cover=Decimal(cover))
 
     @flow
     def replace(
@@ -239,7 +251,8 @@ class TradingFlows:
                 field="existing", rule="one", value=existing,
             )  # fmt: skip
         product = yield from self._catalogue.find(new.symbol)
-        new.check(product)
+        if failures := (yield from self._failures(new, product, vault_address)):
+            raise CheckFailed(failures)
         payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
         if isinstance(existing, int):
             payload["ordId"] = existing
