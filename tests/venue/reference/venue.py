@@ -107,6 +107,10 @@ class ReferenceVenue(Trading):
         self.require(amount <= self.withdrawable(account), "withdrawable")
         self.move(account.name, "", amount, "WITHDRAW", 0, action["destination"].lower())
 
+    def deposit(self, name: str, amount: int) -> None:
+        self.move("", name, amount, "DEPOSIT")
+        self.hooks()
+
     # Prices and time
 
     def set_oracle(self, code: int, price: str) -> None:
