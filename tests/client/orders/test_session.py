@@ -365,10 +365,16 @@ def test_connecting_to_an_exchange_elsewhere_sends_nothing() -> None:
     s.close()
 
 
+@pytest.mark.parametrize("fault", ["a file in the folder's place", "a nonce file that can't be opened"])
 def test_without_a_writable_folder_the_process_counts_nonces_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
+    if fault.startswith("a file"):
+        (tmp_path / "file").write_text("", encoding="utf-8")
+    else:
+        agent = toolkit.Wallet(agent=AGENT_KEY).agent
+        assert agent is not None
+        (tmp_path / "file" / "nonces" / f"nonce-{agent.lower()}").mkdir(parents=True)
     monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "file"))
     s = session(FakeVenue())
     with pytest.warns(UserWarning, match="nonces are not shared with other processes"):
