@@ -141,7 +141,7 @@ def test_a_dump_with_one_byte_changed_is_refused(core: Core) -> None:
     whole, chance = core.dump(), random.Random(5)
     for _ in range(200):
         at = chance.randrange(len(whole))
-        with pytest.raises(VenueError, match="damaged: its checksum|no dump of this version"):
+        with pytest.raises(VenueError, match=r"damaged: its checksum|no dump of this version"):
             Core.load(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
 
 
