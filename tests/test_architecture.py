@@ -13,9 +13,22 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "toolkit"
 
-BASE = {"errors", "exposure", "environments", "numerals", "products", "checks", "margin", "orders", "suggestions"}
+BASE = {
+    "errors",
+    "exposure",
+    "environments",
+    "numerals",
+    "products",
+    "checks",
+    "margin",
+    "orders",
+    "suggestions",
+    "guards",
+    "extras",
+}
 MAY_IMPORT = {
-    "errors": set(),
+    "secrecy": set(),
+    "errors": {"secrecy"},
     "exposure": set(),
     "numerals": {"errors"},
     "environments": {"errors"},
@@ -26,7 +39,7 @@ MAY_IMPORT = {
     "protocol": {"errors", "environments", "numerals"},
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
-    "plots": set(),
+    "plots": {"errors", "guards", "extras"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 
@@ -43,7 +56,7 @@ LAYERS = {
         "engine",
         "model clocks development",
     ),
-    "client": ("orders stream", "reads", "io"),
+    "client": ("capture", "orders stream", "reads", "io"),
     "widgets": ("factory", "panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
     "protocol": ("reads", "*"),
@@ -51,7 +64,8 @@ LAYERS = {
         "cli",
         "benchmarks testing magics",
         "report",
-        "research widgets plots",
+        "widgets",
+        "research plots",
         "session",
         "session_methods connecting",
         "client venue",
