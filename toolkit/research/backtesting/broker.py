@@ -278,8 +278,9 @@ class SimulatedBroker:
         reach = reserved + (position.long.size + position.short.size) * mark * table.unit
         if reach > table.max_notional or position.leverage > table.leverage_limit(reach):
             return False
-        added = (reserved, 0) if side > 0 else (0, reserved)
-        equity, initial = account_margin.equity_and_initial(self.core, account, position, *added)
+        standing = account_margin.standing(account, position, mark * table.unit)
+        equity, initial = account_margin.equity_and_initial(self.core, account)
+        initial += standing.initial(side, reserved) - standing.initial()
         rate = max(table.taker_rate, table.maker_rate, account.taker_rate or 0, account.maker_rate or 0)
         cost = price * steps * table.unit * rate // RATE + max(0, side * (price - mark)) * steps * table.unit
         return equity - cost - 1 >= initial

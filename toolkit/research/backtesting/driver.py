@@ -94,11 +94,15 @@ def backtest(
     common |= {"funding": funding, "seed": seed}
     events = events_by_symbol(data)
     if events is not None:
+        if warm_up:
+            raise InputError("warm_up counts bars; a run on events has none", field="warm_up", value=warm_up)
         return backtest_events(strategy, events, _core, latency=latency, progress=progress, **common, **recorded)
     if recorded:
         raise InputError(f"{next(iter(recorded))} is a setting of runs on events, not on bars", field="data")
     models = _Models(path, liquidity, slippage, latency)
-    return _backtest_bars(strategy, read_bars(data, interval=interval), models, progress, every_point, **common)
+    return _backtest_bars(
+        strategy, read_bars(data, interval=interval), models, progress, every_point, warm_up, **common
+    )
 
 
 class _Models(NamedTuple):
@@ -116,6 +120,7 @@ def _backtest_bars(
     models: _Models,
     progress: bool,
     every_point: bool,
+    warm_up: int,
     *,
     capital: Amount,
     products: Mapping[str, Any] | None,

@@ -140,11 +140,9 @@ class Holdings:
     long_value: Decimal = ZERO
     short: Decimal = ZERO
     short_value: Decimal = ZERO
-    buys: Decimal = ZERO
-    """Quantity and value of resting orders that may open a position; `reducing_*` of reduce-only orders."""
-    buys_value: Decimal = ZERO
-    sells: Decimal = ZERO
-    sells_value: Decimal = ZERO
+    buys: tuple[Level, ...] = ()
+    """(price, quantity) of the resting buys that may open a position, last placed first; `sells` likewise."""
+    sells: tuple[Level, ...] = ()
     reducing_buys: Decimal = ZERO
     reducing_sells: Decimal = ZERO
     client_ids: frozenset[int] = frozenset()
