@@ -100,9 +100,8 @@ def backtest(
     if recorded:
         raise InputError(f"{next(iter(recorded))} is a setting of runs on events, not on bars", field="data")
     models = _Models(path, liquidity, slippage, latency)
-    return _backtest_bars(
-        strategy, read_bars(data, interval=interval), models, progress, every_point, warm_up, **common
-    )
+    bars = read_bars(data, interval=interval)
+    return _backtest_bars(strategy, bars, models, progress, every_point, warm_up, **common)
 
 
 class _Models(NamedTuple):
