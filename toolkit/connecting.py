@@ -184,3 +184,10 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     if isinstance(rates, Rate):
         return RateLimiter(None, rates)
     return RateLimiter(rates, None if local else DEFAULT)
+
+
+def local_venue(**settings: Any) -> LocalVenue:
+    """Return a new local venue in this process, whose module loads when one is made."""
+    from .venue.local import LocalVenue
+
+    return LocalVenue(**settings)

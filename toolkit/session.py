@@ -32,6 +32,7 @@ from .connecting import (
     check_numbers,
     is_in_process,
     keys_and_account,
+    local_venue,
     rate_limiter,
     time_source,
     wrong_type,
@@ -84,7 +85,6 @@ def connect(
     locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
     With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
-
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
     market, `venue` an existing one to join, `approve` whether the agent is approved at once.
 
@@ -94,8 +94,7 @@ def connect(
     `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
     most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
 
-    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process
-    and to find an account by its name.
+    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
@@ -104,10 +103,7 @@ def connect(
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = in_process and venue is None
-    if owns_venue:
-        from .venue.local import LocalVenue
-
-        venue = LocalVenue(seed=seed, clock=clock)
+    venue = local_venue(seed=seed, clock=clock) if owns_venue else venue
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(

@@ -17,8 +17,9 @@ import pytest
 import toolkit
 from toolkit import errors
 from toolkit.classroom import ranking
-from toolkit.classroom.lesson import Lesson, serving
+from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster, names_of
+from toolkit.classroom.routes import serving
 from toolkit.venue.served.server import Served
 from toolkit.venue.served.settings import ServeSettings
 
@@ -44,7 +45,7 @@ class Room:
 @pytest.fixture
 def room() -> Iterator[Room]:
     lesson = Lesson.create(Roster.create(NAMES), market=False, seed=3)
-    for venue in lesson._each():
+    for venue in lesson.all_venues():
         venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
         venue.control.add_liquidity("BTCUSDC", "BUY", "62400", "5")
     try:

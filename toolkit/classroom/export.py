@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..extras import need
 from ..session import Session, connect
 from ..wallet import Wallet
-from . import ranking
+from .roster import Roster
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .lesson import Lesson
+    from ..venue.local import LocalVenue
 
 TABLES: dict[str, Callable[[Session], pd.DataFrame]] = {
     "orders": lambda session: session.orders(),
@@ -27,17 +28,23 @@ TABLES: dict[str, Callable[[Session], pd.DataFrame]] = {
 """File → the table of one student; each gets the column `student`."""
 
 
-def write_tables(lesson: Lesson, folder: Path) -> list[str]:
-    """Write leaderboard.parquet, students.parquet and TABLES into a folder, made if missing; return their paths."""
+def write_tables(
+    roster: Roster, venues: Mapping[int, LocalVenue], summaries: Mapping[str, pd.DataFrame], folder: Path
+) -> list[str]:
+    """Write TABLES of all students, and `summaries`, into a folder, made if missing; return the paths.
+
+    `venues` maps a student's number to the venue. Raises InputError for a folder that can't be written.
+    """
     import pandas as pd
+
+    need("pyarrow")
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        frames = {"leaderboard": ranking.frame(lesson.leaderboard()), "students": pd.DataFrame(lesson.who())}
+        frames = dict(summaries)
         parts: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
-        for student in lesson.roster.students:
-            venue = lesson.venue_of(student)
-            with connect(venue=venue, wallet=Wallet(account=student.address)) as session:
+        for student in roster.students:
+            with connect(venue=venues[student.number], wallet=Wallet(account=student.address)) as session:
                 for name, read in TABLES.items():
                     table = read(session).reset_index()
                     table.insert(0, "student", student.name)

@@ -107,6 +107,7 @@ def grade(
     """
     import pandas as pd
 
+    need("psutil", "IPython")
     folder = Path(folder)
     wanted = checks_of(Path(checks)) if checks else [Check("runs", "The notebook runs to its end", 1.0, _runs)]
     rows = []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,6 @@ from ..venue.clocks import RealClock
 from ..venue.lab.control import ExactAmount
 from ..venue.local import LocalVenue
 from ..venue.model.constants import HEDGE
-from ..venue.served.server import Served
-from ..venue.served.settings import ServeSettings
 from . import ranking
 from .roster import Roster, Student
 
@@ -66,7 +63,7 @@ class Lesson:
         self._saved: dict[int, dict[int, int]] = {}
         self._board: tuple[float, list[dict[str, Any]]] = (0.0, [])
         self._lock = threading.Lock()
-        for venue in self._each():
+        for venue in self.all_venues():
             venue.hooks = Presence(roster, self.seen_ms)
         self._approve()
 
@@ -103,12 +100,13 @@ class Lesson:
         """Return the venue of a student."""
         return self.venues[student.number]
 
-    def _each(self) -> list[LocalVenue]:
+    def all_venues(self) -> list[LocalVenue]:
+        """Return every venue once."""
         return list({id(venue): venue for venue in self.venues.values()}.values())
 
     def close(self) -> None:
         """Close every venue."""
-        for venue in self._each():
+        for venue in self.all_venues():
             venue.close()
 
     # what the teacher does
@@ -136,7 +134,7 @@ class Lesson:
 
     def _standings(self) -> list[dict[str, Any]]:
         rows = []
-        for venue in self._each():
+        for venue in self.all_venues():
             mine = [student for student in self.roster.students if self.venue_of(student) is venue]
             rows += venue.query(partial(ranking.standings, students=mine))
         rows.sort(key=lambda row: (-row["return"], row["name"]))
@@ -152,7 +150,7 @@ class Lesson:
 
     def set_speed(self, speed: float) -> None:
         """Let time pass `speed` times as fast as real time. Raises VenueError for a class with a manual clock."""
-        for venue in self._each():
+        for venue in self.all_venues():
             if not isinstance(venue.clock, RealClock):
                 raise VenueError("the clock of this class is moved by hand: use advance")
             with venue.lock:
@@ -160,13 +158,13 @@ class Lesson:
 
     def freeze(self) -> None:
         """Refuse new orders of everybody; cancelling goes on."""
-        for venue in self._each():
+        for venue in self.all_venues():
             for action in TRADING:
                 venue.control.disable(action)
 
     def unfreeze(self) -> None:
         """Take orders again."""
-        for venue in self._each():
+        for venue in self.all_venues():
             for action in TRADING:
                 venue.control.enable(action)
 
@@ -174,7 +172,7 @@ class Lesson:
         """Publish a piece of news on the page of the class."""
         if not 1 <= len(text) <= 300:
             raise InputError(f"news have 1 to 300 characters, not {len(text)}", field="text", rule="length")
-        self.news.append({"time": self._each()[0].now_ms(), "text": text})
+        self.news.append({"time": self.all_venues()[0].now_ms(), "text": text})
         del self.news[:-50]
 
     def jump(self, product: str, percent: ExactAmount, text: str = "") -> dict[str, str]:
@@ -186,7 +184,7 @@ class Lesson:
         if not -1 < share <= 10:
             raise InputError(f"percent {percent} must be above -100 and at most 1000", field="percent", value=percent)
         price = ""
-        for venue in self._each():
+        for venue in self.all_venues():
             listed = next((each for each in venue.core.products.values() if each.symbol == product), None)
             if listed is None:
                 symbols = ", ".join(each.symbol for each in venue.core.products.values())
@@ -246,7 +244,7 @@ class Lesson:
     def save_point(self) -> int:
         """Keep the present state of the whole class and return its number."""
         number = len(self._saved) + 1
-        self._saved[number] = {at: venue.snapshot() for at, venue in enumerate(self._each())}
+        self._saved[number] = {at: venue.snapshot() for at, venue in enumerate(self.all_venues())}
         return number
 
     def back_to(self, number: int) -> None:
@@ -254,38 +252,15 @@ class Lesson:
         if number not in self._saved:
             known = ", ".join(map(str, self._saved)) or "none yet"
             raise InputError(f"there is no save point {number}; there are {known}", field="number", value=number)
-        for at, venue in enumerate(self._each()):
+        for at, venue in enumerate(self.all_venues()):
             venue.revert(self._saved[number][at])
         self._board = (0.0, [])
 
     def export(self, folder: str) -> list[str]:
         """Write everything of the class to a folder on the teacher's machine, as parquet; returns the files."""
+        import pandas as pd
+
         from .export import write_tables
 
-        return write_tables(self, Path(folder))
-
-
-@contextmanager
-def serving(
-    lesson: Lesson, port: int, *, host: str = "127.0.0.1", allow_remote: bool = False, settings: ServeSettings
-) -> Iterator[Served]:
-    """Serve a class while a `with` block runs; separate venues get a port each, chosen by the system.
-
-    Yields the addresses of the teacher's venue, where the pages are and the students join.
-    """
-    from ..venue.served.control_routes import open_routes
-    from .routes import open_class_routes
-
-    first, *others = lesson._each()
-    functions: dict[str, Callable[..., Any]] = {name: getattr(lesson, name) for name in Lesson.TEACHER}
-    with ExitStack() as stack:
-        served = stack.enter_context(first.serve(port, host=host, allow_remote=allow_remote, settings=settings))
-        open_routes(first, functions)
-        open_class_routes(first, lesson)
-        if others:
-            ports = {id(first): served.port}
-            for venue in others:
-                place = stack.enter_context(venue.serve(0, host=host, allow_remote=allow_remote, settings=settings))
-                ports[id(venue)] = place.port
-            lesson.ports = {number: ports[id(venue)] for number, venue in lesson.venues.items()}
-        yield served
+        summaries = {"leaderboard": ranking.frame(self.leaderboard()), "students": pd.DataFrame(self.who())}
+        return write_tables(self.roster, self.venues, summaries, Path(folder))

@@ -11,16 +11,18 @@ import base64
 import hashlib
 import html
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..venue.api.gateway import Answer, Incoming, enveloped
 from ..venue.local import LocalVenue
+from ..venue.served.control_routes import open_routes
+from ..venue.served.server import Served
+from ..venue.served.settings import ServeSettings
+from .lesson import Lesson
 from .roster import Student
-
-if TYPE_CHECKING:
-    from .lesson import Lesson
 
 BOARD_PATH, BOARD_DATA_PATH, TEACHER_PATH, JOIN_PATH = "/class", "/class/board.json", "/class/teacher", "/join/"
 _FILES = resources.files("toolkit.classroom")
@@ -90,3 +92,26 @@ def _page(page: str, **values: str) -> Answer:
         "cache-control": "no-store",
     }
     return Answer(200, text.encode(), headers)
+
+
+@contextmanager
+def serving(
+    lesson: Lesson, port: int, *, host: str = "127.0.0.1", allow_remote: bool = False, settings: ServeSettings
+) -> Iterator[Served]:
+    """Serve a class while a `with` block runs; separate venues get a port each, chosen by the system.
+
+    Yields the addresses of the teacher's venue, where the pages are and the students join.
+    """
+    first, *others = lesson.all_venues()
+    functions: dict[str, Callable[..., Any]] = {name: getattr(lesson, name) for name in Lesson.TEACHER}
+    with ExitStack() as stack:
+        served = stack.enter_context(first.serve(port, host=host, allow_remote=allow_remote, settings=settings))
+        open_routes(first, functions)
+        open_class_routes(first, lesson)
+        if others:
+            ports = {id(first): served.port}
+            for venue in others:
+                place = stack.enter_context(venue.serve(0, host=host, allow_remote=allow_remote, settings=settings))
+                ports[id(venue)] = place.port
+            lesson.ports = {number: ports[id(venue)] for number, venue in lesson.venues.items()}
+        yield served

@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return 0; return 2 when the class can't be started."""
-    from ..classroom.lesson import serving
+    from ..classroom.routes import serving
 
     try:
         with StopSignals() as stop:
