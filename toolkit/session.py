@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .client.stream.stream import AsyncStream, Stream
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
+    from .venue.model.market import Market
 
 YEAR_SECONDS = 365 * 24 * 3600
 
@@ -50,6 +51,7 @@ def connect(
     venue: LocalVenue | None = None,
     clock: str | Clock = "real",
     seed: int = 7,
+    market: str | Market | bool | None = "usual",
     base_url: str | None = None,
     ws_url: str | None = None,
     transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
@@ -67,8 +69,9 @@ def connect(
     locally, where it is a development wallet); `account` is the master's address, or locally the number of a
     development account (0–9). With `base_url` the local venue is one that is served elsewhere.
 
-    Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
-    market, `venue` an existing one to join, `approve` whether the agent is approved at once.
+    Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` and `market` of
+    the venue ("usual", "calm", "stressed", a `Market`, or None for no simulated participants), `venue` an existing one
+    to join, `approve` whether the agent is approved at once.
 
     `intents` is the path of a SQLite file that keeps the ledger of orders. `confirm` is needed to write on Mainnet:
     True, or a function that confirms each request (see `ask`). `rates` limits requests per action on this side.
@@ -89,7 +92,7 @@ def connect(
     if owns_venue:
         from .venue.local import LocalVenue
 
-        venue = LocalVenue(seed=seed, clock=clock)
+        venue = LocalVenue(seed=seed, clock=clock, market=market)
     wallet, account = keys_and_account(env, wallet, account)
     session = Session(
         env,

@@ -7,6 +7,7 @@ before every command and query, and in a thread while the venue is served or its
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
@@ -32,6 +33,7 @@ from .lab.journal_file import Sync
 from .lab.sigint import defer_sigint
 from .lab.ticker import Ticker
 from .model.genesis import Genesis
+from .model.market import Market, saved
 
 if TYPE_CHECKING:
     from .api.transport import VenueTransport
@@ -40,13 +42,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PATIENCE_S = 1.0
+"""Seconds after which an advance shows how far it is."""
+
 
 class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     """A whole exchange in this process.
 
     `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object; `start` is
     Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters are
-    funded with 10,000 USDC each. `market` turns the simulated participants on. `settle_delay` (ms, or text like "1s")
+    funded with 10,000 USDC each. `market` is the simulated market: "usual", "calm", "stressed", a `Market`, or None for
+    a venue without participants; `market()` changes it later. `settle_delay` (ms, or text like "1s")
     delays the effect of accepted actions. `wire` is the form of the feed's messages: "published", field for field as
     the exchange's are, or "extended" (`type`, `sequence` and a first snapshot on every channel, and further fields).
     `config` is a whole Genesis instead of the default one; its seed and time
@@ -72,7 +78,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         start: str | int | datetime | None = None,
         speed: float = 1.0,
         accounts: int = 10,
-        market: bool = True,
+        market: str | Market | bool | None = "usual",
         settle_delay: int | str | timedelta = 0,
         config: Genesis | None = None,
         journal: str | Path | None = None,
@@ -93,7 +99,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             )
         begin = config.time if config else None if start is None else moment(start)
         self.clock = clock_named(clock, begin, speed)
-        settings = {"permissions": True, "market": market, "settleDelay": milliseconds(settle_delay)}
+        settings = {"permissions": True, "market": saved(market), "settleDelay": milliseconds(settle_delay)}
         genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
         if not 1 <= genesis.time <= MAX_TIME:  # 0 means "never" in many records
             raise InputError(
@@ -152,7 +158,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
         forward. Raises InputError for a moment in the past, and for neither or both arguments.
 
-        After an interrupt (a stopped cell) the venue is in a consistent state at some moment on the way.
+        After an interrupt (a stopped cell) the venue is in a consistent state at some moment on the way. A bar shows
+        how far it is when it takes longer than a second.
         """
         if (span is None) == (until is None):
             raise InputError('give a span, such as advance("4h"), or until=…, one of them', field="span")
@@ -191,11 +198,20 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return now
 
     def _advance_to(self, target: int) -> None:
-        core = self.core
+        core, bar = self.core, None
+        begun, first = time.monotonic(), core.state.time
         while core.state.time < target:
             with defer_sigint():  # one slice at a time, so that a long advance can be interrupted between two
                 core.apply(Advance(min(target, core.state.time + SLICE_MS)))
                 self._publish()
+            if bar is None and time.monotonic() - begun > PATIENCE_S and core.state.time < target:
+                from tqdm.auto import tqdm
+
+                bar = tqdm(desc="advance", total=(target - first) // 1000, unit=" s", leave=False)
+            if bar is not None:
+                bar.update((core.state.time - first) // 1000 - bar.n)
+        if bar is not None:
+            bar.close()
 
     def _journaled_advance(self, target: int) -> None:
         """Advance, with a journal entry; an interrupt adds the state it left, since a replay would go to the target."""
@@ -222,6 +238,22 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """Run the in-process readers of the feed; outside the lock, because they may send commands themselves."""
         if self._hub is not None:
             self._hub.deliver()
+
+    def market(
+        self,
+        regime: str,
+        product: str | int | None = None,
+        *,
+        after: str | int | timedelta = 0,
+        lasting: str | int | timedelta | None = None,
+    ) -> None:
+        """Set the regime of the simulated market, "calm", "usual" or "stressed", of one product or of all.
+
+        It begins `after` a span from now (ms, a timedelta, or text like "10m") and lasts for good, or for the span
+        `lasting`, after which the market is usual again. Raises InputError for an unknown regime or product, and
+        VenueError for a venue without a simulated market.
+        """
+        self.control.market(regime, product, after=after, lasting=lasting)
 
     def submit(
         self,

@@ -13,7 +13,7 @@ import msgspec
 from ...errors import VenueError
 from ..model.state import State
 
-MAGIC = b"toolkit venue state 3\n"
+MAGIC = b"toolkit venue state 4\n"
 """First bytes of a dump; the number changes with the shape of the state."""
 
 _encoder = msgspec.msgpack.Encoder()

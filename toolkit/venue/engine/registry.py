@@ -47,8 +47,8 @@ A module may have `attach(core)`, called when a core is created or loaded (to re
 ORDER = ("script", "prices", "settle", "market", "unwind", "funding", "triggers", "liquidation", "expiry", "blocks")
 """Order of processes and post-command hooks within one instant; the others follow, sorted by name.
 
-Prices come before everything that depends on them, participants quote at the new price before triggers and liquidations
-need somebody to trade with, and a block closes last.
+Prices come before everything that depends on them, participants follow before triggers and liquidations need somebody
+to trade with, and a block closes last.
 """
 
 Handler = Callable[[Any, ActionContext, dict[str, Any]], dict[str, Any] | Outcome | None]

@@ -11,6 +11,7 @@ from ...errors import InputError
 from ...suggestions import Suggesting
 from ..clocks import milliseconds
 from ..engine import arguments
+from ..model.market import Market
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -163,6 +164,17 @@ class Controls(Suggesting):
     def unlimit(self, action: str) -> None:
         """Lift the limit of an action."""
         self._do("unlimit", action=action)
+
+    def market(
+        self, regime: str, product: str | int | None = None, *, after: Span = 0, lasting: Span | None = None
+    ) -> None:
+        """Set the regime of the simulated market, "calm", "usual" or "stressed", of one product or of all.
+
+        It begins `after` a span from now and lasts for good, or for the span `lasting`; then the market is usual again.
+        """
+        code = 0 if product is None else self._code(product)
+        spans = milliseconds(after), 0 if lasting is None else milliseconds(lasting)
+        self._do("market", regime=Market.named(regime).regime, product=code, after=spans[0], lasting=spans[1])
 
     def calm(self) -> None:
         """End every emergency, limit and pause."""

@@ -21,9 +21,9 @@ from ...errors import JournalDamaged, VenueError
 from ..engine.commands import Advance, Command, Control, Submit
 from ..model.genesis import Genesis
 
-VERSION = "toolkit venue journal 2"
+VERSION = "toolkit venue journal 3"
 """Begins the hash chain; the number changes with the venue's rules, because a journal is replayed by them."""
-EARLIER = ("toolkit venue journal 1",)
+EARLIER = ("toolkit venue journal 1", "toolkit venue journal 2")
 
 Sync = Literal["full", "os"]
 """What "written" means: "full" waits for the disk, so that a power cut loses nothing; "os" waits for the operating
