@@ -146,6 +146,16 @@ def plan_regime(core: Core, code: int, regime: str, start: int, end: int) -> Non
     core.state.schedule["market"] = max(_due(quotes, core.state.time), core.state.time + 1)
 
 
+def skip(core: Core, until: int) -> None:
+    """Let the news and orders up to a time (ms) never come."""
+    quotes = quotes_of(core)
+    if quotes is not None:
+        quotes.settle()
+        for quoted in quotes.products.values():
+            quoted.sim.time, quoted.sim.traded = max(quoted.sim.time, until), max(quoted.sim.traded, until)
+            quotes.forget(quoted.code)
+
+
 def _follow_plan(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
     """Begin the regimes that are due."""
     sim = quoted.sim

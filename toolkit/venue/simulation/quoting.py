@@ -424,7 +424,7 @@ class Quotes:
         """Return when a maker next sees news, in ms."""
         found = time + 60_000
         for maker in self.makers:
-            seen = time - maker.latency_ms
+            seen = max(time, quoted.sim.time) - maker.latency_ms
             block = flow.block(quoted.source, quoted.scales, max(seen, 0) // flow.BLOCK_MS)
             at = bisect_right(block.news_times, seen)
             if at < len(block.news_times):
