@@ -17,7 +17,9 @@ from .secrecy import is_like_key
 from .wallet import Wallet
 
 if TYPE_CHECKING:
+    from .venue.clocks import Clock
     from .venue.local import LocalVenue
+    from .venue.model.market import Market
 
 
 KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
@@ -59,6 +61,13 @@ def check_numbers(timeout: object, expiry_ms: object, rates: object, settle_time
         raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
     if rates is not None and not isinstance(rates, Rate | Mapping):
         raise InputError(f"rates {rates!r} must be a Rate, or Rates by action", field="rates", rule="Rate")
+
+
+def new_venue(seed: int, clock: str | Clock, market: str | Market | bool | None) -> LocalVenue:
+    """Return a local venue in this process."""
+    from .venue.local import LocalVenue
+
+    return LocalVenue(seed=seed, clock=clock, market=market)
 
 
 def is_in_process(env: Environment, given: object, venue: LocalVenue | None, addressed: bool) -> bool:
@@ -184,10 +193,3 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     if isinstance(rates, Rate):
         return RateLimiter(None, rates)
     return RateLimiter(rates, None if local else DEFAULT)
-
-
-def local_venue(**settings: Any) -> LocalVenue:
-    """Return a new local venue in this process, whose module loads when one is made."""
-    from .venue.local import LocalVenue
-
-    return LocalVenue(**settings)

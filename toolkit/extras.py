@@ -16,8 +16,6 @@ EXTRAS = {
     "IPython": ("notebook", "running notebooks"),
     "pyarrow": ("data", "Parquet files, which recordings and the candle cache are kept in"),
     "keyring": ("keyring", "keys in the system's keyring"),
-    "psutil": ("class", "graded notebooks"),
-    "IPython": ("class", "graded notebooks"),
     "jupyterlab": ("lab", "toolkit lab"),
     "dask": ("cluster", "sweeps on a cluster"),
 }

@@ -32,7 +32,7 @@ from .connecting import (
     check_numbers,
     is_in_process,
     keys_and_account,
-    local_venue,
+    new_venue,
     rate_limiter,
     time_source,
     wrong_type,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .client.stream.stream import AsyncStream, Stream
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
+    from .venue.model.market import Market
 
 YEAR_SECONDS = 365 * 24 * 3600
 
@@ -66,6 +67,7 @@ def connect(
     venue: LocalVenue | None = None,
     clock: str | Clock = "real",
     seed: int = 7,
+    market: str | Market | bool | None = "usual",
     base_url: str | None = None,
     ws_url: str | None = None,
     control_token: str | None = None,
@@ -85,8 +87,8 @@ def connect(
     locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
     With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
-    Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
-    market, `venue` an existing one to join, `approve` whether the agent is approved at once.
+    Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market`
+    ("usual", "calm", "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once.
 
     `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
     memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
@@ -103,7 +105,7 @@ def connect(
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = in_process and venue is None
-    venue = local_venue(seed=seed, clock=clock) if owns_venue else venue
+    venue = new_venue(seed, clock, market) if owns_venue else venue
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
