@@ -41,7 +41,7 @@ MOVED = {
     ),
     "client client.stream": (
         "stream_book>book stream_client>client stream_kinds>kinds stream_live>live "
-        "stream_protocol>protocol stream_rows>rows stream_shell>shell stream_state>state"
+        "stream_protocol>protocol stream_rows>state stream_shell>shell stream_state>state"
     ),
     "widgets widgets.order_ticket": (
         "ticket assess>validation allowance>buying_power draft effects>preview following>order_tracker holdings"
