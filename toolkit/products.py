@@ -7,6 +7,8 @@ Users see text and Decimal. The venue computes in integers: prices in ticks, qua
 from __future__ import annotations
 
 import math
+import numbers
+import operator
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from .errors import InputError, UnknownProduct
-from .numerals import FLOAT_DIGITS, fixed_text, shown
+from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, shown
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
@@ -24,8 +26,6 @@ Amount = int | str | Decimal | float
 
 _ROUNDING = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}
 _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-_DIGITS = 40
-"""Largest number of digits in decimal text on the wire."""
 
 MICRO = 1_000_000
 """Micro-USDC in one USDC."""
@@ -40,7 +40,7 @@ MAX_PRICE = Decimal(999_999)
 def whole_units(text: str, places: int, size: int) -> int:
     """Return a plain decimal text as a multiple of `size` × 10^−places; −1 if it is not plain, or not a multiple.
 
-    Plain means ASCII digits with at most one point, at most 40 characters: no sign, exponent or spaces.
+    Plain means as `numerals.plain_decimal`: what may be signed.
     """
     whole, _, part = text.partition(".")
     missing = places - len(part)
@@ -50,7 +50,7 @@ def whole_units(text: str, places: int, size: int) -> int:
         digits = whole + part[:places]
     else:
         digits = whole + part + "0" * missing
-    if not (digits.isdecimal() and digits.isascii() and whole) or len(text) > 40:
+    if not (digits.isdecimal() and digits.isascii() and whole) or len(text) > MAX_DIGITS or text[-1] == ".":
         return -1
     count = int(digits)
     if size == 1:
@@ -229,9 +229,10 @@ class Product:
 def exact(value: Amount, name: str) -> Decimal:
     """Return an amount as Decimal, never rounded.
 
-    Accepts whole numbers, decimal text, Decimal, and floats that are exact as written: 0.1 is, 0.1 + 0.2 is not (its
-    shortest form has more than 15 digits). Raises InputError, which names the field, for anything else.
+    Accepts whole numbers (NumPy's too), decimal text, Decimal, and floats that are exact as written: 0.1 is, 0.1 + 0.2
+    is not (its shortest form has more than 15 digits). Raises InputError, which names the field, for anything else.
     """
+    value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal | float):
         raise _not_exact(value, name, "give text such as '0.01', a whole number or a Decimal")
     try:
@@ -240,11 +241,41 @@ def exact(value: Amount, name: str) -> Decimal:
         raise _not_exact(value, name, "give text such as '0.01'") from None
     if not number.is_finite():
         raise _not_exact(value, name, "give a finite number")
-    if number and (number.adjusted() >= _DIGITS or int(number.as_tuple().exponent) < -_DIGITS):
-        raise _not_exact(value, name, f"give a number of at most {_DIGITS} digits before and after the point")
+    if number and (number.adjusted() >= MAX_DIGITS or int(number.as_tuple().exponent) < -MAX_DIGITS):
+        raise _not_exact(value, name, f"give a number of at most {MAX_DIGITS} digits before and after the point")
     if isinstance(value, float) and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
         raise _not_exact(value, name, f"this float is not exact as written; give text, such as '{value:.12g}'")
     return number
+
+
+def identifier(value: object, name: str) -> int:
+    """Return an id given as a whole number (Python's, NumPy's or pandas'), or as text. Raises InputError."""
+    given = _plain(value)
+    number = 0
+    if isinstance(given, str):
+        number = int(given) if given.isascii() and given.isdigit() and len(given) < MAX_DIGITS else 0
+    elif isinstance(given, Decimal):
+        number = int(given) if given.is_finite() and given.adjusted() < MAX_DIGITS and given % 1 == 0 else 0
+    elif isinstance(given, int) and not isinstance(given, bool):
+        number = given
+    elif isinstance(given, float) and abs(given) < 2**53 and given.is_integer():
+        number = int(given)  # a column of ids with missing ones is float64, exact up to 2^53
+    if 0 < number < 2**63:
+        return number
+    raise InputError(
+        f"{name} {shown(value)} must be a whole number from 1 to 2^63 - 1", field=name, rule="int64", value=value
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy or pandas as Python's; anything else as it is."""
+    if isinstance(value, int | str | Decimal | float):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        # NumPy's float32 is no float, and 0.1 of it is not 0.1: its digits as a float show that.
+        return float(value) if isinstance(value, numbers.Real) else value
 
 
 def decimal_text(value: Amount, name: str) -> str:

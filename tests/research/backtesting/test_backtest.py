@@ -82,7 +82,7 @@ def test_a_jump_over_the_liquidation_price_is_met_where_it_lands() -> None:
 
 @pytest.mark.parametrize("fall", [0.031, 0.06, 0.13])
 def test_a_stop_survives_a_gap_and_fills_at_the_first_price_where_somebody_buys(fall: float) -> None:
-    """As on the venue: `tests/venue/trading/test_trigger_orders.py` lets the index fall as far."""
+    """As on the venue: see `test_gaps`."""
     low = round(60_000 * (1 - fall), 1)
 
     def enter(ctx: Context) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...errors import ToolkitError
+from ...extras import need
 from .report import Reported
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Page:
 def page_of(run: Reported, against: Mapping[str, Reported] | None = None) -> Page:
     """Return the page of a run; with `against` (name → run) these are compared with it.
 
-    Raises ToolkitError when Plotly is missing.
+    Raises MissingPackage without Plotly.
     """
     return Page(_title(run), [_head(run), *_run_parts(run), *_compared(run, against or {})])
 
@@ -96,10 +96,9 @@ def page_of_points(
 
 
 def _charts() -> Any:
-    try:
-        from . import charts
-    except ImportError as missing:
-        raise ToolkitError(f"the interactive report needs Plotly: pip install plotly ({missing})") from None
+    need("plotly")
+    from . import charts
+
     return charts
 
 
