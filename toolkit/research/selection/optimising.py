@@ -149,7 +149,9 @@ def optimise(
     rules = _rules(constraints, tuple(space))
     search = _Search(strategy, data, options, workers, client)
     if method not in ("grid", "random", "bayes"):
-        raise InputError(f"method is {method!r}; it is grid, random or bayes", field="method", value=type(method).__name__)
+        raise InputError(
+            f"method is {method!r}; it is grid, random or bayes", field="method", value=type(method).__name__
+        )
     total = len(grid := list(_grid(space, rules))) if method == "grid" else points
     if not total:
         raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
