@@ -126,9 +126,12 @@ def _imports(annotation: str, module: ModuleType) -> set[str]:
 def _statement(name: str, module: ModuleType) -> str:
     if name in (imported := _imported(module)):
         return imported[name]
-    # what a module neither imports nor defines is a class of the widgets; see toolkit.session_methods
-    found = getattr(module if hasattr(module, name) else importlib.import_module("toolkit.widgets"), name)
-    return _import(found.__module__, name)
+    # what a module neither imports nor defines is the twin of a receipt (see toolkit.client.io.flow), or a class of the
+    # widgets (see toolkit.session_methods)
+    homes = (module, *map(importlib.import_module, ("toolkit.client.orders.receipts", "toolkit.widgets")))
+    home = next(home for home in homes if hasattr(home, name))
+    found = getattr(home, name)
+    return _import(found.__module__ if inspect.isclass(found) else home.__name__, name)
 
 
 @cache

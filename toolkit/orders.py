@@ -10,14 +10,16 @@ Amounts are exact: text, whole numbers, Decimal, or floats that are exact as wri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast, get_args, overload
 
+from . import ladders
 from .errors import CheckFailed, InputError
+from .guards import no_keys
 from .numerals import plain_decimal
-from .products import Amount, Direction, Product, decimal_text, exact
+from .products import Amount, Direction, Product, decimal_text, exact, identifier
 
 if TYPE_CHECKING:
     from .checks import Failure
@@ -26,12 +28,14 @@ Side = Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"]
 TimeInForce = Literal["GTC", "IOC", "FOK", "POST_ONLY"]
 ReduceOnly = Literal["REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION"]
 TriggerBy = Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"]
+ConditionalType = Literal["STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET"]
 
 SIDES: tuple[str, ...] = get_args(Side)
 TIMES_IN_FORCE: tuple[str, ...] = get_args(TimeInForce)
 REDUCE_ONLY: tuple[str, ...] = get_args(ReduceOnly)
 TRIGGERS: tuple[str, ...] = get_args(TriggerBy)
-BUILDER_TYPES = ("STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET")
+BUILDER_TYPES: tuple[str, ...] = get_args(ConditionalType)
+"""Types that only a builder's orders may have, besides LIMIT and MARKET."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,7 +44,8 @@ class Order:
 
     `symbol` is a product's symbol or code. Amounts are decimal text: `quantity` in base units ("0" in a take-profit or
     stop is the whole position), `price` and `trigger_price` in USDC (price None: a market order), `slippage` a ratio.
-    An order with a take-profit or a stop-loss is a `Bracket`.
+    `conditional` is the type of a builder's conditional order, else None; LIMIT and MARKET follow from the price. An
+    order with a take-profit or a stop-loss is a `Bracket`.
     """
 
     symbol: str | int
@@ -54,6 +59,7 @@ class Order:
     trigger_price: str | None = None
     trigger_by: TriggerBy | None = None
     slippage: str | None = None
+    conditional: ConditionalType | None = None
 
     action: ClassVar[str] = "placeOrder"
     """Type of the action that places it."""
@@ -79,7 +85,7 @@ class Order:
             "symbolCode": product.code,
             "ordPx": self.price if self.price is not None else "0",
             "ordQty": self.quantity,
-            "ordType": "MARKET" if self.is_market else "LIMIT",
+            "ordType": self.conditional or ("MARKET" if self.is_market else "LIMIT"),
             "ordSide": self.side,
             "timeInForce": self.tif,
         }
@@ -97,11 +103,12 @@ class Order:
         """Return the items of its action on the wire: one."""
         return [self.to_item(product)]
 
-    def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that this order breaks; empty if it passes."""
+    def failures(self, product: Product, *, entry: Decimal | None = None) -> list[Failure]:
+        """Return every pre-trade rule that this order breaks; empty if it passes. `entry` as in `check_order`."""
         from . import checks
 
-        return checks.check_order(product, self.to_item(product))
+        builder = self.conditional is not None  # only a builder can place it
+        return checks.check_order(product, self.to_item(product), entry=entry, builder=builder)
 
     def check(self, product: Product) -> Order:
         """Return the order if it passes every pre-trade rule. Raises CheckFailed with all failures."""
@@ -112,7 +119,8 @@ class Order:
 
     def describe(self) -> str:
         """Return the order in words, e.g. "BUY 0.01 BTCUSDC at 60000 POST_ONLY"."""
-        words = [self.side, "all of" if plain_decimal(self.quantity) == 0 else self.quantity, str(self.symbol)]
+        words = [*((self.conditional,) if self.conditional else ()), self.side]
+        words += ["all of" if plain_decimal(self.quantity) == 0 else self.quantity, str(self.symbol)]
         words.append("at market" if self.price is None else f"at {self.price}")
         if self.tif != ("IOC" if self.is_market else "GTC"):
             words.append(self.tif)
@@ -168,13 +176,11 @@ class Bracket:
 
     def failures(self, product: Product) -> list[Failure]:
         """Return every pre-trade rule that one of its orders breaks; empty if it passes."""
-        from . import checks
-
         # The triggers are compared with the price at which the entry opens the position.
         price = None if self.entry.price is None else exact(self.entry.price, "price")
         found = self.entry.failures(product)
         for leg in self.legs[1:]:
-            found += checks.check_order(product, leg.to_item(product), entry=price)
+            found += leg.failures(product, entry=price)
         return found
 
     def check(self, product: Product) -> Bracket:
@@ -210,6 +216,7 @@ _REDUCE_WORDS = {
 }
 
 
+@no_keys
 def order(
     symbol: str | int,
     side: str,
@@ -230,11 +237,13 @@ def order(
     """Return an order, or a Bracket with `tp` or `sl`; the other functions of this module are shorter forms of it.
 
     Names are accepted in any case. An order without a price is a market order; `type` (LIMIT or MARKET) is optional and
-    must agree. `tif` defaults to GTC with a price and IOC without. `reduce_only` True is REDUCE_ONLY. `tp` and `sl`
-    make a bracket: trigger prices, or orders. Raises InputError, which names the field.
+    must agree. STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT and TAKE_PROFIT_MARKET make a conditional order with
+    `trigger_price`, which only a builder can place (`session.builder.place`). `tif` defaults to GTC with a price and
+    IOC without. `reduce_only` True is REDUCE_ONLY. `tp` and `sl` make a bracket: trigger prices, or orders. Raises
+    InputError, which names the field.
     """
     chosen = _one_of(side, SIDES, "side")
-    _check_type(type, price)
+    conditional = _conditional_type(type, price, trigger_price)
     made = Order(
         symbol=symbol,
         side=chosen,
@@ -247,19 +256,26 @@ def order(
         trigger_price=None if trigger_price is None else decimal_text(trigger_price, "trigger_price"),
         trigger_by=None if trigger_by is None else _one_of(trigger_by, TRIGGERS, "trigger_by"),
         slippage=None if slippage is None else decimal_text(slippage, "slippage"),
+        conditional=conditional,
     )
     if tp is None and sl is None:
         return made
     return bracket(made, take_profit=tp, stop_loss=sl)
 
 
-def _check_type(kind: str | None, price: Amount | None) -> None:
+def _conditional_type(kind: str | None, price: Amount | None, trigger: Amount | None) -> ConditionalType | None:
+    """Return the type of a builder's conditional order, None for LIMIT and MARKET. Raises InputError."""
     if kind is None:
-        return
-    _one_of(kind, ("LIMIT", "MARKET"), "type")
-    if (kind.upper() == "MARKET") != (price is None):
+        return None
+    name: str = _one_of(kind, ("LIMIT", "MARKET", *BUILDER_TYPES), "type")
+    if name.endswith("MARKET") != (price is None):
         advice = "leave price out" if price is not None else "give a price"
-        raise InputError(f"a {kind.upper()} order: {advice}", field="price", rule=kind.upper(), value=price)
+        raise InputError(f"a {name} order: {advice}", field="price", rule=name, value=price)
+    if name not in BUILDER_TYPES:
+        return None
+    if trigger is None:
+        raise InputError(f"a {name} order: give a trigger_price", field="trigger_price", rule=name, value=None)
+    return cast(ConditionalType, name)
 
 
 @overload
@@ -272,6 +288,7 @@ def buy(
 ) -> Bracket: ...
 @overload
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+@no_keys
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
     """Return a buy order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "BUY", quantity, price, **options)
@@ -287,6 +304,7 @@ def sell(
 ) -> Bracket: ...
 @overload
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+@no_keys
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
     """Return a sell order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "SELL", quantity, price, **options)
@@ -302,6 +320,7 @@ def limit(
 ) -> Bracket: ...
 @overload
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order: ...
+@no_keys
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order | Bracket:
     """Return a limit order. Options as in `order`."""
     return order(symbol, side, quantity, price, **options)
@@ -313,11 +332,13 @@ def market(symbol: str | int, side: str, quantity: Amount, *, tp: Amount | Order
 def market(symbol: str | int, side: str, quantity: Amount, *, sl: Amount | Order, **options: Any) -> Bracket: ...
 @overload
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order: ...
+@no_keys
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order | Bracket:
     """Return a market order: IOC unless `tif="FOK"`; `slippage` limits its price (a ratio, 0.01 is 1 %)."""
     return order(symbol, side, quantity, None, **options)
 
 
+@no_keys
 def stop(
     symbol: str | int,
     side: str,
@@ -335,6 +356,7 @@ def stop(
     return _from_position("SL_FROM_POSITION", symbol, side, trigger, quantity, price, trigger_by, options)
 
 
+@no_keys
 def take_profit(
     symbol: str | int,
     side: str,
@@ -370,6 +392,7 @@ def _without_legs(made: Order | Bracket) -> Order:
     raise InputError("tp and sl belong to an order that opens a position alone", field="tp", rule="bracket", value=made)
 
 
+@no_keys
 def bracket(
     entry: Order | Bracket, *, take_profit: Amount | Order | None = None, stop_loss: Amount | Order | None = None
 ) -> Bracket:
@@ -415,6 +438,7 @@ def _closing(side: str) -> Side:
     return "SELL" if side.startswith("BUY") else "BUY"
 
 
+@no_keys
 def close_position(
     symbol: str | int, size: Amount, price: Amount | None = None, *, hedge: bool = False, **options: Any
 ) -> Order:
@@ -431,8 +455,44 @@ def close_position(
     return _without_legs(order(symbol, side, text, price, reduce_only=None if hedge else True, **options))
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Ladder:
+    """A ladder of a product given by its symbol: its orders are made when it is placed, with the product's steps."""
+
+    symbol: str | int
+    side: str
+    quantity: Amount
+    first: Amount
+    last: Amount
+    count: int
+    weights: tuple[Amount, ...] | None
+    rounding: Direction | None
+    options: Mapping[str, Any]
+
+    def orders(self, product: Product) -> list[Order]:
+        """Return its orders. Raises InputError, which names the field."""
+        steps = ladders.steps(product, self.quantity, self.first, self.last, self.count, self.weights, self.rounding)
+        return [
+            _without_legs(order(self.symbol, self.side, format(size, "f"), format(price, "f"), **self.options))
+            for price, size in steps
+        ]
+
+    def __repr__(self) -> str:
+        words = f"{self.side} {self.quantity} {self.symbol} in {self.count} orders from {self.first} to {self.last}"
+        return f"<Ladder {words}>"
+
+
+@overload
 def scale(
-    product: Product,
+    product: Product, side: str, quantity: Amount, *, first: Amount, last: Amount, count: int, **options: Any
+) -> list[Order]: ...
+@overload
+def scale(
+    product: str | int, side: str, quantity: Amount, *, first: Amount, last: Amount, count: int, **options: Any
+) -> Ladder: ...
+@no_keys
+def scale(
+    product: Product | str | int,
     side: str,
     quantity: Amount,
     *,
@@ -442,62 +502,20 @@ def scale(
     weights: Sequence[Amount] | None = None,
     rounding: Direction | None = None,
     **options: Any,
-) -> list[Order]:
+) -> list[Order] | Ladder:
     """Return a ladder: `count` limit orders at evenly spaced prices from `first` to `last`, of total `quantity`.
 
     The quantity is split evenly, or by `weights`, into whole steps, and adds up exactly. Prices between ticks are
-    rounded in the direction `rounding`; without it they are an error. Raises InputError, which names the field.
+    rounded in the direction `rounding`; without it they are an error. Of a Product the orders are returned; of a symbol
+    or code a Ladder for `session.place`, which makes them then. Raises InputError, which names the field.
     """
-    if count < 2:
-        raise InputError(f"a ladder needs at least 2 orders, not {count}", field="count", rule="minimum", value=count)
-    prices = [_ladder_price(product, first, last, index, count, rounding) for index in range(count)]
-    sizes = _shares(product, quantity, weights, count)
-    return [
-        _without_legs(order(product.symbol, side, format(size, "f"), format(price, "f"), **options))
-        for price, size in zip(prices, sizes, strict=True)
-    ]
-
-
-def _ladder_price(
-    product: Product, first: Amount, last: Amount, index: int, count: int, rounding: Direction | None
-) -> Decimal:
-    low, high = exact(first, "first"), exact(last, "last")
-    price = low + (high - low) * index / (count - 1)
-    if rounding is not None:
-        return product.round_price(price, rounding)
-    if price % product.tick_size:
-        below, above = product.round_price(price, "down"), product.round_price(price, "up")
-        raise InputError(
-            f"price {price:.12g} of order {index + 1} is not a multiple of tickSize {product.tick_size}; "
-            'give rounding="down", "up" or "nearest", or prices that divide evenly',
-            field="rounding",
-            rule="tickSize",
-            value=str(price),
-            nearest=(str(below), str(above)),
-        )
-    return price.quantize(product.tick_size)  # exact: only the number of decimals changes
-
-
-def _shares(product: Product, quantity: Amount, weights: Sequence[Amount] | None, count: int) -> list[Decimal]:
-    """Split whole steps by weight; the steps left over go, one each, to the orders with the largest remainders."""
-    total = exact(quantity, "quantity") / product.step_size
-    parts = [exact(weight, "weights") for weight in weights] if weights is not None else [Decimal(1)] * count
-    if total != int(total) or len(parts) != count or min(parts) <= 0 or total < count:
-        raise InputError(
-            f"quantity {quantity} can't be shared by {len(parts)} weights above 0 over {count} orders "
-            f"in whole steps of {product.step_size}",
-            field="quantity",
-            rule="stepSize",
-            value=str(quantity),
-            nearest=(str(product.round_quantity(quantity, "down")), str(product.round_quantity(quantity, "up"))),
-        )
-    exact_shares = [total * part / sum(parts) for part in parts]
-    steps = [int(share) for share in exact_shares]
-    # Largest remainder method; of equal remainders the earlier order comes first.
-    by_remainder = sorted(range(count), key=lambda index: (steps[index] - exact_shares[index], index))
-    for index in by_remainder[: int(total) - sum(steps)]:
-        steps[index] += 1
-    return [product.step_size * step for step in steps]
+    made = Ladder(
+        product.symbol if isinstance(product, Product) else product,
+        _one_of(side, SIDES, "side"),
+        quantity, first, last, count,
+        None if weights is None else tuple(weights), rounding, options,
+    )  # fmt: skip
+    return made.orders(product) if isinstance(product, Product) else made
 
 
 def _one_of(value: str, known: tuple[str, ...], name: str) -> Any:
@@ -515,11 +533,5 @@ def _reduce_only(value: bool | str | None) -> ReduceOnly | None:
     return "REDUCE_ONLY" if value else None
 
 
-def _id(value: int | None, name: str) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**63:
-        raise InputError(
-            f"{name} {value!r} must be a whole number from 1 to 2^63 - 1", field=name, rule="int64", value=value
-        )
-    return value
+def _id(value: int | str | None, name: str) -> int | None:
+    return None if value is None else identifier(value, name)

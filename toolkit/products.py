@@ -7,6 +7,8 @@ Users see text and Decimal. The venue computes in integers: prices in ticks, qua
 from __future__ import annotations
 
 import math
+import numbers
+import operator
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -227,9 +229,10 @@ class Product:
 def exact(value: Amount, name: str) -> Decimal:
     """Return an amount as Decimal, never rounded.
 
-    Accepts whole numbers, decimal text, Decimal, and floats that are exact as written: 0.1 is, 0.1 + 0.2 is not (its
-    shortest form has more than 15 digits). Raises InputError, which names the field, for anything else.
+    Accepts whole numbers (NumPy's too), decimal text, Decimal, and floats that are exact as written: 0.1 is, 0.1 + 0.2
+    is not (its shortest form has more than 15 digits). Raises InputError, which names the field, for anything else.
     """
+    value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal | float):
         raise _not_exact(value, name, "give text such as '0.01', a whole number or a Decimal")
     try:
@@ -243,6 +246,36 @@ def exact(value: Amount, name: str) -> Decimal:
     if isinstance(value, float) and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
         raise _not_exact(value, name, f"this float is not exact as written; give text, such as '{value:.12g}'")
     return number
+
+
+def identifier(value: object, name: str) -> int:
+    """Return an id given as a whole number (Python's, NumPy's or pandas'), or as text. Raises InputError."""
+    given = _plain(value)
+    number = 0
+    if isinstance(given, str):
+        number = int(given) if given.isascii() and given.isdigit() and len(given) < MAX_DIGITS else 0
+    elif isinstance(given, Decimal):
+        number = int(given) if given.is_finite() and given.adjusted() < MAX_DIGITS and given % 1 == 0 else 0
+    elif isinstance(given, int) and not isinstance(given, bool):
+        number = given
+    elif isinstance(given, float) and abs(given) < 2**53 and given.is_integer():
+        number = int(given)  # a column of ids with missing ones is float64, exact up to 2^53
+    if 0 < number < 2**63:
+        return number
+    raise InputError(
+        f"{name} {shown(value)} must be a whole number from 1 to 2^63 - 1", field=name, rule="int64", value=value
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy or pandas as Python's; anything else as it is."""
+    if isinstance(value, int | str | Decimal | float):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        # NumPy's float32 is no float, and 0.1 of it is not 0.1: its digits as a float show that.
+        return float(value) if isinstance(value, numbers.Real) else value
 
 
 def decimal_text(value: Amount, name: str) -> str:

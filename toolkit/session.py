@@ -11,21 +11,32 @@ import os
 import random
 import time
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .client.io.flow import AsyncDriver, Driver, Runtime
+from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import Rate, RateLimiter
 from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
-from .client.orders.delivery import DEFAULT_EXPIRY_MS, Confirm, Delivery
+from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, Delivery
 from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
-from .client.orders.nonce_sources import NonceSources
+from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
-from .connecting import check_numbers, is_in_process, keys_and_account, rate_limiter, time_source, wrong_type
-from .environments import LOCAL, Environment
+from .connecting import (
+    CONTROL_TOKEN_VARIABLE,
+    accounts_listed,
+    check_numbers,
+    is_in_process,
+    keys_and_account,
+    rate_limiter,
+    time_source,
+    wrong_type,
+)
+from .environments import Environment
 from .environments import environment as environment_named
 from .errors import InputError
+from .guards import no_keys
 from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide, SessionMethods
 from .wallet import Wallet
 
@@ -33,6 +44,7 @@ if TYPE_CHECKING:
     import httpx
     import pandas as pd
 
+    from .client.io.control import VenueControl
     from .client.orders.exchange import AsyncExchange, Exchange
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
@@ -52,6 +64,7 @@ def connect(
     seed: int = 7,
     base_url: str | None = None,
     ws_url: str | None = None,
+    control_token: str | None = None,
     transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
     timeout: float = 10.0,
     intents: Ledger | str | os.PathLike[str] | None = None,
@@ -59,44 +72,47 @@ def connect(
     rates: Mapping[str, Rate] | Rate | None = None,
     retry: Retry = RETRY,
     expiry_ms: int = DEFAULT_EXPIRY_MS,
+    settle_timeout: float = SETTLE_SECONDS,
     approve: bool = True,
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
     `environment` is "local", "testnet", "mainnet" or an Environment. `wallet` holds the keys (None: read-only, except
-    locally, where it is a development wallet); `account` is the master's address, or locally the number of a
-    development account (0–9). With `base_url` the local venue is one that is served elsewhere.
+    locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
+    With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
+    Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
 
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
     market, `venue` an existing one to join, `approve` whether the agent is approved at once.
 
     `intents` is the path of a SQLite file that keeps the ledger of orders. `confirm` is needed to write on Mainnet:
     True, or a function that confirms each request (see `ask`). `rates` limits requests per action on this side.
-    `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms.
+    `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
+    most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
 
-    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process.
+    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process
+    and to find an account by its name.
     """
     if wrong := wrong_type(environment, wallet, account):
-        # A traceback shows the arguments of its frames, and one of these may be a key.
-        del environment, wallet, account
+        del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
         raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
-    check_numbers(timeout, expiry_ms, rates)
+    check_numbers(timeout, expiry_ms, rates, settle_timeout)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
-    # An Environment equal to LOCAL that is not LOCAL itself was made by hand: it names a venue served at that address.
-    preset = env == LOCAL and (environment is LOCAL or isinstance(environment, str)) and not base_url and not ws_url
-    in_process = is_in_process(env, venue, preset and transport is None)
+    in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = in_process and venue is None
     if owns_venue:
         from .venue.local import LocalVenue
 
         venue = LocalVenue(seed=seed, clock=clock)
-    wallet, account = keys_and_account(env, wallet, account)
+    listed = None if in_process else partial(accounts_listed, env, transport, timeout)
+    wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
         env,
         wallet=wallet,
-        account=account,
+        account=address,
         venue=venue,
         owns_venue=owns_venue,
+        control_token=control_token,
         transport=venue.transport() if venue is not None and transport is None else transport,
         timeout=timeout,
         ledger=open_ledger(intents),
@@ -104,6 +120,7 @@ def connect(
         limiter=rate_limiter(rates, local=in_process),
         retry=retry,
         expiry_ms=expiry_ms,
+        settle_timeout=settle_timeout,
         runtime=Runtime(time_source(venue, clock), random.random),
     )
     if in_process and approve and wallet is not None and wallet.agent and wallet.master:
@@ -135,6 +152,7 @@ class Session(SessionMethods):
         account: str | None,
         venue: LocalVenue | None,
         owns_venue: bool,
+        control_token: str | None = None,
         transport: Any,
         timeout: float,
         ledger: Ledger,
@@ -142,18 +160,20 @@ class Session(SessionMethods):
         limiter: RateLimiter,
         retry: Retry,
         expiry_ms: int,
+        settle_timeout: float,
         runtime: Runtime,
     ) -> None:
         self.environment = environment
         self.wallet = wallet
         self.venue = venue
         self._owns_venue = owns_venue
+        self._control_token = control_token
         self._transport = transport
         self._timeout = timeout
         self._runtime = runtime
         self._known_account = account or (wallet.account if wallet else None)
         self._http = HttpTransport(environment.base_url, transport, timeout)
-        self._driver = Driver(self._http.send, runtime, self._sleep)
+        self._driver = Driver(self._http.send, runtime, self._sleep, self._settle)
         self._catalogue = Catalogue()
         self._delivery = Delivery(
             environment=environment,
@@ -165,10 +185,18 @@ class Session(SessionMethods):
             confirm=confirm,
             retry=retry,
             expiry_ms=expiry_ms,
+            check=PreTradeChecks(self._catalogue, self._account, retry).check,
+            settle_timeout=settle_timeout,
         )
 
     def _sleep(self, seconds: float) -> None:
         if not self._is_manual():
+            time.sleep(seconds)
+
+    def _settle(self, seconds: float) -> None:
+        if self._is_manual() and self.venue is not None:
+            self.venue.settle()
+        else:
             time.sleep(seconds)
 
     def _is_manual(self) -> bool:
@@ -197,6 +225,21 @@ class Session(SessionMethods):
         return Stream(self)
 
     @cached_property
+    def control(self) -> VenueControl:
+        """What a venue's owner can do to it: `session.control.advance(span="4h")`, `session.control.fund(…)`.
+
+        In this process that needs nothing; a served venue demands its control token. Raises InputError without one.
+        """
+        from .client.io.control import VenueControl, served_functions
+
+        if self.venue is not None:
+            from .venue.served.control_routes import functions
+
+            return VenueControl(partial(functions, self.venue))
+        token = self._control_token or os.environ.get(CONTROL_TOKEN_VARIABLE)
+        return VenueControl(served_functions(self._http, token))
+
+    @cached_property
     def builder(self) -> BuilderSide:
         """A builder's side of Builder Code: register, see traders, place orders for them."""
         return BuilderSide(self)
@@ -206,15 +249,18 @@ class Session(SessionMethods):
         """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue."""
         return AsyncSession(self)
 
+    @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
 
-        Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, ACCEPTED, REJECTED, UNKNOWN),
+        Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED,
+        FAILED, UNKNOWN),
         code, message, client_ids, nonce, attempts, account, signer, environment, payload_hash.
         """
         states = None if state is None else [IntentState(str(state).upper())]
         return frame(self._delivery.ledger.all(states))
 
+    @no_keys
     def intent(self, id: str) -> Intent:
         """Return one intent by the id that receipts and errors carry. Raises ToolkitError for an unknown id."""
         return self._delivery.ledger.get(id)
@@ -274,7 +320,7 @@ class AsyncSession(AsyncSessionMethods):
         self.venue = session.venue
         self._session = session
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
-        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep)
+        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle)
         self._catalogue = session._catalogue
         self._delivery = session._delivery
 
@@ -288,6 +334,12 @@ class AsyncSession(AsyncSessionMethods):
 
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(0 if self._session._is_manual() else seconds)
+
+    async def _settle(self, seconds: float) -> None:
+        if self._session._is_manual() and self.venue is not None:
+            self.venue.settle()
+            seconds = 0
+        await asyncio.sleep(seconds)
 
     @cached_property
     def exchange(self) -> AsyncExchange:
@@ -315,10 +367,12 @@ class AsyncSession(AsyncSessionMethods):
 
         return AsyncStream(self)
 
+    @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """As Session.intents; nothing to await."""
         return self._session.intents(state)
 
+    @no_keys
     def intent(self, id: str) -> Intent:
         """As Session.intent; nothing to await."""
         return self._session.intent(id)

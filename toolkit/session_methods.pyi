@@ -8,12 +8,14 @@ import pandas as pd
 
 from toolkit.client.io.flow import Asynchronous, Flow, Synchronous
 from toolkit.client.orders.cancelling import Cancelled
-from toolkit.client.orders.delivery import Prepared, Unset
-from toolkit.client.orders.receipts import ItemResult, Receipt
+from toolkit.client.orders.delivery import Prepared
+from toolkit.client.orders.order_calls import By
+from toolkit.client.orders.receipts import AsyncReceipt, Receipt, Unset
+from toolkit.client.orders.trading import OrderLike
 from toolkit.client.reads.candle_cache import CandleCache
 from toolkit.client.reads.conversion import Time
 from toolkit.client.reads.reading import Query
-from toolkit.orders import Bracket, Order
+from toolkit.orders import Bracket, Ladder, Order
 from toolkit.products import Amount, Product, ProductTable
 from toolkit.widgets.factory import Widgets
 from toolkit.widgets.order_ticket.ticket import OrderTicket
@@ -84,7 +86,7 @@ class SessionMethods(Synchronous):
         """
     def place(
         self,
-        orders: Order | Bracket | Sequence[Order | Bracket],
+        orders: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -97,7 +99,7 @@ class SessionMethods(Synchronous):
         """
     def prepare(
         self,
-        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
+        what: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -112,31 +114,37 @@ class SessionMethods(Synchronous):
 
         Errors are those of `buy`, without CheckFailed.
         """
+    def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> Receipt:
+        """Return any order of the account as a receipt, a live handle: by its id, its client id, or a row of a table.
+
+        `by` says which id it is, where both exist. Raises InputError for an order that the account does not have.
+        """
     def replace(
         self,
-        existing: Receipt | ItemResult | int,
-        new: Order,
+        existing: OrderLike | None,
+        new: Order | None = None,
         *,
+        cl_ord_id: int | str | None = None,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
     ) -> Receipt:
-        """Replace an open order, given by its receipt or order id, with `new`.
+        """Replace an open order by `new`; it is given by its id, a receipt, a row of a table, or by `cl_ord_id`.
 
         It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
         InputError for a bracket, a receipt of several orders, or a second client id.
         """
     def cancel(
         self,
-        what: Receipt | ItemResult | int | Iterable[Receipt | ItemResult | int] | None = None,
+        what: OrderLike | Iterable[OrderLike] | None = None,
         *,
         symbol: str | int | None = None,
-        cl_ord_id: int | None = None,
+        cl_ord_id: int | str | None = None,
         vault_address: str | None = None,
     ) -> Receipt:
-        """Cancel orders, given by a placement's receipt, an order id (also as text), several of these, or `cl_ord_id`.
+        """Cancel orders, given by receipts, ids, rows of a table, a whole table, or `cl_ord_id`.
 
-        With `symbol`, ids need no query for their product. Raises ActionRejected when an order can't be cancelled; the
-        results of its receipt say which.
+        Ids are whole numbers or text. With `symbol` they need no query for their product. Raises ActionRejected when
+        an order can't be cancelled; the results of its receipt say which.
         """
     def cancel_all(
         self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
@@ -183,6 +191,19 @@ class SessionMethods(Synchronous):
         """Return all products, index `symbol`; a row that can't be read is left out with a warning.
 
         Columns as in `help(session.info.products)`. `product(symbol)` returns one with its exact steps and limits.
+        """
+    def margin_tables(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return the venue's margin tables, one row per tier, index `table` (as in `products()["margin_table"]`).
+
+        Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
+        the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
+        Source: venue-facts, "Records": ProductMeta.
+        """
+    def currencies(self) -> pd.DataFrame:
+        """Return the venue's currencies, index `currency`.
+
+        Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
+        venue-facts, "Records": ProductMeta.
         """
     def klines(
         self,
@@ -256,11 +277,12 @@ class SessionMethods(Synchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
         `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
-        Columns as in `help(session.info.order_states)`.
+        Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
         """
     def order_events(
         self,
@@ -292,11 +314,12 @@ class SessionMethods(Synchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return all fills in [start, end], oldest first.
 
         Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees of the fill; negative is received).
+        all fees of the fill; negative is received). With `index="time"` the time of the fill is the index, for plots.
         """
     def ledger(
         self,
@@ -308,10 +331,11 @@ class SessionMethods(Synchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return every change of the balance in [start, end], oldest first.
 
-        Columns as in `help(session.info.ledger)`.
+        Columns as in `help(session.info.ledger)`; with `index="time"` the time of the change is the index, for plots.
         """
     def funding_payments(
         self,
@@ -402,7 +426,7 @@ class AsyncSessionMethods(Asynchronous):
         trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Buy `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
 
         The order is checked first, then signed and sent. `tif` is GTC, IOC, FOK or POST_ONLY; `tp` and `sl` are trigger
@@ -429,18 +453,18 @@ class AsyncSessionMethods(Asynchronous):
         trigger_by: Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"] | None = None,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Sell `quantity` base units at `price` USDC, or at market without a price, and return the Receipt.
 
         Arguments and errors are those of `buy`.
         """
     async def place(
         self,
-        orders: Order | Bracket | Sequence[Order | Bracket],
+        orders: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Check, sign and send orders made with `toolkit.orders`: one, several at once, or one bracket.
 
         Several orders are one request; the venue accepts or refuses each, and `receipt.results` has one entry per
@@ -449,7 +473,7 @@ class AsyncSessionMethods(Asynchronous):
         """
     async def prepare(
         self,
-        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
+        what: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
@@ -459,36 +483,42 @@ class AsyncSessionMethods(Asynchronous):
         `.explain()` of the result shows proto bytes, typed data and digest; `send_prepared` signs and sends exactly
         that. Raises CheckFailed, InputError, WalletError.
         """
-    async def send_prepared(self, prepared: Prepared, *, confirmed: bool = False) -> Receipt:
+    async def send_prepared(self, prepared: Prepared, *, confirmed: bool = False) -> AsyncReceipt:
         """Sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this (on Mainnet).
 
         Errors are those of `buy`, without CheckFailed.
         """
+    async def order(self, order: OrderLike, *, by: By | None = None, vault_address: str | None = None) -> AsyncReceipt:
+        """Return any order of the account as a receipt, a live handle: by its id, its client id, or a row of a table.
+
+        `by` says which id it is, where both exist. Raises InputError for an order that the account does not have.
+        """
     async def replace(
         self,
-        existing: Receipt | ItemResult | int,
-        new: Order,
+        existing: OrderLike | None,
+        new: Order | None = None,
         *,
+        cl_ord_id: int | str | None = None,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
-        """Replace an open order, given by its receipt or order id, with `new`.
+    ) -> AsyncReceipt:
+        """Replace an open order by `new`; it is given by its id, a receipt, a row of a table, or by `cl_ord_id`.
 
         It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
         InputError for a bracket, a receipt of several orders, or a second client id.
         """
     async def cancel(
         self,
-        what: Receipt | ItemResult | int | Iterable[Receipt | ItemResult | int] | None = None,
+        what: OrderLike | Iterable[OrderLike] | None = None,
         *,
         symbol: str | int | None = None,
-        cl_ord_id: int | None = None,
+        cl_ord_id: int | str | None = None,
         vault_address: str | None = None,
-    ) -> Receipt:
-        """Cancel orders, given by a placement's receipt, an order id (also as text), several of these, or `cl_ord_id`.
+    ) -> AsyncReceipt:
+        """Cancel orders, given by receipts, ids, rows of a table, a whole table, or `cl_ord_id`.
 
-        With `symbol`, ids need no query for their product. Raises ActionRejected when an order can't be cancelled; the
-        results of its receipt say which.
+        Ids are whole numbers or text. With `symbol` they need no query for their product. Raises ActionRejected when
+        an order can't be cancelled; the results of its receipt say which.
         """
     async def cancel_all(
         self, symbol: str | int | None = None, *, conditional: bool | None = None, vault_address: str | None = None
@@ -508,22 +538,26 @@ class AsyncSessionMethods(Asynchronous):
         slippage: Amount | None = None,
         tif: Literal["GTC", "IOC", "FOK", "POST_ONLY"] | None = None,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Close the whole position of a product with reduce-only orders, at market or at `price`.
 
         Raises InputError when there is none. In hedge mode both legs are closed. Errors are those of `buy`.
         """
-    async def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Receipt:
+    async def set_leverage(
+        self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None
+    ) -> AsyncReceipt:
         """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
     async def set_margin_mode(
         self, symbol: str | int, mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
-    async def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Receipt:
+    async def assign_margin(
+        self, symbol: str | int, amount: Amount, *, vault_address: str | None = None
+    ) -> AsyncReceipt:
         """Add `amount` USDC to the margin of an isolated position, or remove it if negative. Returns the Receipt."""
     async def resolve(
         self, intents: str | Receipt | Iterable[str | Receipt] | None = None, *, resend: bool | None = None
-    ) -> list[Receipt]:
+    ) -> list[AsyncReceipt]:
         """Settle intents with an unknown outcome (None: all of them), and return the receipt of each, oldest first.
 
         The venue is asked for the orders' client ids, else for the nonce. What it does not know is sent again as the
@@ -535,6 +569,19 @@ class AsyncSessionMethods(Asynchronous):
         """Return all products, index `symbol`; a row that can't be read is left out with a warning.
 
         Columns as in `help(session.info.products)`. `product(symbol)` returns one with its exact steps and limits.
+        """
+    async def margin_tables(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return the venue's margin tables, one row per tier, index `table` (as in `products()["margin_table"]`).
+
+        Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
+        the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
+        Source: venue-facts, "Records": ProductMeta.
+        """
+    async def currencies(self) -> pd.DataFrame:
+        """Return the venue's currencies, index `currency`.
+
+        Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
+        venue-facts, "Records": ProductMeta.
         """
     async def klines(
         self,
@@ -608,11 +655,12 @@ class AsyncSessionMethods(Asynchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
         `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
-        Columns as in `help(session.info.order_states)`.
+        Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
         """
     async def order_events(
         self,
@@ -644,11 +692,12 @@ class AsyncSessionMethods(Asynchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return all fills in [start, end], oldest first.
 
         Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees of the fill; negative is received).
+        all fees of the fill; negative is received). With `index="time"` the time of the fill is the index, for plots.
         """
     async def ledger(
         self,
@@ -660,10 +709,11 @@ class AsyncSessionMethods(Asynchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return every change of the balance in [start, end], oldest first.
 
-        Columns as in `help(session.info.ledger)`.
+        Columns as in `help(session.info.ledger)`; with `index="time"` the time of the change is the index, for plots.
         """
     async def funding_payments(
         self,
@@ -690,7 +740,7 @@ class AsyncSessionMethods(Asynchronous):
         builder, the vault's leader), may (a description), all string; since, until (datetime64[ms, UTC]), max_fee_rate
         (float64, ratio), status (string: ACTIVE, REVOKED, EXPIRED, OPEN, CLOSED).
         """
-    async def revoke(self, who: str, *, expiry_after: int | Unset | None = ...) -> Receipt:
+    async def revoke(self, who: str, *, expiry_after: int | Unset | None = ...) -> AsyncReceipt:
         """End an agent's approval (by its name or address) or the builder's authorisation (by either address).
 
         Names are case-sensitive. An address that was approved under several names loses all of them, with one request
@@ -706,13 +756,13 @@ class AsyncSessionMethods(Asynchronous):
         *,
         validity_seconds: int = 0,
         expiry_after: int | Unset | None = ...,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Let a builder's agent wallet place orders for this account, for a fee of at most `max_fee_rate` (a ratio).
 
         `validity_seconds` 0 is 7 days. It replaces an earlier authorisation. Signed by: Trader master.
         Source: specification, "Builder Code".
         """
-    async def end_builder(self, *, expiry_after: int | Unset | None = ...) -> Receipt:
+    async def end_builder(self, *, expiry_after: int | Unset | None = ...) -> AsyncReceipt:
         """End this account's active builder authorisation. Signed by: Trader master."""
 
 class BuilderSide(Synchronous):
@@ -744,7 +794,7 @@ class BuilderSide(Synchronous):
 class AsyncBuilderSide(Asynchronous):
     """`session.aio.builder`: the asynchronous twin of BuilderSide."""
     def __init__(self, session: Any) -> None: ...
-    async def register(self, name: str, *, expiry_after: int | Unset | None = ...) -> Receipt:
+    async def register(self, name: str, *, expiry_after: int | Unset | None = ...) -> AsyncReceipt:
         """Register this wallet's master as a builder, once. Signed by: Builder master."""
     async def traders(self, *, ended: bool = False) -> pd.DataFrame:
         """Return the authorisations of this builder, newest first, one row per trader and agent.
@@ -759,7 +809,7 @@ class AsyncBuilderSide(Asynchronous):
         builder: str | None = None,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Check, sign and send an order, or a bracket, for the trader who authorised this wallet's agent.
 
         `fee_rate` is a ratio of each fill's value, paid by the trader to the builder; `builder` is the builder's

@@ -151,6 +151,9 @@ class FakeVenue:
         if path == "/info/explore/transaction/page" and self.show_transactions:
             agent = toolkit.Wallet(agent=AGENT_KEY).agent
             return enveloped(0, "success", {"items": [{**row, "signer": agent} for row in self.transactions]})
+        if path == "/info/explore/transaction/detail" and self.show_transactions:
+            done = [row for row in self.transactions if row["txHash"] == query["txHash"]]
+            return enveloped(0, "success", {**done[0], "signer": ""} if done else None)
         return enveloped(0, "success", {"total": 0, "items": []})
 
     @staticmethod
@@ -196,6 +199,7 @@ def session(
     """Return a session that talks to the fake venue, never waits, and writes nothing to the user's folders."""
     options.setdefault("wallet", toolkit.Wallet(agent=AGENT_KEY, account=MASTER))
     options.setdefault("clock", Clock())
+    options.setdefault("settle_timeout", 0.01)
     return toolkit.connect(
         environment,
         transport=httpx.MockTransport(fake),

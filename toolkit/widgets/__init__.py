@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..extras import need
+
 _LAZY = {
     "Account": "panels.portfolio",
     "Blotter": "panels.portfolio",
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
+        need("ipywidgets", "anywidget")
         module = importlib.import_module(f".{_LAZY[name]}", __name__)
         value = globals()[name] = getattr(module, name)
         return value

@@ -6,6 +6,9 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..extras import need
+from ..guards import without_keys
+
 if TYPE_CHECKING:
     from ..session import Session
     from .order_ticket.ticket import OrderTicket
@@ -19,10 +22,12 @@ if TYPE_CHECKING:
 W = TypeVar("W")
 
 
+@without_keys
 class Widgets:
     """Makes widgets for one session. Each follows the live feed until its `close()`."""
 
     def __init__(self, session: Session) -> None:
+        need("ipywidgets", "anywidget")
         self._session = session
         self._panels: weakref.WeakSet[Any] = weakref.WeakSet()
 

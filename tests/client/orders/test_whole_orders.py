@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 import toolkit
-from tests.client.fake import MASTER, FakeVenue, session
+from tests.client.fake import MASTER, META, FakeVenue, session
 from toolkit import orders
 from toolkit.client.orders.receipts import ItemResult
 from toolkit.errors import InputError
+from toolkit.products import ProductTable
 
 CALLS: dict[str, Callable[[toolkit.Session, Any], Any]] = {
     "place": lambda s, given: s.place(given),
@@ -29,21 +32,31 @@ CALLS: dict[str, Callable[[toolkit.Session, Any], Any]] = {
 ENTRY = st.builds(
     lambda side, quantity, price, **options: orders.order("BTCUSDC", side, quantity, price, **options),
     st.sampled_from(["BUY", "SELL"]),
-    st.sampled_from(["0.001", "0.02"]),
-    st.sampled_from([None, "60000", "59000.5"]),
+    st.sampled_from(["0.001", 0.02, 1, Decimal("0.02"), np.int64(1), np.float32(0.5)]),
+    st.sampled_from([None, "60000", 59_000.5, np.int32(60_000)]),
     reduce_only=st.sampled_from([None, True]),
-    cl_ord_id=st.sampled_from([None, 7]),
+    cl_ord_id=st.sampled_from([None, 7, "7", np.int64(7)]),
 )
 LEG = st.sampled_from([None, 500, 70_000])
 SINGLE = st.builds(
     lambda entry, tp, sl: orders.bracket(entry, take_profit=tp, stop_loss=sl) if tp or sl else entry, ENTRY, LEG, LEG
 )
-HANDED = SINGLE | st.lists(SINGLE, max_size=3)
+LADDER = st.builds(
+    lambda side, count, **options: orders.scale(
+        "BTCUSDC", side, "0.06", first=60_000, last=59_000, count=count, rounding="down", **options
+    ),
+    st.sampled_from(["BUY", "SELL"]),
+    st.integers(2, 4),
+    tif=st.sampled_from(["GTC", "POST_ONLY"]),
+)
+HANDED = SINGLE | LADDER | st.lists(SINGLE | LADDER, max_size=3)
 
 
 def wanted(given: Any) -> list[dict[str, Any]]:
     """Return what must stand on the wire, without names of fields that differ from action to action."""
     each = given if isinstance(given, list) else [given]
+    product = ProductTable.from_meta(META)["BTCUSDC"]
+    each = [one for item in each for one in (item.orders(product) if isinstance(item, orders.Ladder) else [item])]
     return [
         {
             "qty": leg.quantity, "px": leg.price or "0", "side": leg.side, "tif": leg.tif, "reduce": leg.reduce_only,

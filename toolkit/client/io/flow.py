@@ -1,10 +1,9 @@
 """Flows: client logic without I/O, written once for synchronous and asynchronous callers.
 
-A flow is a generator. It yields what it needs from outside (`Fetch`, `Sleep`, `Now`, `Elapsed`, `RandomFloat`,
-`Gather`) and is
-resumed with the result, or with the error raised at that `yield`. `Driver.run` performs the requests in the calling
-thread, `AsyncDriver.run` awaits them. Flows hold no clock, no randomness and no socket, so tests drive them with plain
-functions.
+A flow is a generator. It yields what it needs from outside (`Fetch`, `Sleep`, `Settle`, `Now`, `Elapsed`,
+`RandomFloat`, `Gather`) and is resumed with the result, or with the error raised at that `yield`. `Driver.run` performs
+the requests in the calling thread, `AsyncDriver.run` awaits them. Flows hold no clock, no randomness and no socket, so
+tests drive them with plain functions.
 
 `@flow` turns a generator method into a plain method on a `Synchronous` subclass and into a coroutine function on an
 `Asynchronous` one, with the same name, signature and docstring:
@@ -29,10 +28,14 @@ import asyncio
 import functools
 import inspect
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
+
+from ...errors import InputError
+from ...guards import key_argument, parameter_names, refusal
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -50,6 +53,8 @@ class Fetch:
     query: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     timeout: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers; not shown, as one may be a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,16 @@ class Reply:
 @dataclass(frozen=True, slots=True)
 class Sleep:
     """Request: wait this many seconds. The result is None."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Request: wait this many seconds for the venue to execute what it was sent. The result is None.
+
+    With a manual clock nothing happens by itself, so there the venue's time passes until it has.
+    """
 
     seconds: float
 
@@ -90,7 +105,7 @@ class Gather:
     flows: tuple[Flow[Any], ...]
 
 
-Request = Fetch | Sleep | Now | Elapsed | RandomFloat | Gather
+Request = Fetch | Sleep | Settle | Now | Elapsed | RandomFloat | Gather
 Flow = Generator[Request, Any, T]
 """A generator that yields requests and returns T."""
 
@@ -119,17 +134,19 @@ class Runtime:
 
 
 class Driver:
-    """Runs flows in the calling thread. `send` performs a `Fetch`; `sleep` takes seconds."""
+    """Runs flows in the calling thread. `send` performs a `Fetch`; `sleep`, and `settle` in its place, take seconds."""
 
     def __init__(
         self,
         send: Callable[[Fetch], Reply],
         runtime: Runtime | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        settle: Callable[[float], None] | None = None,
     ) -> None:
         self._send = send
         self._runtime = runtime or Runtime()
         self._sleep = sleep
+        self._settle = settle
 
     def run(self, flow: Flow[T]) -> T:
         """Run a flow and return its result. Errors of a request are raised inside the flow, at its `yield`."""
@@ -155,6 +172,8 @@ class Driver:
                 return self._send(request)
             case Sleep():
                 return self._sleep(request.seconds)
+            case Settle():
+                return (self._settle or self._sleep)(request.seconds)
             case Now():
                 return self._runtime.now()
             case Elapsed():
@@ -166,17 +185,19 @@ class Driver:
 
 
 class AsyncDriver:
-    """Runs flows on the running event loop. `send` and `sleep` are awaited."""
+    """Runs flows on the running event loop. `send`, `sleep` and `settle` are awaited."""
 
     def __init__(
         self,
         send: Callable[[Fetch], Awaitable[Reply]],
         runtime: Runtime | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        settle: Callable[[float], Awaitable[None]] | None = None,
     ) -> None:
         self._send = send
         self._runtime = runtime or Runtime()
         self._sleep = sleep
+        self._settle = settle
 
     async def run(self, flow: Flow[T]) -> T:
         """Run a flow and return its result. Errors and cancellation are raised inside the flow, at its `yield`."""
@@ -201,6 +222,8 @@ class AsyncDriver:
                 return await self._send(request)
             case Sleep():
                 return await self._sleep(request.seconds)
+            case Settle():
+                return await (self._settle or self._sleep)(request.seconds)
             case Now():
                 return self._runtime.now()
             case Elapsed():
@@ -262,8 +285,13 @@ def _bind_flows(cls: type, bind: Callable[[Callable[..., Flow[Any]]], Callable[.
 
 
 def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
+    names = parameter_names(generator)
+
     @functools.wraps(generator)
     def call(self: Any, *args: Any, **keywords: Any) -> T:
+        if name := key_argument(names, args, keywords):
+            del args, keywords  # a traceback that shows local variables must not show the key
+            raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
         result: T = self._driver.run(generator(self, *args, **keywords))
         return result
 
@@ -271,22 +299,32 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
 
 
 def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[Any, Any, T]]:
+    names = parameter_names(generator)
+
     @functools.wraps(generator)
     async def call(self: Any, *args: Any, **keywords: Any) -> T:
+        if name := key_argument(names, args, keywords):
+            del args, keywords
+            raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
         result: T = await self._driver.run(generator(self, *args, **keywords))
         return result
 
-    return _with_return_type(call, generator)
+    # A receipt has methods of its own, so an awaited call returns the twin with methods to await.
+    return _with_return_type(call, generator, {"Receipt": "AsyncReceipt"})
 
 
-def _with_return_type(call: Callable[..., Any], generator: Callable[..., Any]) -> Callable[..., Any]:
-    """Give `call` the return annotation T of a generator annotated `-> Flow[T]`."""
+def _with_return_type(
+    call: Callable[..., Any], generator: Callable[..., Any], twins: Mapping[str, str] | None = None
+) -> Callable[..., Any]:
+    """Give `call` the return annotation T of a generator annotated `-> Flow[T]`, with the twin of each type."""
     signature = inspect.signature(generator)
     returned = signature.return_annotation
     if isinstance(returned, str) and returned.startswith("Flow[") and returned.endswith("]"):
         returned = returned[len("Flow[") : -1]
     elif get_origin(returned) is Generator:
         returned = get_args(returned)[2]
+    for name, twin in (twins or {}).items():
+        returned = re.sub(rf"\b{name}\b", twin, returned) if isinstance(returned, str) else returned
     call.__signature__ = signature.replace(return_annotation=returned)  # type: ignore[attr-defined]
     call.__annotations__ = {**generator.__annotations__, "return": returned}
     return call

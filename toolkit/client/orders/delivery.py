@@ -30,9 +30,9 @@ from ...errors import (
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
-from .intents import OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
-from .outcome import Found, query_outcome
-from .receipts import Receipt, receipt
+from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
+from .outcome import Foreign, Found, Missing, query_execution, query_outcome
+from .receipts import UNSET, Receipt, Unset, receipt
 from .settlement import Settlement, check_belongs, is_transient, proves_not_received
 
 if TYPE_CHECKING:
@@ -45,22 +45,14 @@ DEFAULT_EXPIRY_MS = 60_000
 """Default lifetime of an action that carries expiryAfter."""
 WITHDRAW_EXPIRY_MS = 3_600_000
 """Default lifetime of a withdrawal. Source: specification, "Request envelope"."""
+SETTLE_SECONDS = 5.0
+"""Default time that a call waits for the execution of what the venue has answered as submitted."""
 SAFE_RESEND_MS = 60_000
 """`resolve` repeats an action without expiryAfter only until this age."""
 IDS_PER_NONCE = 1_000
 
 Confirm = bool | Callable[[str], bool] | None
 """Confirmation of writes on Mainnet: True, or a function that is given a description of the action."""
-
-
-class Unset:
-    """Type of `UNSET`, the default of arguments for which None has its own meaning."""
-
-    def __repr__(self) -> str:
-        return "default"
-
-
-UNSET = Unset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +124,16 @@ class Delivery:
     confirm: Confirm = None
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
+    check: Callable[[Action, Mapping[str, Any], str | None], Flow[None]] | None = None
+    """Raises CheckFailed for an action that breaks a pre-trade rule; its last argument is the vault."""
+    settle_timeout: float = SETTLE_SECONDS
     closed: bool = False
     """Set when the session is closed: nothing more is signed or sent."""
     _settlement: Settlement = field(init=False)
     _senders: dict[str, Sender] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._settlement = Settlement(self.ledger)
+        self._settlement = Settlement(self.ledger, self.settle_timeout)
 
     def submit(
         self,
@@ -150,12 +145,13 @@ class Delivery:
     ) -> Flow[Receipt]:
         """Record, sign and send an action, and return the receipt of what the venue accepted.
 
-        Raises WalletError or MalformedRequest before anything is recorded, NotSent when the request did not leave this
-        machine, ExchangeError when the venue refuses, and OutcomeUnknown without a response (`resolve` settles it).
+        Raises WalletError, CheckFailed or MalformedRequest before anything is recorded, NotSent when the request did
+        not leave this machine, ExchangeError when the venue refuses, and OutcomeUnknown without a response (`resolve`
+        settles it).
         """
-        self._key(declaration.type, "agent" if declaration.signed_by_agent else "master")
+        yield from self._check(declaration, payload, vault_address)
         self._require_confirmation(payload)
-        prepared = yield from self.prepare(declaration, payload, expiry_after=expiry_after, vault_address=vault_address)
+        prepared = yield from self._prepare(declaration, payload, expiry_after, vault_address)
         return (yield from self._record_and_send(prepared))
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
@@ -175,13 +171,28 @@ class Delivery:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Prepared]:
-        """Return an action with nonce, expiry and client ids. Nothing is recorded, signed or sent.
+        """Return a checked action with nonce, expiry and client ids. Nothing is recorded, signed or sent.
 
-        Raises WalletError without the key it needs, and MalformedRequest.
+        Raises WalletError without the key it needs, CheckFailed and MalformedRequest.
         """
+        yield from self._check(declaration, payload, vault_address)
+        return (yield from self._prepare(declaration, payload, expiry_after, vault_address))
+
+    def _check(self, declaration: Action, payload: Mapping[str, Any], vault_address: str | None) -> Flow[None]:
+        self._require_open(declaration.type)
+        self._key(declaration.type, "agent" if declaration.signed_by_agent else "master")
+        if self.check is not None:
+            yield from self.check(declaration, payload, vault_address)
+
+    def _prepare(
+        self,
+        declaration: Action,
+        payload: Mapping[str, Any],
+        expiry_after: int | Unset | None,
+        vault_address: str | None,
+    ) -> Flow[Prepared]:
         from ...protocol import envelope
 
-        self._require_open(declaration.type)
         role: Role = "agent" if declaration.signed_by_agent else "master"
         key = self._key(declaration.type, role)
         account = yield from self.account()
@@ -249,7 +260,7 @@ class Delivery:
 
         `in_doubt` is True as soon as an attempt without a response may have reached the venue.
         """
-        in_doubt = intent.state is IntentState.UNKNOWN
+        in_doubt = intent.state in ARRIVED
         failure: ToolkitError | None = None
         began_ms: int = yield Elapsed()
         for attempt in range(self.retry.attempts):
@@ -261,8 +272,8 @@ class Delivery:
             intent = self._settlement.update(intent, now, state=state, attempts=intent.attempts + 1)
             if intent.settled:
                 return self._settlement.result_or_raise(intent)
-            # UNKNOWN although SENT was asked for: another process is resolving it and may have sent a copy.
-            in_doubt = in_doubt or intent.state is IntentState.UNKNOWN
+            # In another state than asked for: another process is resolving it and may have sent a copy.
+            in_doubt = in_doubt or intent.state in ARRIVED
             demanded: float | None = None
             try:
                 reply = yield Fetch("POST", EXCHANGE_PATH, body=body)
@@ -305,7 +316,7 @@ class Delivery:
 
         The venue is asked for the orders' client ids, else for the nonce; what it does not know is sent again as the
         identical bytes. `resend` None does so while it is safe: the request expires by itself, or is under a minute
-        old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN.
+        old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
         """
         self._require_open("resolve")
         wanted = None if ids is None else set(ids)
@@ -343,9 +354,16 @@ class Delivery:
         if intent.settled:
             return intent
         try:
-            found = yield from query_outcome(intent)
+            found: Found | Missing | Foreign
+            submitted = intent.state is IntentState.SUBMITTED
+            found = yield from (query_execution if submitted else query_outcome)(intent)
+            if isinstance(found, Foreign):
+                intent = settlement.update(intent, now, state=IntentState.UNKNOWN, data=None)
+                found, submitted = (yield from query_outcome(intent)), False
             if isinstance(found, Found):
                 settlement.record_found(intent, now, found)
+            elif submitted and not resend:
+                pass  # the venue has taken it, and will execute it
             elif intent.body and (resend or (resend is None and is_safe_to_resend(intent, now))):
                 yield from self._post(intent, intent.body)
         except (ExchangeError, TransportError, OutcomeUnknown) as error:

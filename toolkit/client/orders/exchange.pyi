@@ -4,8 +4,8 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from toolkit.client.io.flow import AsyncDriver, Asynchronous, Driver, Synchronous
-from toolkit.client.orders.delivery import Delivery, Unset
-from toolkit.client.orders.receipts import Receipt
+from toolkit.client.orders.delivery import Delivery
+from toolkit.client.orders.receipts import AsyncReceipt, Receipt, Unset
 from toolkit.client.reads.catalogue import Catalogue
 from toolkit.environments import Environment
 from toolkit.orders import Bracket, Order
@@ -500,13 +500,15 @@ class AsyncExchange(Asynchronous):
     ) -> None: ...
     async def send(
         self, payload: Mapping[str, Any], *, expiry_after: int | Unset | None = ..., vault_address: str | None = None
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Sign and send an action given in wire names, as the specification writes it. Returns the Receipt.
 
         `expiry_after` is Unix ms; by default a minute from now where the action carries it, None for no expiry.
         Raises as the methods of the actions do.
         """
-    async def revoke_agent(self, agent_name: str = "toolkit", *, expiry_after: int | Unset | None = ...) -> Receipt:
+    async def revoke_agent(
+        self, agent_name: str = "toolkit", *, expiry_after: int | Unset | None = ...
+    ) -> AsyncReceipt:
         """Revoke the agent approved under this name: approveAgent with the zero address and validitySeconds 0.
 
         Signed by: Master. Raises as `approve_agent` does. Source: venue-facts, "Master-signed typed data".
@@ -517,7 +519,7 @@ class AsyncExchange(Asynchronous):
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Place one or more orders.
 
         orders: a list of at least 1 objects
@@ -559,7 +561,7 @@ class AsyncExchange(Asynchronous):
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Replace an open order by another.
 
         symbol: a product's symbol or code; numeric product code
@@ -589,7 +591,7 @@ class AsyncExchange(Asynchronous):
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Place a main order together with its take-profit, its stop-loss or both.
 
         orders: a list of 2 to 3 objects
@@ -615,7 +617,7 @@ class AsyncExchange(Asynchronous):
         """
     async def cancel_order(
         self, cancels: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, vault_address: str | None = None
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Cancel orders by ordId or clOrdId.
 
         cancels: a list of at least 1 objects
@@ -631,7 +633,7 @@ class AsyncExchange(Asynchronous):
         """
     async def cancel_all(
         self, symbol: str | int, conditional_order: bool | None = None, *, vault_address: str | None = None
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Cancel all open orders of a product, or all its waiting triggers.
 
         symbol: a product's symbol or code
@@ -645,7 +647,7 @@ class AsyncExchange(Asynchronous):
         """
     async def set_leverage(
         self, symbol: str | int, leverage: str | int | Decimal, *, vault_address: str | None = None
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Set the leverage of a product.
 
         symbol: a product's symbol or code
@@ -659,7 +661,7 @@ class AsyncExchange(Asynchronous):
         """
     async def set_margin_mode(
         self, symbol: str | int, margin_mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Set a product's margin mode.
 
         symbol: a product's symbol or code
@@ -673,7 +675,7 @@ class AsyncExchange(Asynchronous):
         """
     async def assign_pos_margin(
         self, symbol: str | int, assigned_pos_margin: str | int | Decimal, *, vault_address: str | None = None
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Add margin to an isolated position, or take it from there (negative).
 
         symbol: a product's symbol or code
@@ -693,7 +695,7 @@ class AsyncExchange(Asynchronous):
         referral_code: str | None = None,
         *,
         expiry_after: int | Unset | None = ...,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Authorise an agent wallet; with the zero address and validitySeconds 0 revoke the one of that name.
 
         agent_address: an address: 0x and 40 hex digits (default: this wallet's agent)
@@ -714,7 +716,7 @@ class AsyncExchange(Asynchronous):
         withdraw_sequence: int | None = None,
         *,
         expiry_after: int | Unset | None = ...,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Withdraw funds to an address.
 
         destination: an address: 0x and 40 hex digits
@@ -727,7 +729,7 @@ class AsyncExchange(Asynchronous):
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
         Source: specification, "Exchange API".
         """
-    async def faucet_claim(self) -> Receipt:
+    async def faucet_claim(self) -> AsyncReceipt:
         """Claim test funds (Testnet and the local venue only).
 
 
@@ -736,7 +738,7 @@ class AsyncExchange(Asynchronous):
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
         Source: specification, "Exchange API".
         """
-    async def bind_referral(self, referral_code: str) -> Receipt:
+    async def bind_referral(self, referral_code: str) -> AsyncReceipt:
         """Bind the account to an inviter, once.
 
         referral_code: text of 1 to 128 characters
@@ -746,7 +748,7 @@ class AsyncExchange(Asynchronous):
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
         Source: specification, "Exchange API".
         """
-    async def register_builder(self, name: str, *, expiry_after: int | Unset | None = ...) -> Receipt:
+    async def register_builder(self, name: str, *, expiry_after: int | Unset | None = ...) -> AsyncReceipt:
         """Register a builder.
 
         name: text of 1 to 128 characters
@@ -765,7 +767,7 @@ class AsyncExchange(Asynchronous):
         validity_seconds: int = 0,
         *,
         expiry_after: int | Unset | None = ...,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Let a builder's agent place orders for this account, with a cap on its fee.
 
         agent_address: an address: 0x and 40 hex digits; the builder's agent
@@ -779,7 +781,7 @@ class AsyncExchange(Asynchronous):
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
         Source: specification, "Exchange API".
         """
-    async def revoke_agent_to_builder(self, *, expiry_after: int | Unset | None = ...) -> Receipt:
+    async def revoke_agent_to_builder(self, *, expiry_after: int | Unset | None = ...) -> AsyncReceipt:
         """End the builder's authorisation.
 
         expiry_after: Unix ms after which the venue refuses it; default in a minute, None: never
@@ -797,7 +799,7 @@ class AsyncExchange(Asynchronous):
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Place an order for the trader who authorised this builder agent.
 
         order: an object
@@ -831,7 +833,7 @@ class AsyncExchange(Asynchronous):
         *,
         expiry_after: int | Unset | None = ...,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Place a bracket for the trader who authorised this builder agent.
 
         orders: a list of 2 to 3 objects
@@ -859,7 +861,7 @@ class AsyncExchange(Asynchronous):
         """
     async def vault_deposit(
         self, vault: str, amount: str | int | Decimal, currency_code: int = 1, *, vault_address: str | None = None
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Deposit into a vault.
 
         vault: an address: 0x and 40 hex digits
@@ -874,7 +876,7 @@ class AsyncExchange(Asynchronous):
         """
     async def vault_withdraw(
         self, vault: str, share: str | int | Decimal, currency_code: int = 1, *, vault_address: str | None = None
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Give back shares of a vault.
 
         vault: an address: 0x and 40 hex digits
@@ -895,7 +897,7 @@ class AsyncExchange(Asynchronous):
         currency_code: int = 1,
         *,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Create a vault; the answer's data carries its address.
 
         name: text of 1 to 128 characters
@@ -909,7 +911,7 @@ class AsyncExchange(Asynchronous):
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
         Source: specification, "Exchange API".
         """
-    async def vault_update_owner(self, owner: str, *, vault_address: str) -> Receipt:
+    async def vault_update_owner(self, owner: str, *, vault_address: str) -> AsyncReceipt:
         """Hand the vault of vaultAddress to another owner.
 
         owner: an address: 0x and 40 hex digits
@@ -920,7 +922,7 @@ class AsyncExchange(Asynchronous):
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
         Source: specification, "Exchange API".
         """
-    async def vault_close(self, *, vault_address: str) -> Receipt:
+    async def vault_close(self, *, vault_address: str) -> AsyncReceipt:
         """Close the vault of vaultAddress.
 
         vault_address: act for this vault
@@ -932,7 +934,7 @@ class AsyncExchange(Asynchronous):
         """
     async def vault_pre_withdraw(
         self, amount: str | int | Decimal, currency_code: int = 1, *, vault_address: str
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Set funds of the vault of vaultAddress aside for withdrawals.
 
         amount: decimal text above 0; USDC
@@ -944,7 +946,7 @@ class AsyncExchange(Asynchronous):
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
         Source: specification, "Exchange API".
         """
-    async def vault_create_sub_vault(self, *, vault_address: str) -> Receipt:
+    async def vault_create_sub_vault(self, *, vault_address: str) -> AsyncReceipt:
         """Create a sub-vault of the vault of vaultAddress.
 
         vault_address: act for this vault
@@ -962,7 +964,7 @@ class AsyncExchange(Asynchronous):
         currency_code: int = 1,
         *,
         vault_address: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Move funds between a vault and its sub-vaults.
 
         from_vault: an address: 0x and 40 hex digits

@@ -15,16 +15,17 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...errors import InputError
-from ...orders import Bracket, Order
+from ...orders import Bracket, Ladder, Order
 from ...products import Product, decimal_text
-from ...protocol.actions import ACTIONS, Action, declaration
+from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting
 from ..io.flow import AsyncDriver, Driver, Flow, flow
 from ..reads.catalogue import Catalogue
-from .delivery import UNSET, Delivery, Unset
-from .receipts import Receipt
+from .delivery import Delivery
+from .order_calls import OrderCalls
+from .receipts import UNSET, Receipt, Unset
 
 if TYPE_CHECKING:
     from ...environments import Environment
@@ -56,6 +57,7 @@ class ExchangeFlows(Suggesting):
         self._environment = environment
         self._delivery = delivery
         self._catalogue = catalogue
+        self._calls = OrderCalls(driver, delivery, catalogue)
 
     @flow
     def send(
@@ -70,11 +72,7 @@ class ExchangeFlows(Suggesting):
         `expiry_after` is Unix ms; by default a minute from now where the action carries it, None for no expiry.
         Raises as the methods of the actions do.
         """
-        return (
-            yield from self._delivery.submit(
-                declaration(payload), payload, expiry_after=expiry_after, vault_address=vault_address
-            )
-        )
+        return (yield from self._calls.submit(payload, expiry_after, vault_address))
 
     @flow
     def revoke_agent(self, agent_name: str = AGENT_NAME, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
@@ -94,7 +92,7 @@ class ExchangeFlows(Suggesting):
                 payload[entry.name] = yield from self._wire(entry, values[entry.name], action)
         if action.type == "approveAgent" and "agentAddress" not in payload:
             payload["agentAddress"] = self._own_agent()
-        return (yield from self._delivery.submit(action, payload, **options))
+        return (yield from self._calls.live(self._delivery.submit(action, payload, **options)))
 
     def _own_agent(self) -> str:
         wallet = self._delivery.wallet
@@ -121,7 +119,7 @@ class ExchangeFlows(Suggesting):
 
     def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
         reduce_field = "reduceOnlyOption" if action.type == "placeOrder" else "reduceOnly"
-        given: list[Any] = [value] if isinstance(value, Order | Bracket | Mapping) else list(value)
+        given: list[Any] = [value] if isinstance(value, Order | Bracket | Ladder | Mapping) else list(value)
         if any(isinstance(each, Bracket) for each in given):
             if is_bracket not in action.shape.checks or len(given) > 1:
                 raise InputError(
@@ -130,6 +128,13 @@ class ExchangeFlows(Suggesting):
                     field="orders", rule="bracket", value=value,
                 )  # fmt: skip
             given = list(given[0].legs)
+        ladder = next((each for each in given if isinstance(each, Ladder)), None)
+        if ladder is not None:
+            if action.type != "placeOrder":
+                raise InputError(f"{action.method} takes no ladder", field="orders", rule="Order", value=ladder)
+            at = given.index(ladder)
+            made_of = ladder.orders((yield from self._catalogue.find(ladder.symbol)))
+            return (yield from self._items([*given[:at], *made_of, *given[at + 1 :]], action, single))
         if single and len(given) != 1:
             raise InputError(f"{action.method} takes one order, not {len(given)}", field="order", rule="one")
         made = []

@@ -1,13 +1,13 @@
 """The ledger of intents: what this client was about to do, recorded before it is signed.
 
-    PREPARED ──→ SENT ──→ ACCEPTED
-        │          ├────→ REJECTED
-        │          └────→ UNKNOWN ──→ ACCEPTED or REJECTED   (session.resolve())
-        └──────────────→ REJECTED                            (it never left this machine)
+    PREPARED ──→ SENT ──→ SUBMITTED ──→ ACCEPTED or FAILED      (the venue executes after it has answered)
+        │          ├────→ ACCEPTED or REJECTED                  (the venue answers after it has executed)
+        │          └────→ UNKNOWN ──→ any of these              (session.resolve())
+        └──────────────→ REJECTED                               (it never left this machine)
 
 PREPARED is recorded before signing, SENT (with the signed bytes) before the first byte leaves. So wherever the program
-stops, an intent that may have reached the venue is SENT or UNKNOWN in the ledger. An intent has one nonce and one
-signature; sending it again means sending the identical bytes.
+stops, an intent that may have reached the venue is SENT, SUBMITTED or UNKNOWN in the ledger. An intent has one nonce
+and one signature; sending it again means sending the identical bytes.
 
 `MemoryLedger` lives as long as the session; `SqliteLedger` survives a restart of the kernel.
 """
@@ -38,20 +38,24 @@ class IntentState(StrEnum):
 
     PREPARED = "PREPARED"
     SENT = "SENT"
+    SUBMITTED = "SUBMITTED"
     ACCEPTED = "ACCEPTED"
     REJECTED = "REJECTED"
+    FAILED = "FAILED"
     UNKNOWN = "UNKNOWN"
 
 
-OPEN = frozenset({IntentState.PREPARED, IntentState.SENT, IntentState.UNKNOWN})
+FINAL = frozenset({IntentState.ACCEPTED, IntentState.REJECTED, IntentState.FAILED})
+OPEN = frozenset(IntentState) - FINAL
 """States without a final outcome."""
+ARRIVED = frozenset({IntentState.SUBMITTED, IntentState.UNKNOWN})
+"""Open states of a request that the venue has, or may have."""
 
 _NEXT = {
     IntentState.PREPARED: {IntentState.PREPARED, IntentState.SENT, IntentState.REJECTED},
-    IntentState.SENT: {IntentState.SENT, IntentState.ACCEPTED, IntentState.REJECTED, IntentState.UNKNOWN},
-    IntentState.UNKNOWN: {IntentState.UNKNOWN, IntentState.ACCEPTED, IntentState.REJECTED},
-    IntentState.ACCEPTED: frozenset[IntentState](),
-    IntentState.REJECTED: frozenset[IntentState](),
+    IntentState.SENT: {IntentState.SENT, *ARRIVED, *FINAL},
+    IntentState.SUBMITTED: {*ARRIVED, *FINAL},
+    IntentState.UNKNOWN: {*ARRIVED, *FINAL},
 }
 
 
@@ -128,12 +132,12 @@ def changed(intent: Intent, now: int, changes: Mapping[str, Any], expected: Inte
     state = IntentState(changes.get("state", intent.state))
     if expected is not None and intent.state is not expected:
         raise ToolkitError(f"intent {intent.id} is {intent.state}, no longer {expected}; it was not made {state}")
-    if (state is not intent.state and state not in _NEXT[intent.state]) or intent.settled:
+    if intent.settled or state not in _NEXT[intent.state]:
         raise ToolkitError(f"intent {intent.id} is {intent.state}; it can't become {state}")
     body = changes.get("body", intent.body)
     if intent.body is not None and body != intent.body:
         raise ToolkitError(f"intent {intent.id} is signed already; an intent never gets a second signature")
-    if state in (IntentState.SENT, IntentState.UNKNOWN) and body is None:
+    if (state is IntentState.SENT or state in ARRIVED) and body is None:
         raise ToolkitError(f"intent {intent.id} is not signed; it can't be {state}")
     return replace(intent, **{**changes, "state": state, "updated": now})
 

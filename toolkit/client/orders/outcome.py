@@ -1,15 +1,16 @@
-"""Queries for the outcome of a request: by the client ids of its orders, else by signer and nonce."""
+"""Queries for the outcome of a request: by the hash it was answered with, its orders' client ids, signer and nonce."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import ExchangeError
+from ...errors import ExchangeError, TransportError
 from ...protocol.enums import ENUMS
-from ..io.flow import Flow, RandomFloat, Sleep
-from ..io.transport import NO_RETRY, Retry
+from ..io.flow import Elapsed, Fetch, Flow, RandomFloat, Settle
+from ..io.transport import NO_RETRY, Retry, read
 from ..reads.reading import fetch_rows
 from .intents import Intent
 from .receipts import parse_id, parse_tx_code
@@ -17,9 +18,13 @@ from .receipts import parse_id, parse_tx_code
 ORDERS = "/info/order/states"
 EVENTS = "/info/order/events"
 TRANSACTIONS = "/info/explore/transaction/page"
+TRANSACTION = "/info/explore/transaction/detail"
 BUILDER_AGENTS = "/info/builder/agents"
+_DONE = ("SUCCESS", "FAILED")
 PAGE_SIZE, PAGES = 100, 10
-"""How far back transactions are searched."""
+"""How far back transactions, and the events of one transaction, are searched."""
+FIRST_WAIT, LONGEST_WAIT = 0.05, 1.0
+"""Seconds between two queries for an execution: doubled each time from the first to the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,62 @@ class Missing:
     certain: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """The transaction that an answer named is another request's, so the answer was too."""
+
+
+def poll_execution(intent: Intent, timeout: float) -> Flow[Found | Missing | Foreign]:
+    """Query a submitted request until the venue shows that it was executed, for about `timeout` seconds."""
+    began_ms: int = yield Elapsed()
+    waited, wait = 0.0, FIRST_WAIT
+    while True:
+        answer: Found | Missing | Foreign = Missing(certain=False)
+        with suppress(TransportError, ExchangeError):  # the next query may succeed; it stays SUBMITTED meanwhile
+            answer = yield from query_execution(intent)
+        elapsed_ms: int = yield Elapsed()
+        # The sum of the waits counts as well: with a manual clock they take no time.
+        left = timeout - max(waited, (elapsed_ms - began_ms) / 1000)
+        if not isinstance(answer, Missing) or left <= 0:
+            return answer
+        yield Settle(min(wait, left))
+        waited, wait = waited + wait, min(2 * wait, LONGEST_WAIT)
+
+
+def query_execution(intent: Intent) -> Flow[Found | Missing | Foreign]:
+    """Return what the venue shows of a request that it answered as submitted. Raises TransportError, ExchangeError."""
+    row = yield from _transaction_by_hash(str((intent.data or {}).get("txHash") or ""))
+    if row is not None:
+        return (yield from _executed(intent, row)) if _belongs(row, intent) else Foreign()
+    if not intent.client_ids:
+        return (yield from _find_transaction(intent))
+    return (yield from _find_orders(intent, in_part=False))
+
+
+def _transaction_by_hash(tx_hash: str) -> Flow[Mapping[str, Any] | None]:
+    if not tx_hash:
+        return None
+    try:
+        envelope = yield from read(Fetch("GET", TRANSACTION, (("txHash", tx_hash),)), NO_RETRY)
+    except ExchangeError:
+        return None  # its form is not published, so a venue may refuse it, or not know the hash yet
+    row = envelope.data
+    if not isinstance(row, Mapping) or str(row.get("txHash", "")).lower() != tx_hash.lower():
+        return None
+    is_done = row.get("txCode") is not None or str(row.get("status")).upper() in _DONE
+    return row if is_done else None
+
+
+def _belongs(row: Mapping[str, Any], intent: Intent) -> bool:
+    """Return whether a transaction is this request's, by what it shows of signer, nonce and action."""
+    shown = {
+        "signer": (str(row.get("signer") or "").lower(), intent.signer.lower()),
+        "nonce": (parse_id(row.get("nonce")), intent.nonce),
+        "actionType": (row.get("actionType"), intent.action),
+    }
+    return all(not given or given == own for given, own in shown.values())
+
+
 def poll_outcome(intent: Intent, retry: Retry) -> Flow[Found | Missing]:
     """Query the outcome repeatedly: what was executed may become visible only a block later."""
     answer: Found | Missing = Missing(certain=False)
@@ -48,7 +109,7 @@ def poll_outcome(intent: Intent, retry: Retry) -> Flow[Found | Missing]:
             return answer
         random_float: float = yield RandomFloat()
         # Half jitter, not full: a wait near 0 would use up the attempts within the same block.
-        yield Sleep(retry.wait(attempt, 0.5 + random_float / 2))
+        yield Settle(retry.wait(attempt, 0.5 + random_float / 2))
     return answer
 
 
@@ -61,13 +122,16 @@ def query_outcome(intent: Intent) -> Flow[Found | Missing]:
     return by_nonce if isinstance(by_nonce, Found) else Missing(by_orders.certain or by_nonce.certain)
 
 
-def _find_orders(intent: Intent) -> Flow[Found | Missing]:
-    owner = (yield from _owner(intent)) if intent.client_ids else None
+def _find_orders(intent: Intent, in_part: bool = True) -> Flow[Found | Missing]:
+    """Return what the venue shows of an intent's orders. `in_part` False: some missing ones are not there yet."""
+    owner = (yield from owner_of(intent)) if intent.client_ids else None
     if owner is None:
         return Missing(certain=False)
     results: list[dict[str, Any]] = []
     for item, cl_ord_id in zip(_orders(intent.payload), intent.client_ids, strict=True):
         results.append((yield from _find_order(owner, item, cl_ord_id)))
+        if results[-1]["txCode"] < 0 and not in_part:
+            return Missing(certain=False)
     if all(result["txCode"] < 0 for result in results):
         return Missing(certain=True)
     refused = [result for result in results if result["txCode"] != 0]
@@ -85,24 +149,24 @@ def _find_order(owner: str, item: Mapping[str, Any], cl_ord_id: int) -> Flow[dic
     query = (("userAddr", owner), ("clientOrderId", str(cl_ord_id)))
     rows = yield from fetch_rows(ORDERS, query, NO_RETRY)
     for row in rows:
-        if _same_order(row, item):
+        if is_same_order(row, item):
             rejected = str(row.get("status")) == "REJECTED"
             message = "rejected" if rejected else str(row.get("status") or "")
             return _result(cl_ord_id, row, 1 if rejected else 0, message)
     # A venue may keep no state of an order that it refused on arrival; the events show it.
     for row in (yield from fetch_rows(EVENTS, query, NO_RETRY)):
-        if _same_order(row, item):
+        if is_same_order(row, item):
             rejected = str(row.get("execStatus")) == "REJECTED"
             message = str(row.get("reason") or row.get("execStatus") or "")
             return _result(cl_ord_id, row, 1 if rejected else 0, message)
     return _result(cl_ord_id, {}, -1, "the venue knows no such order")
 
 
-def _result(cl_ord_id: int, row: Mapping[str, Any], code: int, message: str) -> dict[str, Any]:
+def _result(cl_ord_id: int | None, row: Mapping[str, Any], code: int, message: str) -> dict[str, Any]:
     return {"clOrdId": cl_ord_id, "ordId": parse_id(row.get("ordId")), "txCode": code, "txMsg": message}
 
 
-def _same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+def is_same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
     """Return whether product and side agree: the client id alone may name another order of the account."""
     same_product = "symbol" not in row or str(row["symbol"]) == str(item.get("symbolCode"))
     same_side = "side" not in row or ENUMS["order_side"].text(row["side"]) == str(item.get("ordSide"))
@@ -113,7 +177,7 @@ def _orders(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [payload["order"]] if "order" in payload else list(payload["orders"])
 
 
-def _owner(intent: Intent) -> Flow[str | None]:
+def owner_of(intent: Intent) -> Flow[str | None]:
     """Return the owner of an intent's orders: the vault, the builder's trader, or the account."""
     if "builder" not in intent.payload:
         return intent.vault_address or intent.account
@@ -138,9 +202,8 @@ def _find_transaction(intent: Intent) -> Flow[Found | Missing]:
         except ExchangeError:
             return Missing(certain=False)  # this query is not published, so a venue may not have it
         for row in rows:
-            same_signer = str(row.get("signer", "")).lower() == intent.signer.lower()
-            if same_signer and parse_id(row.get("nonce")) == intent.nonce:
-                return _transaction(row)
+            if parse_id(row.get("nonce")) == intent.nonce and _belongs(row, intent) and row.get("signer"):
+                return (yield from _executed(intent, row))
         # A venue that lists nothing, or hides nonces, proves nothing by not showing this one.
         if not rows or any(parse_id(row.get("nonce")) is None for row in rows):
             return Missing(certain=False)
@@ -149,8 +212,62 @@ def _find_transaction(intent: Intent) -> Flow[Found | Missing]:
     return Missing(certain=False)
 
 
-def _transaction(row: Mapping[str, Any]) -> Found:
-    code = parse_tx_code(row.get("txCode"))
-    message = str(row.get("txMsg") or "success")
+def _executed(intent: Intent, row: Mapping[str, Any]) -> Flow[Found]:
+    """Return the outcome that a transaction shows, with the result of each order from its events."""
+    code = parse_tx_code(row.get("txCode")) or int(str(row.get("status") or "").upper() == "FAILED")
+    message = str(row.get("txMsg") or ("failed" if code else "success"))
     data = {"txHash": row.get("txHash"), "txCode": code, "txMsg": message}
-    return Found(accepted=code == 0, code=code, message=message, data=data)
+    events: list[Mapping[str, Any]] = []
+    if intent.action in _ORDER_ACTIONS:
+        owner = intent.vault_address or str(row.get("user") or intent.account)
+        events = yield from _events_of(owner, row)
+    results = _results(intent, events, code, message)
+    accepted = any(not result["txCode"] for result in results) if results else code == 0
+    return Found(accepted=accepted, code=code, message=message, data={**data, "results": results} if results else data)
+
+
+_ORDER_ACTIONS = frozenset(
+    {"placeOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder", "replaceOrder", "cancelOrder"}
+    | {"cancelAll"}
+)
+
+
+def _events_of(owner: str, row: Mapping[str, Any]) -> Flow[list[Mapping[str, Any]]]:
+    """Return the order events of a transaction, newest first; [] where the venue shows none."""
+    tx_hash, time_ms = str(row.get("txHash")).lower(), parse_id(row.get("blockTime")) or 0
+    found: list[Mapping[str, Any]] = []
+    for page in range(1, PAGES + 1):
+        query = (("userAddr", owner), ("page", str(page)), ("pageSize", str(PAGE_SIZE)))
+        try:
+            events = yield from fetch_rows(EVENTS, query, NO_RETRY)
+        except ExchangeError:
+            break
+        found += [event for event in events if str(event.get("txHash")).lower() == tx_hash]
+        if len(events) < PAGE_SIZE or any((parse_id(event.get("blockTime")) or 0) < time_ms for event in events):
+            break
+    return found
+
+
+def _results(intent: Intent, events: list[Mapping[str, Any]], code: int, message: str) -> list[dict[str, Any]]:
+    """Return the result of each order or cancel of a request. Without an event it is that of the transaction."""
+    if intent.action == "cancelAll":
+        ended = [event for event in reversed(events) if str(event.get("execStatus")) == "CANCELED"]
+        return [_result(parse_id(event.get("clOrdId")) or 0, event, 0, "success") for event in ended]
+    results = []
+    for item in asked_items(intent):
+        named = {name: number for name in ("clOrdId", "ordId") if (number := parse_id(item.get(name))) is not None}
+        own = [event for event in events if any(parse_id(event.get(name)) == named[name] for name in named)]
+        refused = next((event for event in own if str(event.get("execStatus")) == "REJECTED"), None)
+        if refused is not None or (code and not own):
+            text = str((refused or {}).get("reason") or message)
+            results.append({**named, **_result(named.get("clOrdId"), refused or named, code or 1, text)})
+        else:
+            results.append({**named, **_result(named.get("clOrdId"), own[0] if own else named, 0, "success")})
+    return results
+
+
+def asked_items(intent: Intent) -> list[Mapping[str, Any]]:
+    """Return the orders or cancels of a request, in wire names."""
+    payload = intent.payload
+    single = [payload["order"]] if "order" in payload else [payload] if intent.action == "replaceOrder" else []
+    return list(payload.get("orders") or payload.get("cancels") or single)

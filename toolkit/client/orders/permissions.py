@@ -15,8 +15,8 @@ from ...products import Amount, decimal_text
 from ..io.flow import Flow, flow, subflow
 from ..reads.derived_columns import records
 from ..reads.reading import Reader
-from .delivery import UNSET, Delivery, Unset
-from .receipts import Receipt
+from .delivery import Delivery
+from .receipts import UNSET, Receipt, Unset
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,7 +244,7 @@ class BuilderFlows:
         master, by default this session's account. Raises as `session.place` does. Signed by: Builder agent.
         """
         session = self._session
-        yield from session._check_orders([order])
+        session._check_orders([order])
         if builder is None:
             builder = yield from session._account()
         rate = decimal_text(fee_rate, "fee_rate")

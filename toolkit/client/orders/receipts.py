@@ -1,12 +1,40 @@
-"""Receipts: the outcome of a request, as the ledger has it."""
+"""Receipts: what came of a request, and the orders that it placed, as live handles."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace as changed
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
-from .intents import Intent, IntentState
+from ...errors import InputError, ToolkitError
+from ...orders import Order
+from ...protocol.enums import ENUMS
+from ...protocol.hexbytes import hash_text
+from ..io.flow import Driver, Fetch, Flow, Reply, Synchronous, flow
+from .intents import OPEN, Intent, IntentState
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Unset:
+    """Type of `UNSET`, the default of arguments for which None has its own meaning."""
+
+    def __repr__(self) -> str:
+        return "default"
+
+
+UNSET = Unset()
+WAIT_SECONDS = 10.0
+"""How long `wait` waits by default."""
+FILLED, CANCELED, REJECTED = "FILLED", "CANCELED", "REJECTED"
+ENDED = (FILLED, CANCELED, REJECTED)
+"""Statuses of orders that nothing happens to any more."""
+_WAITING = "ORDER_STATUS_UNTRIGGERED"
+_AT_ONCE = ("IOC", "FOK")
+_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +52,23 @@ class ItemResult:
         return self.code == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """Outcome of one request.
+def _no_request(request: Fetch) -> Reply:
+    raise ToolkitError(f"{request.path}: this receipt belongs to no session")
 
-    `state` is ACCEPTED, REJECTED or UNKNOWN; `code` and `message` are the venue's (code None: no response came);
-    `tx_hash` is the transaction; `results` has one entry per order or cancel; `intent` is the id in
-    `session.intents()`. A receipt is true in a condition when the request was accepted.
+
+@dataclass(repr=False)
+class Receipt(Synchronous):
+    """Outcome of one request, and a live handle of the order that it placed.
+
+    `state` is SUBMITTED, ACCEPTED, REJECTED (by the answer), FAILED (when it was executed) or UNKNOWN; `code` and
+    `message` are the venue's (code None: no response came); `tx_hash` is the transaction; `results` has one entry per
+    order or cancel; `intent` is the id in `session.intents()`. It is true in a condition when the request was accepted.
+
+    `status`, `filled`, `remaining`, `average_price`, `fee` and `reason` are those of the order (of a bracket, its
+    entry): each reads it from the venue, until it has ended. `orders` has a receipt for each order of a request.
     """
+
+    _driver = Driver(_no_request)
 
     action: str
     state: IntentState
@@ -41,10 +78,26 @@ class Receipt:
     tx_hash: str = ""
     tx_code: int | None = None
     results: tuple[ItemResult, ...] = ()
-    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    items: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+    """The orders that the request placed, in wire names."""
+    owner: str | None = field(default=None, compare=False)
+    """The vault that owns the orders, None for the session's account."""
+    rows: dict[int, Mapping[str, Any]] = field(default_factory=dict, compare=False)
+    """Position → the order's state as it was last read, in wire names; with `reason` where it ended unfilled."""
+    calls: Any = field(default=None, compare=False)
+    """The calls of its session (`order_calls`), None for a receipt that belongs to none."""
+
+    def __post_init__(self) -> None:
+        if self.calls is not None:
+            self._driver = self.calls.driver
 
     def __bool__(self) -> bool:
         return self.state is IntentState.ACCEPTED
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A session has keys, and those are never pickled.
+        return {name: value for name, value in vars(self).items() if name != "_driver"} | {"calls": None}
 
     @property
     def order_id(self) -> int | None:
@@ -56,39 +109,251 @@ class Receipt:
         """The client id of the (first) order."""
         return self.results[0].cl_ord_id if self.results else None
 
+    @property
+    def symbol(self) -> int | None:
+        """Product code of the (first) order, None where the request placed none."""
+        return int(self.items[0]["symbolCode"]) if self.items else None
+
+    @property
+    def status(self) -> str:
+        """NEW, PARTIALLY_FILLED, FILLED, CANCELED, REJECTED or ORDER_STATUS_UNTRIGGERED, as in `session.orders()`.
+
+        Before the venue shows the order, and of a request that placed none, it is the request's `state`.
+        """
+        if self.items:
+            self._row()
+        return self.known_status
+
+    @property
+    def known_status(self) -> str:
+        """`status` as it was last read."""
+        if 0 in self.rows:
+            return str(self.rows[0].get("status"))
+        single_refused = self.results and self.state not in OPEN and not self.results[0].accepted
+        refused = IntentState.REJECTED if self.state is IntentState.ACCEPTED else self.state
+        return str(refused if single_refused else self.state)
+
+    @property
+    def filled(self) -> Decimal:
+        """Filled quantity in base units."""
+        return self._amount("filledQty")
+
+    @property
+    def remaining(self) -> Decimal:
+        """Quantity that may still fill, in base units; 0 once the order has ended."""
+        row = self._row()
+        if row is None:
+            return Decimal(self.check_single()["ordQty"]) if self.state in OPEN else Decimal(0)
+        return Decimal(0) if str(row.get("status")) in ENDED else self._amount("leaveQty")
+
+    @property
+    def average_price(self) -> Decimal | None:
+        """Average price of the fills in USDC, None without one."""
+        filled, value = self._amount("filledQty"), self._amount("cumFilledValue")
+        return value / filled if filled else None
+
+    @property
+    def fee(self) -> Decimal:
+        """Sum of the fees paid so far in USDC; negative if received."""
+        return self._amount("cumFee")
+
+    @property
+    def reason(self) -> str:
+        """Why the order was refused or cancelled, in words; "" while it lives and once it is filled."""
+        row = self._row() if self.items else None
+        if row is not None:
+            return str(row.get("reason") or "")
+        if self.results and not self.results[0].accepted:
+            return self.results[0].message
+        return "" if self.state is IntentState.ACCEPTED else self.message
+
+    @property
+    def orders(self) -> tuple[Receipt, ...]:
+        """A receipt for each order of the request."""
+        return tuple(
+            changed(self, results=(result,), items=(item,), rows={0: self.rows[at]} if at in self.rows else {})
+            for at, (result, item) in enumerate(zip(self.results, self.items, strict=False))
+        )
+
+    @flow
+    def refresh(self) -> Flow[None]:
+        """Read the request's outcome, where that is open, and the state of its order."""
+        yield from self._calls().refresh(self)
+
+    @flow
+    def wait(self, until: str | Callable[[Any], object] = "filled", timeout: float = WAIT_SECONDS) -> Flow[Receipt]:
+        """Wait, `timeout` seconds at most, and return the receipt itself.
+
+        `until` is "accepted", "open" (in the book, or waiting for its trigger), "filled", "ended" (filled, cancelled or
+        refused), or a function of the receipt. Raises WaitTimeout after that time, and WaitFailed when the order has
+        ended otherwise.
+        """
+        yield from self._calls().wait(self, until, timeout)
+        return self
+
+    @flow
+    def cancel(self) -> Flow[Receipt]:
+        """Cancel what is open of the request's orders, and return that request's receipt. Raises as session.cancel."""
+        made: Receipt = yield from self._calls().cancel_receipt(self)
+        return made
+
+    @flow
+    def replace(self, new: Order, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
+        """Replace the order by `new`, and return that request's receipt. Raises as session.replace."""
+        made: Receipt = yield from self._calls().replace(self, new, expiry_after, self.owner)
+        return made
+
+    @flow
+    def events(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
+        """Return every event of the order, oldest first; columns as in `help(session.info.order_events)`."""
+        frame: pd.DataFrame = yield from self._calls().events(self, exact)
+        return frame
+
+    def _calls(self) -> Any:
+        if self.calls is None:
+            raise ToolkitError("this receipt belongs to no session; session.order(id) returns one that does")
+        return self.calls
+
+    def _row(self) -> Mapping[str, Any] | None:
+        """Return the state of the order, read again unless it has ended; None before the venue shows it."""
+        self.check_single()
+        if self.calls is not None and not self.is_final:
+            self._driver.run(self.calls.refresh(self, (0,)))
+        return self.rows.get(0)
+
+    def check_single(self) -> Mapping[str, Any]:
+        """Return the order that the request placed (of a bracket, its entry). Raises InputError unless it is one."""
+        if len(self.items) > 1 and "Bracket" not in self.action:
+            raise InputError(
+                f"this receipt has {len(self.items)} orders; name one of them, e.g. receipt.orders[0]",
+                field="receipt", rule="one", value=self,
+            )  # fmt: skip
+        if not self.items:
+            raise InputError(f"{self.action} placed no order", field="receipt", rule="order", value=self)
+        return self.items[0]
+
+    def _amount(self, name: str) -> Decimal:
+        return Decimal(str((self._row() or {}).get(name) or "0"))
+
+    def update_from(self, fresh: Receipt) -> None:
+        """Take over a later state of the same request. For the session's calls."""
+        for name in ("state", "code", "message", "tx_hash", "tx_code", "data"):
+            setattr(self, name, getattr(fresh, name))
+        by_client_id = {result.cl_ord_id: result for result in fresh.results}
+        self.results = tuple(by_client_id.get(old.cl_ord_id, old) for old in self.results) or fresh.results
+
+    def learn_id(self, at: int, order_id: int | None) -> None:
+        """Note the venue's id of the order at this position. For the session's calls."""
+        known = list(self.results)
+        known[at] = changed(known[at], order_id=order_id)
+        self.results = tuple(known)
+
+    @property
+    def is_final(self) -> bool:
+        """True when nothing of the request or its orders can change any more; not asked, but as last read."""
+        if self.state in OPEN:
+            return False
+        accepted = [at for at, result in enumerate(self.results) if result.accepted and at < len(self.items)]
+        return all(str(self.rows.get(at, {}).get("status")) in ENDED for at in accepted)
+
     def __repr__(self) -> str:
         parts = [f"{self.action} {self.state}"]
         if self.code:
             parts.append(f"code {self.code}")
         if self.message and self.message != "success":
             parts.append(self.message)
-        parts += [_describe(result) for result in self.results[:8]]
-        if len(self.results) > 8:
-            parts.append(f"and {len(self.results) - 8} more")
+        parts += [self._described(at, result) for at, result in enumerate(self.results[:_SHOWN])]
+        if len(self.results) > _SHOWN:
+            parts.append(f"and {len(self.results) - _SHOWN} more")
         if self.tx_hash:
             parts.append(f"tx {self.tx_hash[:10]}…")
         return f"<Receipt {', '.join(parts)}>"
 
+    def _described(self, at: int, result: ItemResult) -> str:
+        name = f"order {result.order_id}" if result.order_id else f"clOrdId {result.cl_ord_id}"
+        if not result.accepted and self.state not in OPEN:
+            return f"{name} refused: {result.message}"
+        row = self.rows.get(at)
+        return f"{name} {words(row)}".rstrip() if row else name
 
-def _describe(result: ItemResult) -> str:
-    name = f"order {result.order_id}" if result.order_id else f"clOrdId {result.cl_ord_id}"
-    return name if result.accepted else f"{name} refused: {result.message}"
+
+class AsyncReceipt(Receipt):
+    """The asynchronous twin of Receipt: methods are awaited; attributes show what `refresh` or `wait` read last."""
+
+    async def refresh(self) -> None:  # type: ignore[override]
+        """As Receipt.refresh."""
+        await self._run(self._calls().refresh(self))
+
+    async def wait(  # type: ignore[override]
+        self, until: str | Callable[[Any], object] = "filled", timeout: float = WAIT_SECONDS
+    ) -> AsyncReceipt:
+        """As Receipt.wait."""
+        await self._run(self._calls().wait(self, until, timeout))
+        return self
+
+    async def cancel(self) -> AsyncReceipt:  # type: ignore[override]
+        """As Receipt.cancel."""
+        made: AsyncReceipt = await self._run(self._calls().cancel_receipt(self))
+        return made
+
+    async def replace(  # type: ignore[override]
+        self, new: Order, *, expiry_after: int | Unset | None = UNSET
+    ) -> AsyncReceipt:
+        """As Receipt.replace."""
+        made: AsyncReceipt = await self._run(self._calls().replace(self, new, expiry_after, self.owner))
+        return made
+
+    async def events(self, *, exact: bool = False) -> pd.DataFrame:  # type: ignore[override]
+        """As Receipt.events."""
+        frame: pd.DataFrame = await self._run(self._calls().events(self, exact))
+        return frame
+
+    async def _run(self, flow: Flow[Any]) -> Any:
+        driver: Any = self._driver
+        return await driver.run(flow)
+
+    def _row(self) -> Mapping[str, Any] | None:
+        self.check_single()
+        return self.rows.get(0)
+
+
+def words(row: Mapping[str, Any]) -> str:
+    """Return what became of an order, e.g. "filled 0.01 at 60000" or "IOC not filled: no price within its limit"."""
+    status, tif = str(row.get("status")), ENUMS["tif"].text(row.get("timeInForce"))
+    filled, quantity = (Decimal(str(row.get(name) or "0")) for name in ("filledQty", "qty"))
+    reason = f": {row['reason']}" if row.get("reason") else ""
+    if not filled:
+        unfilled = f"{tif if tif in _AT_ONCE else ''} not filled{reason}".lstrip()
+        return {CANCELED: unfilled, REJECTED: f"rejected{reason}", _WAITING: "waits for its trigger"}.get(
+            status, "open"
+        )
+    price = (Decimal(str(row.get("cumFilledValue") or "0")) / filled).quantize(Decimal("1e-8")).normalize()
+    part = "" if status == FILLED else f" of {quantity.normalize():f}"
+    return f"filled {filled.normalize():f}{part} at {price:f}" + (reason if status == CANCELED else "")
 
 
 def receipt(intent: Intent) -> Receipt:
     """Return the receipt of an intent as it stands in the ledger."""
-    data = intent.data or {}
+    data, payload = intent.data or {}, intent.payload
+    placed = payload.get("orders") or ([payload["order"]] if "order" in payload else [])
     return Receipt(
         action=intent.action,
         state=IntentState.UNKNOWN if intent.state in (IntentState.SENT, IntentState.PREPARED) else intent.state,
         code=intent.code,
         message=intent.message,
         intent=intent.id,
-        tx_hash=str(data.get("txHash") or ""),
+        tx_hash=hash_text(str(data.get("txHash") or "")),
         tx_code=parse_tx_code(data["txCode"]) if data.get("txCode") is not None else None,
         results=_item_results(intent, data),
         data=dict(data),
+        items=tuple(placed if intent.action != "replaceOrder" else [payload]),
+        owner=intent.vault_address,
     )
+
+
+def expects_immediate_end(made: Receipt) -> bool:
+    """Return whether an order of an accepted request is filled or cancelled by now."""
+    return bool(made) and any(item.get("timeInForce") in _AT_ONCE and not item.get("triggerPx") for item in made.items)
 
 
 def _item_results(intent: Intent, data: Mapping[str, Any]) -> tuple[ItemResult, ...]:

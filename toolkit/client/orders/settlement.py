@@ -31,16 +31,21 @@ from ...errors import (
 )
 from ..io.flow import Flow, Now
 from ..io.transport import Envelope, Retry, describe_clock_skew, venue_time
-from .intents import OPEN, Intent, IntentState, Ledger
-from .outcome import Found, Missing, poll_outcome, query_outcome
+from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger
+from .outcome import Foreign, Found, Missing, asked_items, poll_execution, poll_outcome, query_outcome
 from .receipts import Receipt, parse_id, parse_tx_code, receipt
 
 
 @dataclass(slots=True)
 class Settlement:
-    """Settles intents of one ledger. `clock_skew_ms`: this machine's clock minus the venue's, None if not known."""
+    """Settles intents of one ledger.
+
+    `timeout` is how long it waits for the execution of what was submitted, in seconds. `clock_skew_ms`: this machine's
+    clock minus the venue's, None if not known.
+    """
 
     ledger: Ledger
+    timeout: float
     clock_skew_ms: int | None = None
 
     def classify_response(self, intent: Intent, answer: Envelope, in_doubt: bool, retry: Retry) -> Flow[Receipt]:
@@ -54,7 +59,8 @@ class Settlement:
         if refusal := _refused_inside(answer):
             answer = replace(answer, code=ActionRejected.code, message=refusal)
         if answer.code == 0:
-            return receipt(self._close(intent, now, IntentState.ACCEPTED, answer))
+            state = IntentState.ACCEPTED if _shows_execution(intent, answer) else IntentState.SUBMITTED
+            return (yield from self.await_execution(self._close(intent, now, state, answer), retry))
         error = self.error(intent, answer)
         known: Found | Missing = Missing(certain=False)
         # No longer SENT: another process resolves the intent and may have sent a copy as well.
@@ -81,6 +87,30 @@ class Settlement:
         error.receipt = receipt(intent)
         raise error
 
+    def await_execution(self, intent: Intent, retry: Retry) -> Flow[Receipt]:
+        """Wait until a submitted intent is executed, and return its receipt; it is SUBMITTED after the time-out.
+
+        Raises ActionRejected when it failed, and OutcomeUnknown when the answer was another request's.
+        """
+        if intent.state is not IntentState.SUBMITTED or not self.timeout:
+            return self.result_or_raise(intent) if intent.settled else receipt(intent)
+        known: Found | Missing | Foreign = yield from poll_execution(intent, self.timeout)
+        now: int = yield Now()
+        if isinstance(known, Found):
+            return self.record_found(intent, now, known)
+        if isinstance(known, Missing):
+            return receipt(self.ledger.get(intent.id))
+        # Whether this request arrived is open, as it is without an answer.
+        message = "the answer named the transaction of another request"
+        intent = self.update(intent, now, state=IntentState.UNKNOWN, message=message, data=None)
+        with suppress(TransportError, ExchangeError):
+            outcome = yield from poll_outcome(intent, retry)
+            if isinstance(outcome, Found):
+                intent = self._found(intent, now, outcome)
+        if intent.settled:
+            return self.result_or_raise(intent)
+        raise unknown_outcome(intent, BadAnswer(message))
+
     def give_up(self, intent: Intent, failure: ToolkitError, in_doubt: bool) -> Flow[Receipt]:
         """Record that the last attempt failed, and raise: NotSent or a refusal if that is certain, else OutcomeUnknown.
 
@@ -93,7 +123,7 @@ class Settlement:
             # `expected`: if another process has made it UNKNOWN, a copy may be on its way, so it is not REJECTED.
             changes: dict[str, Any] = {"state": IntentState.REJECTED, "code": code, "message": message}
             intent = self.update(intent, now, expected=IntentState.SENT, **changes)
-        if in_doubt or intent.state is IntentState.UNKNOWN:
+        if in_doubt or intent.state in ARRIVED:
             # Something answered, so the venue can be reached: it knows whether a copy was executed.
             if isinstance(failure, BadAnswer | ExchangeError):
                 with suppress(TransportError, ExchangeError):
@@ -104,7 +134,7 @@ class Settlement:
             intent = self.update(intent, now, state=IntentState.UNKNOWN, message=str(failure))
             if not intent.settled:
                 raise unknown_outcome(intent, failure)
-        if intent.state is IntentState.ACCEPTED:
+        if intent.state is not IntentState.REJECTED:
             return self.result_or_raise(intent)
         if isinstance(failure, ExchangeError):
             failure.receipt = receipt(intent)
@@ -115,7 +145,10 @@ class Settlement:
         return self.result_or_raise(self._found(intent, now, found))
 
     def _found(self, intent: Intent, now: int, found: Found) -> Intent:
-        state = IntentState.ACCEPTED if found.accepted else IntentState.REJECTED
+        submitted = intent.state is IntentState.SUBMITTED
+        state = IntentState.FAILED if submitted else IntentState.REJECTED
+        if found.accepted:
+            state = IntentState.ACCEPTED
         code = 0 if found.code == 0 else ActionRejected.code
         changes: dict[str, Any] = {"state": state, "code": code, "message": found.message, "data": dict(found.data)}
         return self.update(intent, now, **changes)
@@ -135,7 +168,7 @@ class Settlement:
     def update(self, intent: Intent, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
         """Change an intent in the ledger, or return it as it stands where another process was faster.
 
-        That holds where the other process has settled it, is resolving it (UNKNOWN), or moved it on from `expected`.
+        That holds where the other process has settled it, is resolving it, or moved it on from `expected`.
         Raises ToolkitError when two processes settle it differently.
         """
         try:
@@ -144,7 +177,7 @@ class Settlement:
             current = self.ledger.get(intent.id)
             target = IntentState(changes.get("state", current.state))
             settled = current.settled and (target in OPEN or target is current.state)
-            resolving = current.state is IntentState.UNKNOWN and target is IntentState.SENT
+            resolving = current.state in ARRIVED and target is IntentState.SENT
             if settled or resolving or expected is not None:
                 return current
             raise
@@ -229,11 +262,18 @@ def check_belongs(intent: Intent, answer: Envelope) -> None:
         raise BadAnswer(what, status=answer.reply.status, body=text)
 
 
+def _shows_execution(intent: Intent, answer: Envelope) -> bool:
+    """Return whether an answer of code 0 shows the result of an execution, and not only what was submitted."""
+    data = answer.data if isinstance(answer.data, Mapping) else {}
+    if not intent.client_ids:
+        return bool(data.keys() - {"txHash", "txCode", "txMsg"})
+    named = [item for item, _ in _items(data)] or [data]
+    return len(named) == len(intent.client_ids) and all(parse_id(item.get("ordId")) for item in named)
+
+
 def _asked_ids(intent: Intent) -> list[dict[str, int]]:
     """Return the ids that each order or cancel of a request names, without those that the venue chooses."""
-    payload = intent.payload
-    single = [payload["order"]] if "order" in payload else [payload] if intent.action == "replaceOrder" else []
-    items = payload.get("orders") or payload.get("cancels") or single
+    items = asked_items(intent)
     # A replacement may get a new order id.
     names = ("clOrdId",) if intent.action != "cancelOrder" else ("clOrdId", "ordId")
     return [{name: number for name in names if (number := parse_id(item.get(name))) is not None} for item in items]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
-from ...checks import Failure
-from ...errors import CheckFailed, InputError, WalletError
-from ...orders import Bracket, Order, close_position, order
+from ...errors import InputError, WalletError
+from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, decimal_text
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
 from ..io.flow import Flow, flow, subflow
 from ..reads.catalogue import Catalogue
 from ..reads.reading import Query, fetch_rows
-from .delivery import UNSET, Delivery, Prepared, Unset
-from .receipts import ItemResult, Receipt
+from .delivery import Delivery, Prepared
+from .order_calls import By, OrderCalls
+from .receipts import UNSET, ItemResult, Receipt, Unset
 
 if TYPE_CHECKING:
     from ...environments import Environment
@@ -23,10 +22,9 @@ if TYPE_CHECKING:
     from .cancelling import Cancelled
 
 POSITIONS = "/info/position/list"
-ORDERS = "/info/order/states"
 AGENTS = "/info/account/agent"
-_MAX_ID_DIGITS = 40
-"""More than any id has; int() of much longer text is slow."""
+OrderLike = Receipt | ItemResult | str | SupportsInt | Mapping[str, Any] | tuple[Any, ...]
+"""An order: a receipt, an id as a number of any kind or as text, or a row of a table of orders."""
 
 
 class TradingFlows:
@@ -38,6 +36,11 @@ class TradingFlows:
     _catalogue: Catalogue
     _delivery: Delivery
     _known_account: str | None
+
+    @property
+    def _calls(self) -> OrderCalls:
+        calls: OrderCalls = self.exchange._calls
+        return calls
 
     @property
     def account(self) -> str | None:
@@ -139,7 +142,7 @@ class TradingFlows:
     @flow
     def place(
         self,
-        orders: Order | Bracket | Sequence[Order | Bracket],
+        orders: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder],
         *,
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
@@ -150,13 +153,12 @@ class TradingFlows:
         order. When any is refused, ActionRejected is raised with that receipt; the accepted ones stand. Errors are
         those of `buy`.
         """
-        chosen = [orders] if isinstance(orders, Order | Bracket) else list(orders)
-        return (yield from self._place(chosen, expiry_after=expiry_after, vault_address=vault_address))
+        return (yield from self._place(orders, expiry_after=expiry_after, vault_address=vault_address))
 
     @flow
     def prepare(
         self,
-        what: Order | Bracket | Sequence[Order | Bracket] | Mapping[str, Any],
+        what: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder] | Mapping[str, Any],
         *,
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
@@ -171,9 +173,7 @@ class TradingFlows:
         if isinstance(what, Mapping):
             payload: dict[str, Any] = dict(what)
         else:
-            orders = [what] if isinstance(what, Order | Bracket) else list(what)
-            yield from self._check_orders(orders)
-            payload = yield from self._payload(orders)
+            payload = yield from self._payload(what)
         options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
         return (yield from self._delivery.prepare(declaration(payload), payload, **options))
 
@@ -183,21 +183,29 @@ class TradingFlows:
 
         Errors are those of `buy`, without CheckFailed.
         """
-        return (yield from self._delivery.send(prepared, confirmed=confirmed))
+        return (yield from self._calls.live(self._delivery.send(prepared, confirmed=confirmed)))
 
-    def _payload(self, orders: list[Order | Bracket]) -> Flow[dict[str, Any]]:
+    def _payload(self, given: Any) -> Flow[dict[str, Any]]:
+        """Return the action that places orders, checked. Raises CheckFailed, InputError."""
+        orders: list[Order | Bracket] = []
+        for each in [given] if isinstance(given, Order | Bracket | Ladder) else given:
+            if isinstance(each, Ladder):
+                orders += each.orders((yield from self._catalogue.find(each.symbol)))
+            else:
+                orders.append(each)
+        self._check_orders(orders)
         items: list[dict[str, Any]] = []
         for each in orders:
             items += each.to_items((yield from self._catalogue.find(each.symbol)))
         return {"type": orders[0].action, "orders": items}
 
-    def _place(self, orders: list[Order | Bracket], **options: Any) -> Flow[Receipt]:
-        yield from self._check_orders(orders)
+    def _place(self, orders: Any, **options: Any) -> Flow[Receipt]:
         payload = yield from self._payload(orders)
         receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
         return receipt
 
-    def _check_orders(self, orders: list[Order | Bracket]) -> Flow[None]:
+    def _check_orders(self, orders: list[Order | Bracket]) -> None:
+        """Refuse what is no list of orders, or a bracket among others; the rules are checked by `PreTradeChecks`."""
         if not orders:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
         for each in orders:
@@ -207,115 +215,55 @@ class TradingFlows:
             raise InputError(
                 "a bracket is a request of its own; place it alone", field="orders", rule="bracket", value=len(orders)
             )
-        failures: list[Failure] = []
-        for each in orders:
-            product = yield from self._catalogue.find(each.symbol)
-            failures += each.failures(product)
-        if failures:
-            raise CheckFailed(failures)
+
+    @flow
+    def order(
+        self,
+        order: OrderLike,
+        *,
+        by: By | None = None,
+        vault_address: str | None = None,
+    ) -> Flow[Receipt]:
+        """Return any order of the account as a receipt, a live handle: by its id, its client id, or a row of a table.
+
+        `by` says which id it is, where both exist. Raises InputError for an order that the account does not have.
+        """
+        return (yield from self._calls.find(order, by, vault_address))
 
     @flow
     def replace(
         self,
-        existing: Receipt | ItemResult | int,
-        new: Order,
+        existing: OrderLike | None,
+        new: Order | None = None,
         *,
+        cl_ord_id: int | str | None = None,
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Replace an open order, given by its receipt or order id, with `new`.
+        """Replace an open order by `new`; it is given by its id, a receipt, a row of a table, or by `cl_ord_id`.
 
         It keeps its queue position only if the price stays and the quantity decreases. Errors are those of `buy`, and
         InputError for a bracket, a receipt of several orders, or a second client id.
         """
-        if not isinstance(new, Order):
-            raise InputError(
-                f"{new!r} can't replace an order: its take-profit and stop-loss would be lost",
-                field="new", rule="Order", value=new,
-            )  # fmt: skip
-        if isinstance(existing, Receipt) and len(existing.results) != 1:
-            raise InputError(
-                f"this receipt has {len(existing.results)} orders; name one of them, e.g. receipt.results[0]",
-                field="existing", rule="one", value=existing,
-            )  # fmt: skip
-        product = yield from self._catalogue.find(new.symbol)
-        new.check(product)
-        payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
-        if isinstance(existing, int):
-            payload["ordId"] = existing
-        elif existing.order_id:
-            payload["ordId"] = existing.order_id
-        elif new.cl_ord_id in (None, existing.cl_ord_id):
-            payload["clOrdId"] = existing.cl_ord_id
-        else:
-            raise InputError(
-                "the order to replace is named by its client id, so the new one keeps it; leave cl_ord_id out",
-                field="new.cl_ord_id", rule="one", value=new.cl_ord_id,
-            )  # fmt: skip
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
-        receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
-        return receipt
+        return (yield from self._calls.replace(existing, new, expiry_after, vault_address, cl_ord_id))
 
     @flow
     def cancel(
         self,
-        what: Receipt | ItemResult | int | Iterable[Receipt | ItemResult | int] | None = None,
+        what: OrderLike | Iterable[OrderLike] | None = None,
         *,
         symbol: str | int | None = None,
-        cl_ord_id: int | None = None,
+        cl_ord_id: int | str | None = None,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Cancel orders, given by a placement's receipt, an order id (also as text), several of these, or `cl_ord_id`.
+        """Cancel orders, given by receipts, ids, rows of a table, a whole table, or `cl_ord_id`.
 
-        With `symbol`, ids need no query for their product. Raises ActionRejected when an order can't be cancelled; the
-        results of its receipt say which.
+        Ids are whole numbers or text. With `symbol` they need no query for their product. Raises ActionRejected when
+        an order can't be cancelled; the results of its receipt say which.
         """
-        cancels = yield from self._cancels(what, symbol, cl_ord_id, vault_address)
-        receipt: Receipt = yield from subflow(self.exchange.cancel_order, cancels, vault_address=vault_address)
-        return receipt
-
-    def _cancels(self, what: Any, symbol: Any, cl_ord_id: int | None, vault: str | None) -> Flow[list[dict[str, Any]]]:
-        if what is None and cl_ord_id is None:
-            raise InputError("cancel what? give a receipt, an order id or cl_ord_id", field="what", rule="required")
-        # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3.
-        several = isinstance(what, Iterable) and not isinstance(what, Receipt | ItemResult | str | bytes | Mapping)
-        given = [] if what is None else list(what) if several else [what]
-        cancels: list[dict[str, Any]] = []
-        for item in given:
-            if isinstance(item, Receipt):
-                cancels += self._cancels_of_receipt(item)
-            elif isinstance(item, ItemResult):
-                cancels.append((yield from self._cancel_item(symbol, vault, item.order_id, item.cl_ord_id)))
-            else:
-                cancels.append((yield from self._cancel_item(symbol, vault, _order_id(item), None)))
-        if cl_ord_id is not None:
-            cancels.append((yield from self._cancel_item(symbol, vault, None, cl_ord_id)))
-        return cancels
-
-    def _cancels_of_receipt(self, receipt: Receipt) -> list[dict[str, Any]]:
-        """Return cancels of the orders that a request placed. Its intent has their products, so no query is needed."""
-        payload = self._delivery.ledger.get(receipt.intent).payload
-        orders = payload.get("orders") or [payload.get("order") or payload]
-        cancels = []
-        for item, result in zip(orders, receipt.results, strict=False):
-            if result.accepted:
-                cancels.append({"symbolCode": item["symbolCode"], **_id_field(result.order_id, result.cl_ord_id)})
-        if not cancels:
-            raise InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
-        return cancels
-
-    def _cancel_item(
-        self, symbol: Any, vault: str | None, order_id: int | None, cl_ord_id: int | None
-    ) -> Flow[dict[str, Any]]:
-        field = _id_field(order_id, cl_ord_id)
-        if symbol is not None:
-            return {"symbolCode": (yield from self._catalogue.find(symbol)).code, **field}
-        owner = vault or (yield from self._account())
-        name, value = ("orderId", str(order_id)) if order_id else ("clientOrderId", str(cl_ord_id))
-        rows = yield from self._rows(ORDERS, (("userAddr", owner), (name, value)))
-        if not rows:
-            raise InputError(f"the account has no order with {name} {value}", field="what", rule="exists", value=value)
-        return {"symbolCode": int(rows[0]["symbol"]), **field}
+        cancels = yield from self._calls.cancels(what, symbol, cl_ord_id, vault_address)
+        payload = {"type": "cancelOrder", "cancels": cancels}
+        return (yield from self._calls.submit(payload, vault_address=vault_address))
 
     @flow
     def cancel_all(
@@ -400,31 +348,10 @@ class TradingFlows:
         if intents is not None:
             given = [intents] if isinstance(intents, str | Receipt) else list(intents)
             ids = [item.intent if isinstance(item, Receipt) else item for item in given]
-        return (yield from self._delivery.resolve(ids, resend))
+        return [self._calls.bind(settled) for settled in (yield from self._delivery.resolve(ids, resend))]
 
     def _rows(self, path: str, query: Query) -> Flow[list[Mapping[str, Any]]]:
         return (yield from fetch_rows(path, query, self._delivery.retry))
-
-
-def _id_field(order_id: int | None, cl_ord_id: int | None) -> dict[str, int | None]:
-    return {"ordId": order_id} if order_id else {"clOrdId": cl_ord_id}
-
-
-def _order_id(value: object) -> int:
-    """Return an order id given as a whole number (also NumPy's) or as text, as on the wire. Raises InputError."""
-    number = 0
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_ID_DIGITS:
-        number = int(value)
-    elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        number = operator.index(value)
-    if number > 0:
-        return number
-    raise InputError(
-        f"{value!r} is not an order; give a receipt, an order id, or several of them",
-        field="what",
-        rule="order",
-        value=value,
-    )
 
 
 def _closing_orders(

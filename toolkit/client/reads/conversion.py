@@ -1,13 +1,17 @@
-"""Conversion of query parameters from what users write to the wire: times, intervals, flags, enum names."""
+"""Conversion of query parameters from what users write to the wire: times, intervals, ids, flags, enum names."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from ...errors import InputError, MalformedRequest
+from ...products import identifier
 from ...protocol.enums import ENUMS
+from ...protocol.hexbytes import hash_text
 from ...protocol.reads.info_params import Param
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -87,6 +91,56 @@ def _seconds(interval: int | str | timedelta) -> int:
     return int(interval.__index__())
 
 
+@dataclass(frozen=True, slots=True)
+class OrderRef:
+    """An order as a user names it: by the venue's id, else by its client id; with its product where that is given."""
+
+    order_id: int | None
+    cl_ord_id: int | None = None
+    symbol: str | int | None = None
+
+
+_IDS = {
+    "order_id": ("order_id", "ordId", "orderId"),
+    "client_order_id": ("cl_ord_id", "client_order_id", "clOrdId", "clientOrderId"),
+}
+"""Parameter → names of the same id in receipts and in rows."""
+
+
+def is_order_row(value: object) -> bool:
+    """Return whether a value is a receipt, or a row of a table of orders: a Series, a tuple with names, a mapping."""
+    return any(_member(value, name) is not None for names in _IDS.values() for name in names)
+
+
+def order_ref(value: object, name: str = "order") -> OrderRef:
+    """Return an order given by its id (a number of any kind, or text), a receipt, or a row of a table of orders.
+
+    Raises InputError for anything else, and for a receipt of several orders.
+    """
+    if not is_order_row(value):
+        return OrderRef(identifier(value, name))
+    if len(getattr(value, "results", ())) > 1:
+        raise InputError(
+            f"this receipt has {len(value.results)} orders; name one of them, e.g. receipt.orders[0]",  # type: ignore[attr-defined]
+            field=name, rule="one", value=value,
+        )  # fmt: skip
+    found: dict[str, int | None] = {}
+    for kind, names in _IDS.items():
+        given = next((member for one in names if (member := _member(value, one)) is not None), None)
+        found[kind] = None if given is None else identifier(given, kind)
+    symbol = _member(value, "symbol")
+    symbol = _member(value, "symbolCode") if symbol is None else symbol
+    return OrderRef(found["order_id"], found["client_order_id"], symbol)
+
+
+def _member(value: object, name: str) -> Any:
+    """Return a member of a mapping or an object, None where it is missing, NA or 0, which is no order's id."""
+    found = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    if callable(found) or type(found).__name__ == "NAType" or found in ("", "0") or found != found:
+        return None
+    return found or None
+
+
 def query_text(param: Param, value: Any) -> str:
     """Return a value as text of the query, checked by the venue's rule.
 
@@ -116,4 +170,13 @@ def _text(param: Param, value: Any) -> str:
         return str(enum.number_of.get(name, name))
     if param.name == "interval" and param.kind == "integer":
         return str(seconds(value))
+    if param.kind == "hash":
+        return hash_text(str(value))
+    if param.name in _IDS and is_order_row(value):
+        ref = order_ref(value, param.name)
+        value = ref.order_id if param.name == "order_id" else ref.cl_ord_id
+        if value is None:
+            raise InputError(f"{param.name} is not known yet of this order", field=param.name, rule="known")
+    if param.kind == "integer" and not isinstance(value, str) and value == round(value):
+        value = round(value)  # a float of a column with missing ids
     return str(value)

@@ -1,4 +1,4 @@
-"""The nonce sources of a session, one an address, and where they keep the last nonces."""
+"""The nonce sources of a session, one an address, and the folders of what is kept between runs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,240 @@
+"""A receipt is a live handle of its order; any order is found by either id, in any form of an id."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit import errors, orders
+from toolkit.client.orders.receipts import AsyncReceipt, Receipt
+from toolkit.venue.local import LocalVenue
+
+
+@pytest.fixture(params=[0, "1s"], ids=["at once", "after 1 s"])
+def venue(request: pytest.FixtureRequest) -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False, settle_delay=request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def s(venue: LocalVenue) -> Iterator[toolkit.Session]:
+    with toolkit.connect(venue=venue) as made:
+        yield made
+
+
+@pytest.fixture
+def bob(venue: LocalVenue) -> Iterator[toolkit.Session]:
+    with toolkit.connect(venue=venue, account=1) as made:
+        yield made
+
+
+def test_a_receipt_follows_its_order(s: toolkit.Session, bob: toolkit.Session) -> None:
+    r = s.buy("BTCUSDC", "0.02", price="60000")
+    assert (r.status, r.filled, r.remaining, r.average_price, r.fee) == ("NEW", 0, Decimal("0.02"), None, 0)
+    bob.sell("BTCUSDC", "0.005", price="60000")
+    assert (r.status, r.filled, r.remaining) == ("PARTIALLY_FILLED", Decimal("0.005"), Decimal("0.015"))
+    bob.sell("BTCUSDC", "0.015", price="60000")
+    assert r.wait("filled", timeout=5) is r
+    assert (r.status, r.filled, r.remaining, r.average_price) == ("FILLED", Decimal("0.02"), 0, 60000)
+    assert r.fee == Decimal("0.02") * 60000 * s.product("BTCUSDC").maker_fee_rate
+    assert r.reason == ""
+    assert list(r.events()["status"]) == ["NEW", "PARTIALLY_FILLED", "FILLED"]
+    assert "filled 0.02 at 60000" in repr(r)
+
+
+@pytest.mark.parametrize("tif", ["IOC", "FOK"])
+def test_what_did_not_fill_at_once_says_so(s: toolkit.Session, bob: toolkit.Session, tif: Any) -> None:
+    bob.sell("BTCUSDC", "0.004", price="60000")
+    unfilled = s.buy("BTCUSDC", "0.01", price="59000", tif=tif)
+    assert f"{tif} not filled: " in repr(unfilled)
+    assert (unfilled.status, unfilled.filled, unfilled.remaining) == ("CANCELED", 0, 0)
+    assert unfilled.reason
+    part = s.buy("BTCUSDC", "0.01", price="60000", tif=tif)
+    assert (f"{tif} not filled" if tif == "FOK" else "filled 0.004 of 0.01 at 60000") in repr(part)
+    with pytest.raises(errors.WaitFailed, match="not filled"):
+        part.wait("filled")
+    assert part.wait("ended").status == "CANCELED"
+
+
+def test_a_wait_is_bounded_and_names_what_it_takes(s: toolkit.Session, venue: LocalVenue) -> None:
+    r = s.buy("BTCUSDC", "0.01", price="50000")
+    before = venue.now_ms()
+    with pytest.raises(errors.WaitTimeout, match="not filled within 3 s") as caught:
+        r.wait("filled", timeout=3)
+    assert caught.value.receipt is r
+    assert isinstance(caught.value, TimeoutError)
+    assert venue.now_ms() == before  # time moves by `advance`
+    assert r.wait("open") is r.wait("accepted") is r.wait(lambda order: order.status == "NEW") is r
+    with pytest.raises(errors.InputError, match="accepted, open, filled, ended"):
+        r.wait("fulfilled")
+
+
+def test_a_receipt_cancels_and_replaces_its_order(s: toolkit.Session) -> None:
+    r = s.buy("BTCUSDC", "0.01", price="50000")
+    replaced = r.replace(orders.buy("BTCUSDC", "0.02", price="51000"))
+    assert (replaced.order_id, replaced.remaining) == (r.order_id, Decimal("0.02"))
+    assert r.cancel()
+    assert (r.status, replaced.status, r.reason) == ("CANCELED", "CANCELED", "cancelled by its owner")
+    with pytest.raises(errors.ActionRejected, match="no open order"):
+        r.cancel()
+
+
+def test_a_bracket_is_its_entry_and_cancels_what_is_open(s: toolkit.Session, bob: toolkit.Session) -> None:
+    r = s.buy("BTCUSDC", "0.01", price="60000", tp="65000", sl="55000")
+    assert r.status == "NEW"
+    assert [each.status for each in r.orders] == ["NEW"] + ["ORDER_STATUS_UNTRIGGERED"] * 2
+    r.cancel()
+    assert len(s.orders(open=True)) == 0
+    r = s.buy("BTCUSDC", "0.01", price="60000", tp="65000", sl="55000")
+    bob.sell("BTCUSDC", "0.01", price="60000")
+    assert r.status == "FILLED"
+    r.cancel()
+    assert len(s.orders(open=True)) == 0
+
+
+def test_of_several_orders_one_must_be_named(s: toolkit.Session) -> None:
+    r = s.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000")])
+    for read in (lambda: r.status, lambda: r.filled, lambda: r.events(), lambda: r.replace(orders.buy("BTCUSDC", 1))):
+        with pytest.raises(errors.InputError, match=r"has 2 orders; name one of them, e.g. receipt.orders\[0\]"):
+            read()
+    assert [each.status for each in r.orders] == ["NEW", "NEW"]
+    r.orders[1].cancel()
+    assert [each.status for each in r.orders] == ["NEW", "CANCELED"]
+    with pytest.raises(errors.InputError, match="setLeverage placed no order"):
+        _ = s.set_leverage("BTCUSDC", 5).filled
+
+
+def test_a_refused_order_has_its_reason(s: toolkit.Session) -> None:
+    with pytest.raises(errors.ActionRejected) as caught:
+        s.buy("BTCUSDC", "10", price="50000")
+    r = caught.value.receipt
+    assert r.status in ("REJECTED", "FAILED")
+    assert "margin" in r.reason
+    assert (r.filled, r.remaining, r.average_price) == (0, 0, None)
+    with pytest.raises(errors.WaitFailed):
+        r.wait("filled")
+
+
+def test_an_order_that_was_only_submitted_is_followed() -> None:
+    with (
+        LocalVenue(clock="manual", market=False, settle_delay="1s") as venue,
+        toolkit.connect(venue=venue),
+        toolkit.connect(venue=venue, approve=False, settle_timeout=0) as s,
+    ):
+        venue.settle()
+        good, bad = (s.buy("BTCUSDC", size, price="50000") for size in ("0.01", "10"))
+        assert (good.status, bad.status, good.order_id) == ("SUBMITTED", "SUBMITTED", None)
+        assert s.order(good.cl_ord_id).status == "SUBMITTED"
+        venue.advance("1s")
+        assert (good.status, bad.status) == ("NEW", "FAILED")
+        assert "margin" in bad.reason
+        assert good.order_id == s.order(good.cl_ord_id).order_id
+        late = s.sell("BTCUSDC", "0.01", price="70000")
+        assert late.wait("open", timeout=5).order_id
+
+
+def test_the_awaited_twin(s: toolkit.Session, bob: toolkit.Session) -> None:
+    async def trade() -> None:
+        r = await s.aio.buy("BTCUSDC", "0.01", price="60000")
+        assert isinstance(r, AsyncReceipt)
+        assert issubclass(AsyncReceipt, toolkit.Receipt)
+        await bob.aio.sell("BTCUSDC", "0.004", price="60000")
+        await r.refresh()
+        assert (r.status, r.filled) == ("PARTIALLY_FILLED", Decimal("0.004"))
+        with pytest.raises(errors.WaitTimeout):
+            await r.wait("filled", timeout=0.05)
+        assert len(await r.events()) == 2
+        same = await s.aio.order(r.order_id)
+        replaced = await same.replace(orders.buy("BTCUSDC", "0.02", price="50000"))
+        assert await replaced.cancel()
+        assert (await r.wait("ended")).status == "CANCELED"
+
+    asyncio.run(trade())
+
+
+def test_a_receipt_without_its_session_is_still_readable(s: toolkit.Session) -> None:
+    r = s.buy("BTCUSDC", "0.01", price="50000")
+    assert r.status == "NEW"
+    copy: Receipt = pickle.loads(pickle.dumps(r))
+    assert (copy, copy.status, copy.order_id) == (r, "NEW", r.order_id)
+    with pytest.raises(errors.ToolkitError, match="belongs to no session"):
+        copy.cancel()
+
+
+def rows_of(s: toolkit.Session, number: int) -> dict[str, Any]:
+    table = s.orders(open=True)
+    return {
+        "series": table[table["order_id"] == number].iloc[0],
+        "tuple": next(row for row in table.itertuples() if row.order_id == number),
+        "mapping": {"ordId": str(number), "symbol": 1},
+    }
+
+
+FORMS: dict[str, Callable[[toolkit.Session, Receipt], Any]] = {
+    "int": lambda s, r: r.order_id,
+    "text": lambda s, r: str(r.order_id),
+    "numpy": lambda s, r: np.int64(r.order_id or 0),
+    "pandas": lambda s, r: s.orders(open=True)["order_id"].iloc[-1],
+    "float of a column with gaps": lambda s, r: pd.Series([r.order_id, None])[0],
+    "handle": lambda s, r: r,
+    "result": lambda s, r: r.results[0],
+    **{name: (lambda s, r, name=name: rows_of(s, r.order_id)[name]) for name in ("series", "tuple", "mapping")},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_ids_are_taken_in_every_form(s: toolkit.Session, form: str) -> None:
+    r = s.buy("BTCUSDC", "0.01", price="50000")
+    assert s.order(FORMS[form](s, r)).order_id == r.order_id
+    assert s.replace(FORMS[form](s, r), orders.buy("BTCUSDC", np.float64(0.02), price=np.int64(51000)))
+    assert s.order_events(order_id=FORMS[form](s, r))["order_id"].nunique() == 1
+    assert s.info.order_states(order_id=FORMS[form](s, r))["order_id"].tolist() == [r.order_id]
+    assert s.cancel(FORMS[form](s, r))
+    assert r.status == "CANCELED"
+
+
+@pytest.mark.parametrize("client_id", [77, "77", np.int64(77), 77.0])
+def test_client_ids_too(s: toolkit.Session, client_id: Any) -> None:
+    r = s.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=client_id)
+    assert r.cl_ord_id == 77
+    assert s.order(client_id, by="cl_ord_id").order_id == s.order(client_id).order_id == r.order_id
+    assert s.replace(orders.buy("BTCUSDC", "0.02", price="50000"), cl_ord_id=client_id)
+    assert s.replace(None, orders.buy("BTCUSDC", "0.03", price="50000"), cl_ord_id=client_id).remaining == Decimal(
+        "0.03"
+    )
+    assert s.cancel(cl_ord_id=client_id)
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "-1", 0, -5, True, None, 1.5, [], pd.NA, float("nan"), 2**63])
+def test_what_is_no_id_is_refused(s: toolkit.Session, wrong: Any) -> None:
+    new = orders.buy("BTCUSDC", "0.02", price="50000")
+    for call in (lambda: s.order(wrong), lambda: s.replace(wrong, new)):
+        with pytest.raises(errors.InputError):
+            call()
+
+
+def test_one_number_that_names_two_orders_is_not_guessed(s: toolkit.Session) -> None:
+    first = s.buy("BTCUSDC", "0.01", price="50000")
+    second = s.buy("BTCUSDC", "0.01", price="49000", cl_ord_id=first.order_id)
+    with pytest.raises(errors.InputError, match='say by="order_id"'):
+        s.order(first.order_id)
+    assert s.order(first.order_id, by="order_id").order_id == first.order_id
+    assert s.order(first.order_id, by="cl_ord_id").order_id == second.order_id
+    with pytest.raises(errors.InputError, match="has no order 987654"):
+        s.order(987654)
+
+
+def test_a_whole_table_of_orders_can_be_cancelled(s: toolkit.Session) -> None:
+    s.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000", "48000")])
+    table = s.orders(open=True)
+    s.cancel(table.iloc[:2])
+    s.cancel(table["order_id"].iloc[2:])
+    assert len(s.orders(open=True)) == 0

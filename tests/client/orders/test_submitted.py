@@ -1,0 +1,162 @@
+"""An action that the venue executes after its answer is SUBMITTED until that is known, then ACCEPTED or FAILED."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+import toolkit
+from tests.client.fake import FakeVenue, enveloped, session
+from toolkit import errors, orders
+from toolkit.client.orders.intents import IntentState
+from toolkit.venue.local import LocalVenue
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False, settle_delay="1s") as made:
+        yield made
+
+
+@pytest.fixture
+def s(venue: LocalVenue) -> Iterator[toolkit.Session]:
+    with toolkit.connect(venue=venue) as made:
+        yield made
+
+
+@pytest.fixture
+def at_once(venue: LocalVenue, s: toolkit.Session) -> Iterator[toolkit.Session]:
+    with toolkit.connect(venue=venue, settle_timeout=0, approve=False) as made:
+        yield made
+
+
+def test_a_call_waits_until_its_action_is_executed(venue: LocalVenue, s: toolkit.Session) -> None:
+    before = venue.now_ms()
+    receipt = s.buy("BTCUSDC", "0.01", price="50000")
+    assert receipt.state is IntentState.ACCEPTED
+    assert receipt.order_id == int(s.orders(open=True)["order_id"].iloc[0])
+    assert venue.now_ms() == before + 1000
+    leverage = s.set_leverage("BTCUSDC", 5)
+    assert (leverage.state, leverage.tx_code) == (IntentState.ACCEPTED, 0)
+
+
+def test_an_order_that_can_not_be_covered_failed(s: toolkit.Session) -> None:
+    with pytest.raises(errors.ActionRejected, match="margin") as caught:
+        s.buy("BTCUSDC", "10", price="50000")
+    receipt = caught.value.receipt
+    assert (receipt.state, receipt.code, bool(receipt)) == (IntentState.FAILED, 40230, False)
+    assert receipt.tx_code
+    assert receipt.tx_hash
+    assert "margin" in receipt.results[0].message
+    assert str(s.intents()["state"].iloc[-1]) == "FAILED"
+
+
+def test_the_session_can_return_at_submission(venue: LocalVenue, at_once: toolkit.Session) -> None:
+    good = at_once.buy("BTCUSDC", "0.01", price="50000")
+    bad = at_once.buy("BTCUSDC", "10", price="50000")
+    assert (good.state, good.order_id, bool(good)) == (IntentState.SUBMITTED, None, False)
+    assert "refused" not in repr(good)
+    assert [receipt.state for receipt in at_once.resolve()] == [IntentState.SUBMITTED] * 2
+    venue.advance("1s")
+    assert [receipt.state for receipt in at_once.resolve()] == [IntentState.ACCEPTED, IntentState.FAILED]
+    assert at_once.resolve() == []
+    assert bad.state is IntentState.SUBMITTED  # as it was answered
+
+
+def test_each_order_of_a_batch_has_its_own_result(s: toolkit.Session) -> None:
+    made = [orders.buy("BTCUSDC", size, price="50000") for size in ("0.01", "10", "0.02")]
+    with pytest.raises(errors.ActionRejected) as caught:
+        s.place(made)
+    receipt = caught.value.receipt
+    assert receipt.state is IntentState.ACCEPTED  # two of them stand
+    assert [result.accepted for result in receipt.results] == [True, False, True]
+    assert all(result.order_id for result in receipt.results)
+
+
+def test_replacements_and_cancels_have_their_results(s: toolkit.Session) -> None:
+    first, second = (s.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000"))
+    replaced = s.replace(first, orders.buy("BTCUSDC", "0.01", price="48000"))
+    assert replaced.order_id == first.order_id
+    with pytest.raises(errors.ActionRejected, match="no open order") as caught:
+        s.cancel([first, 99], symbol="BTCUSDC")
+    assert [result.accepted for result in caught.value.receipt.results] == [True, False]
+    (receipt,) = s.cancel_all("BTCUSDC", conditional=False)
+    assert [result.order_id for result in receipt.results] == [second.order_id]
+    with pytest.raises(errors.ActionRejected, match="no open order"):
+        s.cancel(second)
+
+
+def test_a_bracket_stands_whole_or_not_at_all(s: toolkit.Session) -> None:
+    receipt = s.buy("BTCUSDC", "0.01", price="50000", tp="55000", sl="45000")
+    assert [result.accepted for result in receipt.results] == [True] * 3
+    with pytest.raises(errors.ActionRejected, match="margin") as caught:
+        s.buy("BTCUSDC", "10", price="50000", tp="55000")
+    assert caught.value.receipt.state is IntentState.FAILED
+    assert len(s.orders(open=True)) == 3
+
+
+def test_the_awaited_twin_waits_too(s: toolkit.Session) -> None:
+    receipt = asyncio.run(s.aio.buy("BTCUSDC", "0.01", price="50000"))
+    assert (receipt.state, bool(receipt.order_id)) == (IntentState.ACCEPTED, True)
+
+
+def test_the_wait_is_bounded() -> None:
+    with (
+        LocalVenue(market=False, settle_delay="1h") as slow,
+        toolkit.connect(venue=slow, approve=False, settle_timeout=0.3) as s,
+    ):
+        began = time.monotonic()
+        assert s.exchange.approve_agent().state is IntentState.SUBMITTED
+        assert time.monotonic() - began < 3
+
+
+class TransactionsOnly:
+    """A venue that answers with a hash alone; `rows` are its transactions."""
+
+    def __init__(self, rows: dict[str, Any]) -> None:
+        self.inner, self.rows = FakeVenue(), rows
+        self.inner.show_transactions = False
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/api/v1/exchange":
+            answer = json.loads(self.inner(request).content)
+            assert answer["code"] == 0
+            return enveloped(0, "success", {"txHash": "0xabc", "txCode": 0, "txMsg": ""})
+        if request.url.path == "/info/explore/transaction/detail":
+            return enveloped(0, "success", {"txHash": request.url.params["txHash"]} | self.rows)
+        return self.inner(request)
+
+
+@pytest.mark.parametrize("row", [{"status": "FAILED"}, {"txCode": "5", "txMsg": "too much"}])
+def test_a_transaction_that_failed_says_so_in_any_form(row: dict[str, Any]) -> None:
+    s = session(TransactionsOnly(row))
+    with pytest.raises(errors.ActionRejected, match=r"failed|too much") as caught:
+        s.set_leverage("BTCUSDC", 5)
+    assert caught.value.receipt.state is IntentState.FAILED
+
+
+@pytest.mark.parametrize("other", [{"nonce": "7"}, {"signer": "0x" + "1" * 40}, {"actionType": "withdraw"}])
+def test_the_hash_of_another_request_is_no_answer(other: dict[str, Any]) -> None:
+    row = {"txCode": 0, "status": "SUCCESS"} | other
+    with pytest.raises(errors.OutcomeUnknown, match="another request"):
+        session(TransactionsOnly(row)).set_leverage("BTCUSDC", 5)
+    assert session(TransactionsOnly(row)).buy("BTCUSDC", "0.01", price="60000").order_id == 501  # its order stands
+
+
+@pytest.mark.parametrize("row", [{"txHash": "0xother"}, {"status": "PENDING"}])
+def test_what_is_not_shown_as_executed_stays_submitted(row: dict[str, Any]) -> None:
+    s = session(TransactionsOnly(row))
+    assert s.set_leverage("BTCUSDC", 5).state is IntentState.SUBMITTED
+    assert list(s.intents("submitted")["action"]) == ["setLeverage"]
+
+
+def test_a_settle_timeout_must_be_seconds() -> None:
+    for wrong in (-1, "5", True):
+        with pytest.raises(errors.InputError, match="settle_timeout"):
+            toolkit.connect("testnet", settle_timeout=wrong)  # type: ignore[arg-type]

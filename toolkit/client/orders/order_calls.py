@@ -1,0 +1,307 @@
+"""Single orders of a session: found, read, waited for, cancelled and replaced; for its methods and its receipts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...errors import ExchangeError, InputError, ToolkitError, TransportError, WaitFailed, WaitTimeout
+from ...orders import Order
+from ...protocol.actions import declaration
+from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Settle
+from ..reads.catalogue import Catalogue
+from ..reads.conversion import OrderRef, is_order_row, order_ref
+from ..reads.reading import Reader, fetch_rows
+from .delivery import Delivery
+from .intents import OPEN, IntentState
+from .outcome import EVENTS, FIRST_WAIT, LONGEST_WAIT, ORDERS, is_same_order, owner_of
+from .receipts import (
+    CANCELED,
+    ENDED,
+    FILLED,
+    REJECTED,
+    UNSET,
+    AsyncReceipt,
+    ItemResult,
+    Receipt,
+    Unset,
+    expects_immediate_end,
+    parse_id,
+    receipt,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_OPEN = ("NEW", "PARTIALLY_FILLED", "ORDER_STATUS_UNTRIGGERED")
+_UNTIL = {
+    "accepted": (*_OPEN, FILLED, CANCELED, str(IntentState.ACCEPTED)),
+    "open": _OPEN,
+    "filled": (FILLED,),
+    "ended": (*ENDED, str(IntentState.FAILED)),
+}
+"""What `wait` takes → the statuses that end the wait."""
+By = Literal["order_id", "cl_ord_id"]
+
+
+class OrderCalls:
+    """The calls on single orders, as flows; `driver` runs them for the methods of receipts."""
+
+    account: str | None = None
+
+    def __init__(self, driver: Driver | AsyncDriver, delivery: Delivery, catalogue: Catalogue) -> None:
+        self.driver: Any = driver
+        self._delivery = delivery
+        self._catalogue = catalogue
+
+    def _account(self) -> Flow[str]:
+        return self._delivery.account()
+
+    def bind(self, made: Receipt) -> Receipt:
+        """Return the receipt as a live handle."""
+        kind = AsyncReceipt if isinstance(self.driver, AsyncDriver) else Receipt
+        return kind(**{name: getattr(made, name) for name in Receipt.__dataclass_fields__} | {"calls": self})
+
+    def live(self, sending: Flow[Receipt]) -> Flow[Receipt]:
+        """Return the receipt of a flow, or raise its error, with the receipt as a live handle.
+
+        What became of an IOC or FOK order is read at once, so that its receipt shows it.
+        """
+        try:
+            made = self.bind((yield from sending))
+        except ToolkitError as error:
+            found = getattr(error, "receipt", None)
+            if isinstance(found, Receipt):
+                error.receipt = self.bind(found)  # type: ignore[attr-defined]
+            raise
+        if expects_immediate_end(made) and self._delivery.settle_timeout:
+            with suppress(TransportError, ExchangeError):
+                yield from self.refresh(made)
+        return made
+
+    def submit(
+        self, payload: Mapping[str, Any], expiry_after: int | Unset | None = UNSET, vault_address: str | None = None
+    ) -> Flow[Receipt]:
+        """Send an action in wire names; see Delivery.submit."""
+        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
+        return (yield from self.live(self._delivery.submit(declaration(payload), payload, **options)))
+
+    def find(self, order: object, by: By | None, vault: str | None) -> Flow[Receipt]:
+        """Return the receipt of an order of the account, or vault, by either id. Raises InputError without one."""
+        ref = order_ref(order)
+        number = ref.order_id or ref.cl_ord_id
+        if is_order_row(order):
+            by = "order_id" if ref.order_id else "cl_ord_id"
+        owner = vault or (yield from self._account())
+        names: dict[By, tuple[str, str]] = {
+            "order_id": ("orderId", "ordId"),
+            "cl_ord_id": ("clientOrderId", "clOrdId"),
+        }
+        found: dict[Any, Mapping[str, Any]] = {}
+        for kind, (parameter, member) in names.items():
+            if by in (None, kind):
+                rows = yield from self._rows(ORDERS, (("userAddr", owner), (parameter, str(number))))
+                found |= {row.get("ordId"): row for row in rows if parse_id(row.get(member)) == number}
+        if len(found) > 1 and by != "cl_ord_id":
+            raise InputError(
+                f'{number} is the id of one order and the client id of another; say by="order_id" or by="cl_ord_id"',
+                field="order", rule="one", value=order,
+            )  # fmt: skip
+        if found:
+            return self._receipt_of(max(found.values(), key=lambda row: parse_id(row.get("ordId")) or 0), vault)
+        for intent in self._delivery.ledger.all(OPEN):
+            if number in intent.client_ids and by != "order_id":
+                return self.bind(receipt(intent)).orders[intent.client_ids.index(number)]
+        raise InputError(f"the account has no order {number}", field="order", rule="exists", value=order)
+
+    def _receipt_of(self, row: Mapping[str, Any], vault: str | None) -> Receipt:
+        refused = str(row.get("status")) == REJECTED
+        result = ItemResult(parse_id(row.get("clOrdId")), parse_id(row.get("ordId")), int(refused), "")
+        state = IntentState.REJECTED if refused else IntentState.ACCEPTED
+        item = {"symbolCode": int(row["symbol"]), "ordQty": str(row.get("qty") or "0")}
+        made = Receipt("placeOrder", state, 0, "", "", results=(result,), items=(item,), owner=vault, rows={0: row})
+        return self.bind(made)
+
+    def refresh(self, made: Receipt, positions: Iterable[int] | None = None) -> Flow[None]:
+        """Read the outcome of the receipt's request, where that is open, and the orders at these positions (all)."""
+        if made.state in OPEN and made.intent and not self._delivery.closed:
+            yield from self._delivery.resolve([made.intent], resend=False)
+            with suppress(ToolkitError):  # another session's ledger, or an intent that was dropped from it
+                made.update_from(receipt(self._delivery.ledger.get(made.intent)))
+        for at in range(len(made.items)) if positions is None else positions:
+            result = made.results[at] if at < len(made.results) else None
+            refused = result is None or (made.state not in OPEN and not result.accepted)
+            if result is not None and not refused and str(made.rows.get(at, {}).get("status")) not in ENDED:
+                row = yield from self._row(made, made.items[at], result)
+                if row is not None:
+                    made.rows[at] = row
+                    if result.order_id is None:
+                        made.learn_id(at, parse_id(row.get("ordId")))
+
+    def _row(self, made: Receipt, item: Mapping[str, Any], result: ItemResult) -> Flow[Mapping[str, Any] | None]:
+        owner = made.owner or (yield from self._account())
+        if "Builder" in made.action:
+            owner = (yield from owner_of(self._delivery.ledger.get(made.intent))) or owner
+        name, member, number = (
+            ("orderId", "ordId", result.order_id) if result.order_id else ("clientOrderId", "clOrdId", result.cl_ord_id)
+        )
+        query = (("userAddr", owner), (name, str(number)))
+        for row in (yield from self._rows(ORDERS, query)):
+            if is_same_order(row, item) and parse_id(row.get(member)) == number:
+                if str(row.get("status")) in (CANCELED, REJECTED):
+                    events = yield from self._rows(EVENTS, query)
+                    reasons = [event["reason"] for event in events if event.get("reason")]
+                    row = {**row, "reason": reasons[0] if reasons else ""}
+                return row
+        return None
+
+    def wait(self, made: Receipt, until: str | Callable[[Any], object], timeout: float) -> Flow[None]:
+        """Read the order again until `until`; see Receipt.wait."""
+        if not callable(until) and until not in _UNTIL:
+            raise InputError(
+                f"until {until!r} is not known; use {', '.join(_UNTIL)} or a function",
+                field="until", rule="known", value=until, nearest=tuple(_UNTIL),
+            )  # fmt: skip
+        began_ms: int = yield Elapsed()
+        waited, wait = 0.0, FIRST_WAIT
+        while True:
+            failure: Exception | None = None
+            try:
+                yield from self.refresh(made, (0,) if made.items else ())
+            except (TransportError, ExchangeError) as error:
+                failure = error  # the next read may succeed
+            if until(made) if callable(until) else made.known_status in _UNTIL[until]:
+                return
+            if made.is_final and not callable(until):
+                raise WaitFailed(f"not {until}: {made!r}", receipt=made)
+            elapsed_ms: int = yield Elapsed()
+            left = timeout - max(waited, (elapsed_ms - began_ms) / 1000)
+            if left <= 0:
+                what = "the condition did not come true" if callable(until) else f"not {until}"
+                raise WaitTimeout(f"{what} within {timeout:g} s: {made!r}", receipt=made) from failure
+            yield Settle(min(wait, left))
+            waited, wait = waited + wait, min(2 * wait, LONGEST_WAIT)
+
+    def cancel_receipt(self, made: Receipt) -> Flow[Receipt]:
+        """Cancel the open orders of a receipt."""
+        cancels = yield from self.cancels_of(made)
+        return (yield from self.submit({"type": "cancelOrder", "cancels": cancels}, vault_address=made.owner))
+
+    def cancels_of(self, made: Receipt) -> Flow[list[dict[str, Any]]]:
+        """Return the cancels of a receipt's orders; of a bracket, those of its open orders."""
+        pairs = list(zip(made.items, made.results, strict=False))
+        wanted = [at for at, (_, result) in enumerate(pairs) if result.accepted or made.state in OPEN]
+        if "Bracket" in made.action:
+            # With the entry the venue cancels the others; once the entry is filled, they are cancelled by themselves.
+            yield from self.refresh(made)
+            still_open = [at for at in wanted if str(made.rows.get(at, {}).get("status")) not in ENDED]
+            wanted = [0] if 0 in still_open or not still_open else still_open
+        if not wanted:
+            raise InputError("this receipt has no accepted order to cancel", field="what", rule="accepted")
+        return [cancel_item(int(pairs[at][0]["symbolCode"]), _ref(pairs[at][1])) for at in wanted]
+
+    def cancels(self, what: Any, symbol: Any, cl_ord_id: Any, vault: str | None) -> Flow[list[dict[str, Any]]]:
+        """Return the cancels of what `session.cancel` takes."""
+        if what is None and cl_ord_id is None:
+            raise InputError("cancel what? give a receipt, an order id or cl_ord_id", field="what", rule="required")
+        rows = getattr(what, "itertuples", None)
+        given = [] if what is None else list(rows()) if rows else list(what) if _is_several(what) else [what]
+        made: list[dict[str, Any]] = []
+        for item in given:
+            if isinstance(item, Receipt):
+                made += yield from self.cancels_of(item)
+            else:
+                made.append((yield from self._cancel(_order(item), symbol, vault)))
+        if cl_ord_id is not None:
+            ref = _order(cl_ord_id)
+            made.append((yield from self._cancel(OrderRef(None, ref.order_id or ref.cl_ord_id), symbol, vault)))
+        return made
+
+    def _cancel(self, ref: OrderRef, symbol: Any, vault: str | None) -> Flow[dict[str, Any]]:
+        symbol = ref.symbol if symbol is None else symbol
+        if symbol is not None:
+            return cancel_item((yield from self._catalogue.find(symbol)).code, ref)
+        owner = vault or (yield from self._account())
+        name, number = ("orderId", ref.order_id) if ref.order_id else ("clientOrderId", ref.cl_ord_id)
+        rows = yield from self._rows(ORDERS, (("userAddr", owner), (name, str(number))))
+        if not rows:
+            raise InputError(
+                f"the account has no order with {name} {number}", field="what", rule="exists", value=number
+            )
+        return cancel_item(int(rows[0]["symbol"]), ref)
+
+    def replace(
+        self,
+        existing: object,
+        new: object,
+        expiry_after: int | Unset | None = UNSET,
+        vault_address: str | None = None,
+        cl_ord_id: object = None,
+    ) -> Flow[Receipt]:
+        """Replace an open order; see session.replace."""
+        if isinstance(existing, Order) and new is None:
+            existing, new = None, existing
+        if not isinstance(new, Order):
+            raise InputError(
+                f"{new!r} can't replace an order: a bracket's take-profit and stop-loss, or all but one of several "
+                "orders, would be lost",
+                field="new", rule="Order", value=new,
+            )  # fmt: skip
+        if (existing is None) == (cl_ord_id is None):
+            raise InputError("replace what? give the order, or its cl_ord_id", field="existing", rule="one")
+        ref = _order(existing) if existing is not None else OrderRef(None, _order(cl_ord_id).order_id)
+        product = yield from self._catalogue.find(new.symbol)
+        new.check(product)
+        payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
+        if ref.order_id:
+            payload["ordId"] = ref.order_id
+        elif new.cl_ord_id in (None, ref.cl_ord_id):
+            payload["clOrdId"] = ref.cl_ord_id
+        else:
+            raise InputError(
+                "the order to replace is named by its client id, so the new one keeps it; leave cl_ord_id out",
+                field="new.cl_ord_id", rule="one", value=new.cl_ord_id,
+            )  # fmt: skip
+        return (yield from self.submit(payload, expiry_after, vault_address))
+
+    def events(self, made: Receipt, exact: bool) -> Flow[pd.DataFrame]:
+        """Return the events of the receipt's order as a frame."""
+        from ..reads.paging import frame_of, read_all
+
+        made.check_single()
+        ref = _ref(made.results[0])
+        owner = made.owner or (yield from self._account())
+        given = {"account": owner, "order_id": ref.order_id, "client_order_id": ref.cl_ord_id}
+        read = yield from read_all(Reader(self), "order_events", given)
+        return (yield from frame_of(Reader(self), [read], read.newest_first()[::-1], exact=exact))
+
+    def _rows(self, path: str, query: tuple[tuple[str, str], ...]) -> Flow[list[Mapping[str, Any]]]:
+        return (yield from fetch_rows(path, query, self._delivery.retry))
+
+
+def cancel_item(code: int, ref: OrderRef) -> dict[str, Any]:
+    """Return one item of cancelOrder: by the venue's id, else by the client id."""
+    name, number = ("ordId", ref.order_id) if ref.order_id else ("clOrdId", ref.cl_ord_id)
+    return {"symbolCode": str(code), name: str(number)}
+
+
+def _ref(result: ItemResult) -> OrderRef:
+    return OrderRef(result.order_id, None if result.order_id else result.cl_ord_id)
+
+
+def _is_several(what: Any) -> bool:
+    # Text is iterable, but "123" is one order id and not the ids 1, 2 and 3; a row is one order.
+    return isinstance(what, Iterable) and not isinstance(what, Receipt | str | bytes) and not is_order_row(what)
+
+
+def _order(value: object) -> OrderRef:
+    try:
+        return order_ref(value, "what")
+    except InputError as error:
+        if error.rule != "int64":
+            raise
+        raise InputError(
+            f"{value!r} is not an order; give a receipt, an order id, a row, or several of them",
+            field="what", rule="order", value=value,
+        ) from None  # fmt: skip
