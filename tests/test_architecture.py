@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent / "toolkit"
 
 BASE = {
     "errors",
+    "exposure",
     "environments",
     "numerals",
     "products",
@@ -28,6 +29,7 @@ BASE = {
 MAY_IMPORT = {
     "secrecy": set(),
     "errors": {"secrecy"},
+    "exposure": set(),
     "numerals": {"errors"},
     "environments": {"errors"},
     "products": {"errors", "numerals"},

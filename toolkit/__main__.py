@@ -15,6 +15,7 @@ COMMANDS = {
     "venue": "serve the local venue on 127.0.0.1",
     "class": "serve one venue for a room of students",
     "grade": "run handed-in notebooks in a sandbox and check them",
+    "record": "write a live feed to disk",
     "sign": "sign unsigned requests, one JSON a line",
     "verify": "print the signer of signed requests, one JSON a line",
     "doctor": "check versions, clock, reachability, keys and agents, and say what to do next",

@@ -138,6 +138,7 @@ def marks(work: Work, checks: Sequence[Check]) -> Iterator[tuple[Check, float, s
 
 def run(path: Path, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB) -> Work:
     """Run one notebook in the sandbox, within limits."""
+    need("psutil")
     import psutil
 
     with tempfile.TemporaryDirectory(prefix="toolkit-grade-") as place:
