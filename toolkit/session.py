@@ -25,12 +25,17 @@ from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
 from .connecting import (
     CONTROL_TOKEN_VARIABLE,
+    NOBODY,
     accounts_listed,
+    check_following,
     check_numbers,
+    copy_account,
     is_in_process,
     keys_and_account,
+    make_venue,
     rate_limiter,
     time_source,
+    what_if,
     wrong_type,
 )
 from .environments import Environment
@@ -74,6 +79,8 @@ def connect(
     expiry_ms: int = DEFAULT_EXPIRY_MS,
     settle_timeout: float = SETTLE_SECONDS,
     approve: bool = True,
+    follow: str | Session | None = None,
+    fork: str | None = None,
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
@@ -83,15 +90,14 @@ def connect(
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
 
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
-    market, `venue` an existing one to join, `approve` whether the agent is approved at once.
-
+    market, `venue` an existing one to join, `approve` whether the agent is approved at once. `follow` ("mainnet",
+    "testnet", an address, a session) takes prices, books and trades from another venue; `fork` copies an account of it.
     `intents` is the path of a SQLite file that keeps the ledger of orders. `confirm` is needed to write on Mainnet:
     True, or a function that confirms each request (see `ask`). `rates` limits requests per action on this side.
     `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
     most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
-
-    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process
-    and to find an account by its name.
+    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process, to
+    the one it follows, and to find an account by its name.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
@@ -99,11 +105,8 @@ def connect(
     check_numbers(timeout, expiry_ms, rates, settle_timeout)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
-    owns_venue = in_process and venue is None
-    if owns_venue:
-        from .venue.local import LocalVenue
-
-        venue = LocalVenue(seed=seed, clock=clock)
+    owns_venue = check_following(follow, fork, in_process and venue is None)
+    venue = make_venue(seed, clock, _reader(follow, timeout)) if owns_venue else venue
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
@@ -125,7 +128,16 @@ def connect(
     )
     if in_process and approve and wallet is not None and wallet.agent and wallet.master:
         session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
-    return session
+    return session if fork is None else copy_account(session, venue, fork)
+
+
+def _reader(follow: str | Session | None, timeout: float) -> Session | None:
+    """Return a session that only reads the venue to follow, which is named, or given by its address."""
+    if not isinstance(follow, str):
+        return follow
+    if "://" in follow:
+        return connect(base_url=follow, account=NOBODY, timeout=timeout)
+    return connect(follow, account=NOBODY, timeout=timeout)
 
 
 def ask(question: str) -> bool:
@@ -250,6 +262,18 @@ class Session(SessionMethods):
         return AsyncSession(self)
 
     @no_keys
+    def what_if(self, symbol: str | int, shock: float | str) -> pd.DataFrame:
+        """Return the account's figures now and with the mark of a product moved by a ratio: −0.2 is a fall of 20 %.
+
+        Only for a venue in this process; `connect("local", follow=…, fork=…)` brings an account there. Nothing changes.
+
+        Index "now" and "shocked". Columns: mark_price, position (signed, base units), unrealized_pnl, equity,
+        available, initial_margin and maintenance_margin (of the cross positions, or of the isolated one), margin_ratio
+        (inf without equity), liquidation_price (NaN where no price liquidates), all float64, and liquidated (bool).
+        Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
+        """
+        return what_if(self.venue, self.account, symbol, shock)
+
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
 
