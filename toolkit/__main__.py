@@ -13,6 +13,8 @@ COMMANDS = {
     "lab": "open JupyterLab at the walkthroughs",
     "learn": "copy the walkthroughs to a folder of yours",
     "venue": "serve the local venue on 127.0.0.1",
+    "class": "serve one venue for a room of students",
+    "grade": "run handed-in notebooks in a sandbox and check them",
     "record": "write a live feed to disk",
     "sign": "sign unsigned requests, one JSON a line",
     "verify": "print the signer of signed requests, one JSON a line",

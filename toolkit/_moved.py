@@ -33,6 +33,7 @@ MOVED = {
     "venue venue.served": "server feed_socket>sockets",
     "venue venue.lab": "control faults feed_faults journal interrupts>sigint",
     "client client.io": "drive>flow transport limits>rate_limits progress",
+    "client.orders client.io": "nonce_sources",
     "client client.orders": "delivery ask>outcome intents receipts trading exchange permissions",
     "client client.reads": (
         "info paging candles cache>candle_cache frames convert>conversion derive>derived_columns reading "

@@ -51,7 +51,7 @@ def wrong_type(environment: object, wallet: object, account: object) -> str:
     The caller raises: people paste keys into any argument, and the frames of a traceback must not hold one.
     """
     if wallet is not None and not isinstance(wallet, Wallet):
-        return "wallet must be a Wallet, e.g. toolkit.Wallet(agent=…) or Wallet.from_env()"
+        return "wallet must be a Wallet, e.g. toolkit.Wallet.from_keyfile(path)"
     known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
     if not known or (isinstance(account, str) and not is_address(account) and not _NAME.fullmatch(account)):
         return "account must be an address (0x and 40 hex digits), or locally the number or name of an account"
@@ -196,6 +196,13 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     return RateLimiter(rates, None if local else DEFAULT)
 
 
+def local_venue(**settings: Any) -> LocalVenue:
+    """Return a new local venue in this process, whose module loads when one is made."""
+    from .venue.local import LocalVenue
+
+    return LocalVenue(**settings)
+
+
 def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool:
     """Return `makes_venue`. Raises InputError for `follow` and `fork` where they can't be."""
     if follow is not None and not makes_venue:
@@ -214,12 +221,10 @@ def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool
     return makes_venue
 
 
-def make_venue(seed: int, clock: Any, followed: Any) -> LocalVenue:
+def make_venue(followed: Any, **settings: Any) -> LocalVenue:
     """Return a local venue: with a simulated market, or with that of the venue which a session reads."""
-    from .venue.local import LocalVenue
-
     if followed is None:
-        return LocalVenue(seed=seed, clock=clock)
+        return local_venue(**settings)
     venue: LocalVenue = import_module(FOLLOWING, __package__).follow(followed)
     return venue
 

@@ -32,6 +32,7 @@ from .lab.faults import Faults
 from .lab.journal import SLICE_MS, Journal, apply, open_or_create, plain
 from .lab.journal_file import Sync
 from .lab.player import Player, Replayable
+from .lab.progress import advance_bar
 from .lab.sigint import defer_sigint
 from .lab.ticker import STEP_SECONDS, TICK_MS, Steps, Ticker
 from .model.genesis import Genesis
@@ -166,11 +167,19 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return max(0, self.clock.now_ms() - self.core.state.time)
 
     @no_keys
-    def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
+    def advance(
+        self,
+        span: str | int | timedelta | None = None,
+        *,
+        until: str | int | datetime | None = None,
+        progress: bool | None = None,
+    ) -> int:
         """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
 
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
         forward. Raises InputError for a moment in the past, and for neither or both arguments.
+
+        `progress` shows a bar at once (True), never (False) or when it takes long (None).
 
         Long spans pass in steps, between which other threads' requests are answered. After an interrupt (a stopped
         cell) the venue is in a consistent state at some moment on the way.
@@ -183,8 +192,11 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             if target < now:
                 raise InputError(f"until {target} is in the past; it is {now} (Unix ms)", field="until", value=until)
         steps = Steps()
-        while self._step(min(target, self.core.state.time + steps.span_ms)) < target:
-            steps.pause()
+        with advance_bar(self.core.state.time, target, progress) as moved:
+            while (reached := self._step(min(target, self.core.state.time + steps.span_ms))) < target:
+                moved(reached)
+                steps.pause()
+            moved(reached)
         self.gateway.execute_delayed(target)  # outside the lock, like any other request
         self._deliver()
         return target

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -105,6 +106,8 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
             recipe = Recipe(run, given)
         results = call(**{**arguments, **given})
         described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
+        if isinstance(targets := given.get("targets"), pd.DataFrame | pd.Series | np.ndarray):
+            described["targets"] += f", checksum {zlib.crc32(np.asarray(targets).tobytes()):08x}"
         results.keep_recipe(recipe, described)
         return results
 

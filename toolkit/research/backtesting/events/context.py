@@ -43,6 +43,6 @@ class EventContext(BacktestContext):
         """Return the mid of the book as received, USDC; NaN before both sides are known."""
         return self.book(symbol).mid
 
-    def bars(self, symbol: str | None = None) -> Any:
+    def bars(self, symbol: str | None = None, interval: Any = None) -> Any:
         """Raises InputError: events have no bars."""
         raise InputError("there are no bars in a backtest on events; keep what on_trade receives", field="bars")
