@@ -28,13 +28,17 @@ from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
 from .connecting import (
     CONTROL_TOKEN_VARIABLE,
+    NOBODY,
     accounts_listed,
+    check_following,
     check_numbers,
     is_in_process,
     keys_and_account,
-    new_venue,
+    make_venue,
+    prepared,
     rate_limiter,
     time_source,
+    what_if,
     wrong_type,
 )
 from .environments import LOCAL, Environment
@@ -55,8 +59,6 @@ if TYPE_CHECKING:
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
-
-YEAR_SECONDS = 365 * 24 * 3600
 
 
 def connect(
@@ -80,6 +82,8 @@ def connect(
     expiry_ms: int = DEFAULT_EXPIRY_MS,
     settle_timeout: float = SETTLE_SECONDS,
     approve: bool = True,
+    follow: str | Session | None = None,
+    fork: str | None = None,
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
@@ -89,14 +93,15 @@ def connect(
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market`
     ("usual", "calm", "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once.
-
+    `follow` ("mainnet", "testnet", an address, a session) takes prices, books and trades from another venue; `fork`
+    copies an account of it.
     `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
     memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
     request (see `ask`). `rates` limits requests per action on this side.
     `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
     most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
-
-    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name.
+    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name, and
+    to a venue that is followed.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
@@ -104,8 +109,8 @@ def connect(
     check_numbers(timeout, expiry_ms, rates, settle_timeout)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
-    owns_venue = in_process and venue is None
-    venue = new_venue(seed, clock, market) if owns_venue else venue
+    owns_venue = check_following(follow, fork, in_process and venue is None)
+    venue = make_venue(_reader(follow, timeout), seed=seed, clock=clock, market=market) if owns_venue else venue
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
@@ -125,9 +130,16 @@ def connect(
         settle_timeout=settle_timeout,
         runtime=Runtime(time_source(venue, clock), random.random),
     )
-    if in_process and approve and wallet is not None and wallet.agent and wallet.master:
-        session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
-    return session
+    return prepared(session, in_process and approve, fork)
+
+
+def _reader(follow: str | Session | None, timeout: float) -> Session | None:
+    """Return a session that only reads the venue to follow, which is named, or given by its address."""
+    if not isinstance(follow, str):
+        return follow
+    if "://" in follow:
+        return connect(base_url=follow, account=NOBODY, timeout=timeout)
+    return connect(follow, account=NOBODY, timeout=timeout)
 
 
 def ask(question: str) -> bool:
@@ -276,6 +288,18 @@ class Session(SessionMethods):
         return AsyncSession(self)
 
     @no_keys
+    def what_if(self, symbol: str | int, shock: float | str) -> pd.DataFrame:
+        """Return the account's figures now and with the mark of a product moved by a ratio: −0.2 is a fall of 20 %.
+
+        Only for a venue in this process; `connect("local", follow=…, fork=…)` brings an account there. Nothing changes.
+
+        Index "now" and "shocked". Columns: mark_price, position (signed, base units), unrealized_pnl, equity,
+        available, initial_margin and maintenance_margin (of the cross positions, or of the isolated one), margin_ratio
+        (inf without equity), liquidation_price (NaN where no price liquidates), all float64, and liquidated (bool).
+        Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
+        """
+        return what_if(self.venue, self.account, symbol, shock)
+
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
 

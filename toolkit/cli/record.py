@@ -20,9 +20,6 @@ from ..errors import ToolkitError
 if TYPE_CHECKING:
     from ..session import Session
 
-NOBODY = "0x0000000000000000000000000000000000000000"
-"""A session that only reads public data needs some address."""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
@@ -76,12 +73,12 @@ def run(args: argparse.Namespace) -> int:
 
 def open_session(url: str, ws_url: str | None = None) -> Session:
     """Return a session that only reads: of a served venue by its address, or of an environment by its name."""
+    from ..connecting import NOBODY
     from ..session import connect
 
     if "://" not in url:
-        return connect(url, account=NOBODY)
-    feed = ws_url or "ws" + url.removeprefix("http")
-    return connect("local", account=NOBODY, base_url=url, ws_url=feed)
+        return connect(url, account=NOBODY, ws_url=ws_url)
+    return connect(base_url=url, ws_url=ws_url, account=NOBODY)
 
 
 def _tell(live: Any) -> None:

@@ -108,9 +108,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         self.clock = clock_named(clock, begin, speed)
         settings = {"permissions": True, "market": saved(market), "settleDelay": milliseconds(settle_delay)}
         genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
-        if self.player is not None:
-            prices = {**genesis.prices, **self.player.prices}
-            genesis = msgspec.structs.replace(genesis, products=self.player.rows, prices=prices)
+        genesis = genesis if self.player is None else self.player.fit(genesis)
         if not 1 <= genesis.time <= MAX_TIME:  # 0 means "never" in many records
             raise InputError(
                 f"start {genesis.time} ms is not between 1 ms after 1970 began and the end of the year 9999",
@@ -128,9 +126,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             self.core = self._replayed(self.journal)
         else:
             self.core = Core(genesis)
-            if self.player is not None:
-                first.append(Control(genesis.time, "open_recorded", {"products": self.player.products}))
-                self.player.seek(genesis.time - 1)
+            first += [] if self.player is None else self.player.begin(genesis.time)
             for command in first:
                 apply(self.core, command)
         self.core.events.clear()

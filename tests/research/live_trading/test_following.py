@@ -173,6 +173,63 @@ def test_what_was_recorded_meanwhile_replays_to_the_same_fills(upstream: LocalVe
     assert [trade for trade in replayed if trade[0] > began] == [trade for trade in done if trade[0] > began]
 
 
+def test_connect_follows_a_session_or_an_address_and_forks_an_account(upstream: LocalVenue) -> None:
+    with toolkit.connect(venue=upstream, account=3) as theirs:
+        theirs.buy("BTCUSDC", "0.2")
+        with toolkit.connect("local", follow=reader(upstream), fork=theirs.account) as session:
+            assert session.positions()["size"].tolist() == [0.2]
+            shocked = session.what_if("BTCUSDC", -0.2)
+            mark = session.positions()["mark_price"].iloc[0]
+            assert shocked["mark_price"].tolist() == pytest.approx([mark, mark * 0.8], abs=0.1)
+            assert shocked["unrealized_pnl"].diff().iloc[1] == pytest.approx(-0.2 * 0.2 * mark, abs=0.1)
+            assert shocked["equity"].diff().iloc[1] == pytest.approx(-0.2 * 0.2 * mark, abs=0.1)
+            price = session.positions()["liquidation_price"].iloc[0]
+            assert shocked["liquidation_price"].iloc[0] == pytest.approx(price, rel=1e-6)
+            assert shocked["liquidated"].tolist() == [False, mark * 0.8 <= price]
+            assert session.what_if("BTCUSDC", "0")["equity"].nunique() == 1
+            assert session.venue is not None
+            assert session.venue.core.violations() == []
+    with (
+        LocalVenue(seed=3, speed=30) as other,
+        other.serve() as served,
+        toolkit.connect("local", follow=served.base_url) as session,
+    ):
+        assert session.products().index.tolist() == ["BTCUSDC", "ETHUSDC", "SOLUSDC", "XRPUSDC"]
+        session.buy("SOLUSDC", "1")
+
+
+def test_a_deep_fall_liquidates_in_the_answer_only(upstream: LocalVenue) -> None:
+    with toolkit.connect(venue=upstream) as session:
+        session.exchange.set_leverage("BTCUSDC", "20")
+        session.buy("BTCUSDC", "1.5")
+        digest = upstream.state_hash()
+        assert session.what_if("BTCUSDC", -0.2)["liquidated"].tolist() == [False, True]
+        assert upstream.state_hash() == digest
+        for wrong, text in ((-1, "leaves no price"), ("nan", "leaves no price")):
+            with pytest.raises(InputError, match=text):
+                session.what_if("BTCUSDC", wrong)
+        with pytest.raises(ToolkitError, match="DOGE is not listed"):
+            session.what_if("DOGE", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"environment": "testnet", "follow": "mainnet"}, "follow makes a local venue in this process"),
+        ({"fork": "0x" + "1" * 40}, "on the venue that is followed"),
+        ({"follow": "nowhere"}, "environment 'nowhere' is not known"),
+    ],
+)
+def test_where_following_can_t_be_is_said(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        toolkit.connect(**options)
+    with (
+        toolkit.connect("testnet", account="0x" + "1" * 40) as session,
+        pytest.raises(InputError, match="what_if needs"),
+    ):
+        session.what_if("BTCUSDC", -0.1)
+
+
 def test_wrong_settings_say_what_would_pass(upstream: LocalVenue) -> None:
     with pytest.raises(ToolkitError, match="DOGEUSDC"):
         follow(reader(upstream), symbols=["DOGEUSDC"])

@@ -6,7 +6,7 @@ Orders, positions, funding and liquidation happen here; nothing is ever sent to 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,8 @@ class Following:
         self.rows = [product_row(product, self.tables) for product in self.products.values()]
         self.state, self.reason = "stale", "waiting for the first books"
         self.notes: list[str] = []
+        self.on_change: Callable[[str], None] = lambda note: None
+        """Called with each change of the state, in the feed's thread."""
         self._pauses = when_stale == "pause"
         self._waiting = {(symbol, what) for symbol in self.symbols for what in ("book", "ticker")}
         self._ready = threading.Event()
@@ -161,6 +163,7 @@ class Following:
                 return
             self.state = state
             self.notes.append(f"{state}{f': {self.reason}' if self.reason else ''}")
+            self.on_change(self.notes[-1])
             paused = any(market.paused for market in self.venue.core.state.markets.values())
             if state == "stale" and self._pauses:
                 for symbol in self.symbols:

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Protocol
 
+import msgspec
+
 from ...errors import InputError
 from ..engine.commands import Control
+from ..model.genesis import Genesis
 
 NEVER = 1 << 62
 
@@ -66,6 +69,16 @@ class Player:
         self.end_ms = max(tape.times[-1] for tape in self._tapes.values())
         self._places = dict.fromkeys(self._tapes, 0)
         self.next_ms = self.start_ms
+
+    def fit(self, genesis: Genesis) -> Genesis:
+        """Return a genesis with the recordings' products and first prices."""
+        prices = {**genesis.prices, **self.prices}
+        return msgspec.structs.replace(genesis, products=self.rows, prices=prices)
+
+    def begin(self, time: int) -> list[Control]:
+        """Return the commands that open the recorded market, at a time from which the recordings are played."""
+        self.seek(time - 1)
+        return [Control(time, "open_recorded", {"products": self.products})]
 
     def seek(self, time: int) -> None:
         """Continue with what comes after a time (Unix ms)."""

@@ -1,8 +1,8 @@
 """Queue models: how much is in front of a resting order at its price, as the level changes and trades.
 
 A recording shows the total of a level, not which of its orders was cancelled. Each model is one answer to that: none in
-front of ours (risk-averse), in front with a probability that grows with what is there (power, log), or as recorded
-where single orders are known (exact). Source: hftbacktest's documentation, "Probability Queue Models".
+front of ours (risk-averse), or in front with a probability that grows with what is there (power, log). Source:
+hftbacktest's documentation, "Probability Queue Models".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ...errors import InputError
 
-EXAMPLES = ("risk-averse", "power:2", "log", "exact")
+EXAMPLES = ("risk-averse", "power:2", "log")
 
 
 class QueueEntry:
