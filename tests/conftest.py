@@ -6,7 +6,6 @@ import os
 import tempfile
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "agg")
@@ -31,9 +30,3 @@ settings.register_profile(
 )
 settings.register_profile("long", parent=settings.get_profile("default"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _state_of_sessions(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep the nonces that sessions share out of the home of whoever runs the tests."""
-    os.environ["TOOLKIT_STATE"] = str(tmp_path_factory.mktemp("state"))

@@ -17,10 +17,12 @@ _LAZY: dict[str, str] = {
     "Session": "session",
     "AsyncSession": "session",
     "ask": "session",
+    "join": "classroom.joining",
     "Wallet": "wallet",
     "Order": "orders",
     "Product": "products",
     "Receipt": "client.orders.receipts",
+    "Market": "venue.model.market",
     "Environment": "environments",
     "MAINNET": "environments",
     "TESTNET": "environments",
@@ -38,6 +40,7 @@ __all__ = [
     "TESTNET",
     "AsyncSession",
     "Environment",
+    "Market",
     "Order",
     "Product",
     "Receipt",
@@ -49,6 +52,7 @@ __all__ = [
     "checks",
     "connect",
     "errors",
+    "join",
     "margin",
     "orders",
     "plots",
@@ -62,12 +66,14 @@ _moved.install()
 
 if TYPE_CHECKING:
     from . import checks, errors, margin, orders, plots, products, report, research, widgets
+    from .classroom.joining import join
     from .client.orders.receipts import Receipt
     from .environments import LOCAL, MAINNET, TESTNET, Environment
     from .errors import ToolkitError
     from .orders import Order
     from .products import Product
     from .session import AsyncSession, Session, ask, connect
+    from .venue.model.market import Market
     from .wallet import Wallet
 
 else:  # a type checker would take a module-level `__getattr__` for "any name goes"

@@ -25,7 +25,7 @@ MOVED = {
         "orders brackets conditional>trigger_orders matching lifecycle liquidity positions margins>margin_actions"
     ),
     "venue venue.programs": "permissions builders vaults vault_queries vault_value referrals",
-    "venue venue.simulation": "market>participants pricepath>price_path replay interventions",
+    "venue venue.simulation": "market>participants pricepath>flow replay interventions",
     "venue venue.api": (
         "gateway guard>admission transport info info_accounts info_market info_orders info_programs records"
     ),
@@ -33,6 +33,7 @@ MOVED = {
     "venue venue.served": "server feed_socket>sockets",
     "venue venue.lab": "control faults feed_faults journal interrupts>sigint",
     "client client.io": "drive>flow transport limits>rate_limits progress",
+    "client.orders client.io": "nonce_sources",
     "client client.orders": "delivery ask>outcome intents receipts trading exchange permissions",
     "client client.reads": (
         "info paging candles cache>candle_cache frames convert>conversion derive>derived_columns reading "

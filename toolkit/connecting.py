@@ -17,7 +17,9 @@ from .secrecy import is_like_key
 from .wallet import Wallet
 
 if TYPE_CHECKING:
+    from .venue.clocks import Clock
     from .venue.local import LocalVenue
+    from .venue.model.market import Market
 
 
 KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
@@ -41,7 +43,7 @@ def wrong_type(environment: object, wallet: object, account: object) -> str:
     The caller raises: people paste keys into any argument, and the frames of a traceback must not hold one.
     """
     if wallet is not None and not isinstance(wallet, Wallet):
-        return "wallet must be a Wallet, e.g. toolkit.Wallet(agent=…) or Wallet.from_env()"
+        return "wallet must be a Wallet, e.g. toolkit.Wallet.from_keyfile(path)"
     known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
     if not known or (isinstance(account, str) and not is_address(account) and not _NAME.fullmatch(account)):
         return "account must be an address (0x and 40 hex digits), or locally the number or name of an account"
@@ -59,6 +61,13 @@ def check_numbers(timeout: object, expiry_ms: object, rates: object, settle_time
         raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
     if rates is not None and not isinstance(rates, Rate | Mapping):
         raise InputError(f"rates {rates!r} must be a Rate, or Rates by action", field="rates", rule="Rate")
+
+
+def new_venue(seed: int, clock: str | Clock, market: str | Market | bool | None) -> LocalVenue:
+    """Return a local venue in this process."""
+    from .venue.local import LocalVenue
+
+    return LocalVenue(seed=seed, clock=clock, market=market)
 
 
 def is_in_process(env: Environment, given: object, venue: LocalVenue | None, addressed: bool) -> bool:

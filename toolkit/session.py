@@ -11,6 +11,8 @@ import os
 import random
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,8 +21,9 @@ from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import Rate, RateLimiter
 from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
+from .client.io.venue_clock import VenueClock
 from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, Delivery
-from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
+from .client.orders.intents import Intent, IntentState, Ledger, account_ledger, frame, open_ledger
 from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
 from .connecting import (
@@ -29,13 +32,14 @@ from .connecting import (
     check_numbers,
     is_in_process,
     keys_and_account,
+    new_venue,
     rate_limiter,
     time_source,
     wrong_type,
 )
-from .environments import Environment
+from .environments import LOCAL, Environment
 from .environments import environment as environment_named
-from .errors import InputError
+from .errors import InputError, ToolkitError
 from .guards import no_keys
 from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide, SessionMethods
 from .wallet import Wallet
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from .client.stream.stream import AsyncStream, Stream
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
+    from .venue.model.market import Market
 
 YEAR_SECONDS = 365 * 24 * 3600
 
@@ -62,6 +67,7 @@ def connect(
     venue: LocalVenue | None = None,
     clock: str | Clock = "real",
     seed: int = 7,
+    market: str | Market | bool | None = "usual",
     base_url: str | None = None,
     ws_url: str | None = None,
     control_token: str | None = None,
@@ -81,17 +87,16 @@ def connect(
     locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
     With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
+    Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market`
+    ("usual", "calm", "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once.
 
-    Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
-    market, `venue` an existing one to join, `approve` whether the agent is approved at once.
-
-    `intents` is the path of a SQLite file that keeps the ledger of orders. `confirm` is needed to write on Mainnet:
-    True, or a function that confirms each request (see `ask`). `rates` limits requests per action on this side.
+    `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
+    memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
+    request (see `ask`). `rates` limits requests per action on this side.
     `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
     most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
 
-    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process
-    and to find an account by its name.
+    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
@@ -100,10 +105,7 @@ def connect(
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = in_process and venue is None
-    if owns_venue:
-        from .venue.local import LocalVenue
-
-        venue = LocalVenue(seed=seed, clock=clock)
+    venue = new_venue(seed, clock, market) if owns_venue else venue
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
@@ -115,7 +117,7 @@ def connect(
         control_token=control_token,
         transport=venue.transport() if venue is not None and transport is None else transport,
         timeout=timeout,
-        ledger=open_ledger(intents),
+        intents=intents,
         confirm=confirm,
         limiter=rate_limiter(rates, local=in_process),
         retry=retry,
@@ -155,7 +157,7 @@ class Session(SessionMethods):
         control_token: str | None = None,
         transport: Any,
         timeout: float,
-        ledger: Ledger,
+        intents: Ledger | str | os.PathLike[str] | None,
         confirm: Confirm,
         limiter: RateLimiter,
         retry: Retry,
@@ -170,16 +172,20 @@ class Session(SessionMethods):
         self._control_token = control_token
         self._transport = transport
         self._timeout = timeout
-        self._runtime = runtime
+        # A venue in this process is asked for its time; of any other it is told by its answers.
+        jumps = environment.name == LOCAL.name
+        self._clock = None if venue is not None else VenueClock(runtime.now, runtime.elapsed, jumps=jumps)
+        self._runtime = runtime if self._clock is None else replace(runtime, now=self._clock.now_ms)
         self._known_account = account or (wallet.account if wallet else None)
         self._http = HttpTransport(environment.base_url, transport, timeout)
-        self._driver = Driver(self._http.send, runtime, self._sleep, self._settle)
+        send = self._http.send if self._clock is None else self._clock.timed(self._http.send)
+        self._driver = Driver(send, self._runtime, self._sleep, self._settle)
         self._catalogue = Catalogue()
         self._delivery = Delivery(
             environment=environment,
             wallet=wallet,
             account=self._account,
-            ledger=ledger,
+            ledger=self._ledger(intents),
             nonces=NonceSources(venue),
             limiter=limiter,
             confirm=confirm,
@@ -187,7 +193,27 @@ class Session(SessionMethods):
             expiry_ms=expiry_ms,
             check=PreTradeChecks(self._catalogue, self._account, retry).check,
             settle_timeout=settle_timeout,
+            clock_skew=lambda: self.clock_skew_ms,
         )
+
+    def _ledger(self, intents: Ledger | str | os.PathLike[str] | None) -> Ledger:
+        """Return the ledger that was asked for: by default a file of the account, unless nothing outlives this process.
+
+        While the account is not known the file is that of the address that signs.
+        """
+        signer = None if self.wallet is None else self.wallet.agent or self.wallet.master
+        if intents is not None or self.venue is not None or signer is None:
+            return open_ledger(intents)
+        return account_ledger(self.environment, lambda: self._known_account or signer)
+
+    def now_ms(self) -> int:
+        """Return the venue's time in Unix ms, as far as it is known: this machine's until the first answer."""
+        return self._runtime.now()
+
+    @property
+    def clock_skew_ms(self) -> int | None:
+        """This machine's time minus the venue's as of the last answer, None while it is not known."""
+        return 0 if self._clock is None else self._clock.skew_ms
 
     def _sleep(self, seconds: float) -> None:
         if not self._is_manual():
@@ -257,6 +283,9 @@ class Session(SessionMethods):
         FAILED, UNKNOWN),
         code, message, client_ids, nonce, attempts, account, signer, environment, payload_hash.
         """
+        if self.wallet is not None and self._known_account is None:
+            with suppress(ToolkitError):  # the ledger is the account's; without one it is that of the key
+                self._driver.run(self._account())
         states = None if state is None else [IntentState(str(state).upper())]
         return frame(self._delivery.ledger.all(states))
 
@@ -320,7 +349,9 @@ class AsyncSession(AsyncSessionMethods):
         self.venue = session.venue
         self._session = session
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
-        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle)
+        clock = session._clock
+        send = self._http.send if clock is None else clock.timed_async(self._http.send)
+        self._driver = AsyncDriver(send, session._runtime, self._sleep, self._settle)
         self._catalogue = session._catalogue
         self._delivery = session._delivery
 
@@ -366,6 +397,15 @@ class AsyncSession(AsyncSessionMethods):
         from .client.stream.stream import AsyncStream
 
         return AsyncStream(self)
+
+    def now_ms(self) -> int:
+        """As Session.now_ms; nothing to await."""
+        return self._session.now_ms()
+
+    @property
+    def clock_skew_ms(self) -> int | None:
+        """As Session.clock_skew_ms."""
+        return self._session.clock_skew_ms
 
     @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:

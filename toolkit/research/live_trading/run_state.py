@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -31,6 +30,7 @@ class RunState:
         position_steps: symbol → signed position in steps.
         prices: symbol → last known price.
         equity, balance: of the wallet; `first_equity` is that of the start.
+        fees: of the fills of the run.
         placed: handles of all orders of the run.
         sent_ms: when the orders of the last minute were sent.
         new_fills: fills that the strategy has not received yet.
@@ -61,14 +61,14 @@ class RunState:
         self.notes: list[tuple[int, str, str, str]] = []
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self.earlier: dict[str, set[str]] = {}
+        self.fees = 0.0
         self._seen_fills: set[str] = set()
         self._seen_funding: set[str] = set()
         self._last_transport_note = ""
 
     def now(self) -> int:
-        """Return the clock of a venue in this process, else of this machine, in Unix ms."""
-        venue = self.session.venue
-        return venue.now_ms() if venue is not None else time.time_ns() // 1_000_000
+        """Return the venue's time in Unix ms, as far as the session knows it."""
+        return self.session.now_ms()
 
     def begin(self) -> None:
         """Start the run now: read positions and wallet."""
@@ -143,6 +143,7 @@ class RunState:
                 steps = self._steps(row.symbol, row.quantity)
                 self.position_steps[str(row.symbol)] += steps if buys else -steps
                 self.new_fills.append(fill_of(row, buys))
+                self.fees += float(row.fee)
 
     def read_funding(self) -> Iterator[FundingPayment]:
         """Yield the funding payments that were not read before."""

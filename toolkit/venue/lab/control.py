@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +14,7 @@ from .. import development
 from ..clocks import milliseconds
 from ..engine import arguments
 from ..engine.commands import Control
+from ..model.market import Market
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -113,6 +114,27 @@ class Controls(Suggesting):
         """Let a paused product trade again."""
         self._do("resume", product=self._code(product))
 
+    def open_recorded(self, products: Sequence[str | int], queue: str = "risk-averse") -> None:
+        """Let the market of products be what `play_recorded` is given; `queue` is the queue model of users' orders."""
+        codes = [self._code(one) for one in products] if isinstance(products, list | tuple) else products
+        self._do("open_recorded", products=codes, queue=queue)
+
+    def play_recorded(self, product: str | int, changes: Sequence[Sequence[int]], whole: bool = False) -> None:
+        """Apply changes of a recorded market, each (kind, side +1 or −1, price in ticks, steps), in order.
+
+        Kind 0 is a level's new total, 1 a trade (side of the taker), 2 a mark price and 3 an index price. With `whole`
+        the levels are the whole book. `LocalVenue(replay=…)` does this from a recording.
+        """
+        self._do("play_recorded", product=self._code(product), changes=changes, whole=whole)
+
+    def copy_account(self, address: str, balance: int, positions: Sequence[Sequence[int]]) -> None:
+        """Give an account without positions a balance and positions, against a recorded market, without fees.
+
+        Amounts are in micro-USDC; a position is (product code, side +1 or −1, steps, entry value, leverage in
+        hundredths, 1 if isolated, margin assigned). `connect("local", follow=…, fork=…)` does this.
+        """
+        self._do("copy_account", address=arguments.address(address), balance=balance, positions=positions)
+
     def fund(self, address: str, amount: ExactAmount) -> dict[str, Any]:
         """Deposit `amount` USDC (above 0, at most 6 decimals) into an account, opening it when it is new."""
         return self._do("fund", address=arguments.address(address), amount=arguments.amount(amount, "amount"))
@@ -175,6 +197,17 @@ class Controls(Suggesting):
     def unlimit(self, action: str) -> None:
         """Lift the limit of an action."""
         self._do("unlimit", action=action)
+
+    def market(
+        self, regime: str, product: str | int | None = None, *, after: Span = 0, lasting: Span | None = None
+    ) -> None:
+        """Set the regime of the simulated market, "calm", "usual" or "stressed", of one product or of all.
+
+        It begins `after` a span from now and lasts for good, or for the span `lasting`; then the market is usual again.
+        """
+        code = 0 if product is None else self._code(product)
+        spans = milliseconds(after), 0 if lasting is None else milliseconds(lasting)
+        self._do("market", regime=Market.named(regime).regime, product=code, after=spans[0], lasting=spans[1])
 
     def calm(self) -> None:
         """End every emergency, limit and pause."""
