@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "agg")
+os.environ.setdefault("TQDM_DISABLE", "1")  # whether a bar appears in a notebook depends on the machine
 
 settings.register_profile(
     "default", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
