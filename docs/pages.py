@@ -127,12 +127,12 @@ def _public_methods(kind: type) -> list[str]:
 
 def _tables() -> Iterable[tuple[str, str, str]]:
     from toolkit.protocol import actions
-    from toolkit.protocol.reads import feed, info
+    from toolkit.protocol.reads import feed_records, info
 
     tables: tuple[tuple[str, str, Callable[[], str]], ...] = (
         ("actions", "Actions on the wire", actions.reference_table),
         ("info", "Queries on the wire", info.reference_table),
-        ("feed", "Feed channels on the wire", feed.reference_table),
+        ("feed", "Feed channels on the wire", feed_records.reference_table),
     )
     for name, title, table in tables:
         yield name, title, re.sub(r"^###", "##", table(), flags=re.MULTILINE)

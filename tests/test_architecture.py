@@ -13,9 +13,21 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "toolkit"
 
-BASE = {"errors", "environments", "numerals", "products", "checks", "margin", "orders", "suggestions"}
+BASE = {
+    "errors",
+    "environments",
+    "numerals",
+    "products",
+    "checks",
+    "margin",
+    "orders",
+    "suggestions",
+    "guards",
+    "extras",
+}
 MAY_IMPORT = {
-    "errors": set(),
+    "secrecy": set(),
+    "errors": {"secrecy"},
     "numerals": {"errors"},
     "environments": {"errors"},
     "products": {"errors", "numerals"},
@@ -25,7 +37,7 @@ MAY_IMPORT = {
     "protocol": {"errors", "environments", "numerals"},
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
-    "plots": set(),
+    "plots": {"errors", "guards", "extras"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 
@@ -42,7 +54,7 @@ LAYERS = {
         "engine",
         "model clocks development",
     ),
-    "client": ("orders stream", "reads", "io"),
+    "client": ("capture", "orders stream", "reads", "io"),
     "widgets": ("factory", "panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
     "protocol": ("reads", "*"),
@@ -50,7 +62,8 @@ LAYERS = {
         "cli",
         "benchmarks testing magics",
         "report",
-        "research widgets plots",
+        "widgets",
+        "research plots",
         "session",
         "session_methods connecting",
         "client venue",

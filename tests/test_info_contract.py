@@ -15,7 +15,7 @@ import pytest
 import toolkit
 from toolkit import margin
 from toolkit.client.reads import frames
-from toolkit.errors import ActionRejected, MalformedRequest, UnknownProduct
+from toolkit.errors import ActionRejected, InputError, MalformedRequest, UnknownProduct
 from toolkit.protocol.reads.info import ENDPOINTS, Endpoint
 from toolkit.protocol.reads.info_params import Param
 from toolkit.session import Session
@@ -118,10 +118,44 @@ def test_products(world: World) -> None:
         assert shown.loc[product.symbol, "tick_size"] == product.tick_size
         assert shown.loc[product.symbol, "code"] == product.code
     assert world.data("/info/public/product-meta", listStatus="delisted")["perpProducts"] == []
+    assert [table["tableId"] for table in data["marginTables"]] == [1, 2, 3], "also those that no product uses"
     one = world.data("/info/single", symbol=2)
     assert [row["symbol"] for row in one["perpProducts"]] == ["ETHUSDC"]
     assert [table["tableId"] for table in one["marginTables"]] == [1]
     assert world.trader.info.product("ETHUSDC")["code"].tolist() == [2]
+
+
+def test_margin_tables_and_currencies_are_frames(world: World) -> None:
+    tables = world.trader.margin_tables(exact=True)
+    assert {int(table): rows[["floor", "maintenance_rate", "max_leverage"]].values.tolist() for table, rows in
+            tables.groupby(level="table")} == {
+        table: [[Decimal(row["minimumValue"]), Decimal(row["maintainMarginRatio"]), Decimal(row["maxLeverage"])]
+                for row in rows]
+        for table, rows in world.core.state.margin_tables.items()
+    }  # fmt: skip
+    assert tables.loc[3].values.tolist() == [[0, Decimal("0.025"), 20], [1_000_000, Decimal("0.05"), 10]]
+    products = world.trader.products()
+    floats = world.trader.margin_tables()
+    assert [str(dtype) for dtype in floats.dtypes] == ["float64"] * 3
+    tiers = floats.loc[products.loc["XRPUSDC", "margin_table"]].itertuples(index=False)
+    assert margin.maintenance_margin(3_000_000, [tuple(map(str, tier)) for tier in tiers]) == 65_000
+    currencies = world.trader.currencies()
+    assert currencies.loc["USDC"].to_dict() == {
+        "code": 1, "name": "USD Coin", "wallet_precision": 6, "display_precision": 2
+    }  # fmt: skip
+    assert asyncio.run(world.trader.aio.currencies()).equals(currencies)
+
+
+def test_fills_orders_and_ledger_can_be_indexed_by_time(world: World) -> None:
+    for read in (world.trader.fills, world.trader.orders, world.trader.ledger):
+        plain, indexed = read(), read(index="time")
+        pd.testing.assert_frame_equal(plain.set_index("time"), indexed)
+        assert isinstance(indexed.index, pd.DatetimeIndex)
+        assert indexed.index.is_monotonic_increasing
+        assert isinstance(read(start=plain["time"].max() + pd.Timedelta("1h"), index="time").index, pd.DatetimeIndex)
+        with pytest.raises(InputError, match="index 'id' is not known"):
+            read(index="id")
+    assert world.trader.orders(open=True, index="time").index.name == "time"
 
 
 def test_klines_are_the_trades_added_up(world: World) -> None:
@@ -249,7 +283,8 @@ def test_the_ledger_adds_up_to_the_balance(world: World) -> None:
     assert set(fees["kind"]) == {"TRADING_FEE"}
     assert len(fees) == len(world.trader.fills())
     one = fees.iloc[0]
-    assert one["tx_hash"] in world.trader.ledger(tx_hash=one["tx_hash"])["tx_hash"].tolist()
+    for given in (one["tx_hash"], one["tx_hash"][2:].upper()):
+        assert one["tx_hash"] in world.trader.ledger(tx_hash=given)["tx_hash"].tolist()
     assert "ISOLATED_MARGIN" in set(world.trader.ledger()["kind"])
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-from .numerals import plain_text
+from .numerals import plain_decimal, plain_text
 from .products import MAX_PRICE, MICRO, Product, whole_units
 from .protocol.enums import OrderSide, OrderType, ReduceOnly, TimeInForce, TriggerType
 
@@ -48,6 +48,10 @@ SLIPPAGE_UNIT = 100_000_000
 """Slippage is an integer in units of 1/SLIPPAGE_UNIT: 1 % is 1_000_000."""
 DEFAULT_SLIPPAGE = Decimal("0.03")
 _DEFAULT_SLIPPAGE = int(DEFAULT_SLIPPAGE * SLIPPAGE_UNIT)
+MIN_DEPOSIT = Decimal(10)
+"""Smallest deposit on Mainnet, USDC (specification, "Limits"). Deposits are made on chain; no action carries one."""
+MIN_WITHDRAWAL = Decimal(2)
+"""Smallest withdrawal, USDC: published for Mainnet (specification, "Limits"), and used everywhere."""
 _EXACT = Context(prec=100)
 _LARGEST = 2**63 - 1
 """Largest number that the venue's state can hold (64 bits)."""
@@ -143,12 +147,14 @@ def check_order(
     entry: Decimal | None = None,
     cover: Decimal = Decimal(0),
     builder: bool = False,
+    triggered: bool = False,
 ) -> list[Failure]:
     """Return every pre-trade rule that an order item (in wire names) breaks; an empty list means that it passes.
 
     A rule that needs a reference price is left out when that price is not given. `entry` is the main order's limit
     price for the TP/SL orders of a bracket; `cover` is the size of the position that the order would close, which is
-    exempt from minOrderValue as a whole; `builder` allows the types of builder orders.
+    exempt from minOrderValue as a whole; `builder` allows the types of builder orders; `triggered` skips the trigger
+    fields, for an item that replaces an order whose trigger was met.
     """
 
     def ticks(price: Decimal | None) -> int:
@@ -156,7 +162,45 @@ def check_order(
 
     references = (ticks(mark), ticks(last), ticks(index), ticks(bid), ticks(ask), ticks(entry))
     cover_steps = int(cover / product.step_size)
-    return read_order(product, item, *references, cover_steps=cover_steps, builder=builder).failures or []
+    spec = read_order(product, item, *references, cover_steps=cover_steps, builder=builder, triggered=triggered)
+    return spec.failures or []
+
+
+def leverage_limit(product: Product, notional: Decimal = Decimal(0)) -> Decimal:
+    """Return the highest leverage for a position and orders of this notional in USDC: the product's, or the tier's."""
+    limits = [tier.max_leverage for tier in product.tiers if notional > tier.floor or not tier.floor]
+    return min(product.max_leverage, *limits[-1:])
+
+
+def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Decimal(0)) -> list[Failure]:
+    """Return why a leverage can't be set with a position and orders of `notional` USDC; an empty list if it can."""
+    limit = leverage_limit(product, notional)
+    if leverage <= limit:
+        return []
+    most, value = plain_text(limit), plain_text(leverage)
+    message = (
+        f"leverage {value}x is above {most}x, the most {product.symbol} allows for your position and orders of "
+        f"{plain_text(notional)} USDC"
+    )
+    return [Failure("maxLeverage", "leverage", value, most, message, (most,))]
+
+
+def check_withdrawal(amount: Decimal, minimum: Decimal = MIN_WITHDRAWAL) -> list[Failure]:
+    """Return why an amount of USDC is too small to be withdrawn; an empty list if it is not."""
+    return _check_minimum("withdrawal", amount, minimum)
+
+
+def check_deposit(amount: Decimal, minimum: Decimal = MIN_DEPOSIT) -> list[Failure]:
+    """Return why an amount of USDC is too small to be deposited on Mainnet; an empty list if it is not."""
+    return _check_minimum("deposit", amount, minimum)
+
+
+def _check_minimum(what: str, amount: Decimal, minimum: Decimal) -> list[Failure]:
+    if amount >= minimum:
+        return []
+    value, least = plain_text(amount), plain_text(minimum)
+    message = f"amount {value} is below the smallest {what}, {least} USDC"
+    return [Failure(f"minimum {what}", "amount", value, least, message, (least,))]
 
 
 def read_order(
@@ -427,10 +471,6 @@ def _already_met(spec: Spec, product: Product, text: str, now_ticks: int, entry:
 
 
 def _plain_number(text: object) -> Decimal | None:
-    if type(text) is not str or not text or len(text) > 40:
-        return None
-    body = text[1:] if text[0] == "-" else text
-    whole, dot, part = body.partition(".")
-    if not (whole + part).isascii() or not whole.isdecimal() or (dot and not part.isdecimal()):
+    if type(text) is not str or plain_decimal(text.removeprefix("-")) is None:
         return None
     return Decimal(text)

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from .client.io.flow import wall_ms
+from .client.io.flow import Fetch, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
+from .client.io.transport import HttpTransport, read_envelope
 from .environments import LOCAL, Environment
 from .errors import InputError
 from .protocol.hexbytes import is_address
-from .wallet import Wallet, holds_key
+from .secrecy import is_like_key
+from .wallet import Wallet
 
 if TYPE_CHECKING:
     from .venue.local import LocalVenue
+
+
+KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
+"""Names a file of `toolkit venue --keys-file`, whose accounts are then found by number and name."""
+CONTROL_TOKEN_VARIABLE = "TOOLKIT_CONTROL_TOKEN"
+ACCOUNTS_PATH = "/accounts"
+_NAME = re.compile(r"(?!0[xX])[\w.-]{1,32}")
+"""A name of an account; shorter than any key, and never the beginning of an address."""
 
 
 class ClockLike(Protocol):
@@ -32,9 +43,9 @@ def wrong_type(environment: object, wallet: object, account: object) -> str:
     if wallet is not None and not isinstance(wallet, Wallet):
         return "wallet must be a Wallet, e.g. toolkit.Wallet(agent=…) or Wallet.from_env()"
     known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
-    if not known or (isinstance(account, str) and not is_address(account)):
-        return "account must be an address (0x and 40 hex digits), or locally the number of a development account"
-    return "environment must be the name of one, or an Environment" if holds_key(environment) else ""
+    if not known or (isinstance(account, str) and not is_address(account) and not _NAME.fullmatch(account)):
+        return "account must be an address (0x and 40 hex digits), or locally the number or name of an account"
+    return "environment must be the name of one, or an Environment" if is_like_key(environment) else ""
 
 
 def check_numbers(timeout: object, expiry_ms: object, rates: object, settle_timeout: object) -> None:
@@ -50,9 +61,14 @@ def check_numbers(timeout: object, expiry_ms: object, rates: object, settle_time
         raise InputError(f"rates {rates!r} must be a Rate, or Rates by action", field="rates", rule="Rate")
 
 
-def is_in_process(env: Environment, venue: LocalVenue | None, preset: bool) -> bool:
-    """Return whether the venue is in this process: it was given, or no address, transport or variable names another."""
+def is_in_process(env: Environment, given: object, venue: LocalVenue | None, addressed: bool) -> bool:
+    """Return whether the venue is in this process: it was given, or nothing names another one.
+
+    `given` is what `env` was made of; `addressed` says that an address or a transport was given with it.
+    """
     if venue is None:
+        # An Environment equal to LOCAL that is not LOCAL itself was made by hand: it names a venue served there.
+        preset = env == LOCAL and (given is LOCAL or isinstance(given, str)) and not addressed
         return preset and not (os.environ.get("TOOLKIT_BASE_URL") or os.environ.get("TOOLKIT_WS_URL"))
     if env.name != LOCAL.name:
         raise InputError(f"a venue of this process is local, not {env.name}", field="venue", value=env.name)
@@ -60,22 +76,29 @@ def is_in_process(env: Environment, venue: LocalVenue | None, preset: bool) -> b
 
 
 def keys_and_account(
-    env: Environment, wallet: Wallet | None, account: str | int | None
+    env: Environment,
+    wallet: Wallet | None,
+    account: str | int | None,
+    venue: LocalVenue | None = None,
+    listed: Callable[[], list[dict[str, Any]]] | None = None,
 ) -> tuple[Wallet | None, str | None]:
     """Return the wallet, locally by default a development one, and the master's address where it was given.
 
-    Raises InputError for a number away from the local venue, and for an address that is not the wallet's master.
+    `listed` returns the accounts of a venue that is served elsewhere; it is asked for a name only. Raises InputError
+    for a number or name away from the local venue, and for an address that is not the wallet's master.
     """
-    if env.name == LOCAL.name and wallet is None and not isinstance(account, str):
-        return development_wallet(account or 0), None
-    if isinstance(account, int):
+    address = account if isinstance(account, str) and is_address(account) else None
+    if env.name == LOCAL.name and wallet is None and address is None:
+        return _local_keys(account or 0, venue, listed)
+    if account is not None and address is None:
         raise InputError(
-            f"account {account} names a development account, and there are none on {env.name}; give an address",
+            f"account {account} names an account of the local venue, and there are none on {env.name} or beside a "
+            "wallet; give an address",
             field="account",
             rule="an address",
             value=account,
         )
-    if wallet is not None and wallet.master and account is not None and account.lower() != wallet.master.lower():
+    if wallet is not None and wallet.master and address is not None and address.lower() != wallet.master.lower():
         raise InputError(
             f"account {account} is not the master of this wallet, {wallet.master}; to look at another account, "
             "connect without its keys",
@@ -83,22 +106,70 @@ def keys_and_account(
             rule="the wallet's own",
             value=account,
         )
-    return wallet, account
+    return wallet, address
 
 
-def development_wallet(number: int) -> Wallet:
-    """Return the public development wallet of this number (0–9): master `number`, agent 10 + `number`."""
+def _local_keys(
+    account: str | int, venue: LocalVenue | None, listed: Callable[[], list[dict[str, Any]]] | None
+) -> tuple[Wallet | None, str | None]:
+    """Return the keys of a local account by number or name: from the keys file, else the public ones; or its address.
+
+    An account whose keys are not public is read-only without the file.
+    """
+    from .venue.development import MOST
+
+    keys_file = os.environ.get(KEYS_FILE_VARIABLE) if listed is not None else None
+    if keys_file:
+        return Wallet.from_keys_file(keys_file, account), None
+    if isinstance(account, int):
+        return development_wallet(account, development_count(venue)), None
+    rows = {str(row["name"]): row for row in listed()} if listed is not None else {}
+    if account not in rows:
+        known = ", ".join(list(rows)[:20])
+        raise InputError(
+            f"there is no account named {account!r} here; "
+            + (f"there are {known}" if known else "this venue has no names; give a number or an address"),
+            field="account",
+            rule="known",
+            value=account,
+            nearest=tuple(rows)[:20],
+        )
+    row = rows[account]
+    return (development_wallet(int(row["number"]), MOST), None) if row["public"] else (None, str(row["address"]))
+
+
+def accounts_listed(env: Environment, transport: Any, timeout: float) -> list[dict[str, Any]]:
+    """Return the accounts that a served local venue names: number, name, address, public (whether its keys are).
+
+    Raises TransportError when it can't be reached, and ToolkitError for a venue that does not name any.
+    """
+    http = HttpTransport(env.base_url, transport, timeout)
+    try:
+        data = read_envelope(http.send(Fetch("GET", ACCOUNTS_PATH)), f"GET {ACCOUNTS_PATH}").data
+    finally:
+        http.close()
+    return [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
+
+
+def development_count(venue: LocalVenue | None) -> int:
+    """Return how many development accounts there can be: those that a venue in this process has, at least ten."""
     from .venue import development
 
-    if not 0 <= number < len(development.MASTERS):
+    return development.MOST if venue is None else max(len(development.MASTERS), len(venue.masters))
+
+
+def development_wallet(number: int, count: int = 10) -> Wallet:
+    """Return the public development wallet of this number below `count`: a master and the agent that goes with it."""
+    from .venue import development
+
+    if not 0 <= number < count:
         raise InputError(
-            f"there is no development account {number}; use 0 to {len(development.MASTERS) - 1}",
+            f"there is no development account {number}; use 0 to {count - 1}",
             field="account",
             rule="range",
             value=number,
         )
-    master, agent = development.account(number), development.account(development.AGENTS[number])
-    return Wallet(agent=agent.key, master=master.key)
+    return Wallet(agent=development.agent(number).key, master=development.master(number).key)
 
 
 def time_source(venue: LocalVenue | None, clock: str | ClockLike) -> Callable[[], int]:

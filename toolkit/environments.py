@@ -10,10 +10,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
+from urllib.parse import urlsplit
 
 from .errors import InputError
 
 DexChain = Literal["Mainnet", "Testnet"]
+
+FEED_PATH = "/ws/dex"
+VENUE_PATHS = (FEED_PATH, "/api/v1/exchange", "/info")
+"""Paths that an address may end in; they are added again for each request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +51,18 @@ class Environment:
     @property
     def feed_url(self) -> str:
         """Address of the WebSocket feed."""
-        return f"{self.ws_url.rstrip('/')}/ws/dex"
+        return f"{self.ws_url.rstrip('/')}{FEED_PATH}"
 
 
 MAINNET = Environment("mainnet", MAINNET_CHAIN, "https://api.afx.xyz", "wss://ws.afx.xyz")
 TESTNET = Environment("testnet", TESTNET_CHAIN, "https://api-testnet.afx.xyz", "wss://ws-testnet.afx.xyz")
 LOCAL = Environment("local", TESTNET_CHAIN, "http://127.0.0.1:8645", "ws://127.0.0.1:8645")
+
+FURTHER_ADDRESSES = {
+    MAINNET.base_url: ("https://api10.afx.xyz", "wss://ws10.afx.xyz"),
+    TESTNET.base_url: ("https://api10-testnet.afx.xyz", "wss://ws10-testnet.afx.xyz"),
+}
+"""base_url of a preset → the second pair of addresses (base_url, ws_url) that the venue has published."""
 
 PRESETS: dict[str, Environment] = {env.name: env for env in (MAINNET, TESTNET, LOCAL)}
 
@@ -65,22 +76,59 @@ def environment(
 ) -> Environment:
     """Return a preset by name, or an Environment, with overrides: arguments, then TOOLKIT_BASE_URL and TOOLKIT_WS_URL.
 
-    Raises InputError for an unknown name.
+    Addresses may be given with or without the venue's paths (`ws://…/ws/dex`). A local venue serves both at one
+    address, so either of the two is enough there. Raises InputError for an unknown name, for an address that is not
+    one, and for one of two addresses away from the local venue, where the other would stay that of the preset.
     """
-    if isinstance(name, Environment):
-        chosen = name
-    elif name in PRESETS:
-        chosen = PRESETS[name]
-    else:
-        known = ", ".join(sorted(PRESETS))
-        raise InputError(
-            f"environment {name!r} is not known; use one of {known}, or an Environment of your own",
-            field="environment",
-            rule="known",
-            value=name,
-            nearest=tuple(sorted(PRESETS)),
-        )
+    chosen = name if isinstance(name, Environment) else _preset(name)
     given = os.environ if variables is None else variables
-    base = base_url or given.get("TOOLKIT_BASE_URL") or chosen.base_url
-    feed = ws_url or given.get("TOOLKIT_WS_URL") or chosen.ws_url
-    return replace(chosen, base_url=base.rstrip("/"), ws_url=feed.rstrip("/"))
+    base = _address("base_url", base_url or given.get("TOOLKIT_BASE_URL") or "", "http")
+    feed = _address("ws_url", ws_url or given.get("TOOLKIT_WS_URL") or "", "ws")
+    if chosen.name == LOCAL.name:
+        feed = feed or _address("base_url", base, "ws")
+        base = base or _address("ws_url", feed, "http")
+    elif bool(base) != bool(feed):
+        missing, present = ("ws_url", "base_url") if base else ("base_url", "ws_url")
+        raise InputError(
+            f"{present} is given without {missing}; orders would go to one venue and the feed would come from "
+            f"another, {chosen.ws_url if base else chosen.base_url}. Give both",
+            field=missing,
+            rule="both addresses",
+        )
+    return replace(chosen, base_url=base or chosen.base_url.rstrip("/"), ws_url=feed or chosen.ws_url.rstrip("/"))
+
+
+def _preset(name: str) -> Environment:
+    if name in PRESETS:
+        return PRESETS[name]
+    known = ", ".join(sorted(PRESETS))
+    raise InputError(
+        f"environment {name!r} is not known; use one of {known}, or an Environment of your own",
+        field="environment",
+        rule="known",
+        value=name,
+        nearest=tuple(sorted(PRESETS)),
+    )
+
+
+def _address(field: str, url: str, kind: Literal["http", "ws"]) -> str:
+    """Return an address as http(s) or ws(s), without the paths of the venue; "" stays "".
+
+    Raises InputError for a text that is no such address.
+    """
+    if not url:
+        return ""
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
+        raise InputError(
+            f"{field} {url!r} is not an address; give one like {kind}://127.0.0.1:8645",
+            field=field,
+            rule="address",
+            value=url,
+            nearest=(f"{kind}://127.0.0.1:8645",),
+        )
+    path = parts.path.rstrip("/")
+    for known in VENUE_PATHS:
+        path = path.removesuffix(known)
+    secure = "s" if parts.scheme in ("https", "wss") else ""
+    return f"{kind}{secure}://{parts.netloc}{path.rstrip('/')}"

@@ -27,6 +27,7 @@ ToolkitError
 │   ├── Disconnected            the connection broke after sending; whether the request arrived is unknown
 │   ├── HttpStatus              an HTTP error without the venue's envelope
 │   └── BadAnswer               a response that is not the envelope (HTML, truncated or other JSON)
+├── MissingPackage              an optional package is not installed; names the extra        (also an ImportError)
 ├── SessionClosed               a closed session was asked to trade; nothing was signed or sent
 ├── WaitFailed                  an order ended otherwise than was waited for
 │   └── WaitTimeout             it did not happen in time                                      (also a TimeoutError)
@@ -47,9 +48,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .secrecy import blanked, safe
+
 
 class ToolkitError(Exception):
-    """Root of every error raised by the toolkit."""
+    """Root of every error raised by the toolkit. What looks like a private key is blanked in its message."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(blanked(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class InputError(ToolkitError, ValueError):
@@ -66,8 +72,8 @@ class InputError(ToolkitError, ValueError):
         super().__init__(message)
         self.field = field
         self.rule = rule
-        self.value = value
-        self.nearest = tuple(nearest)
+        self.value = safe(value)
+        self.nearest = tuple(safe(near) for near in nearest)
 
 
 class MalformedRequest(InputError):
@@ -130,7 +136,7 @@ class ExchangeError(ToolkitError):
         http_status: int = 200,
     ) -> None:
         self.code = type(self).code if code is None else code
-        self.message = message
+        self.message = blanked(message)
         self.data = dict(data) if data else None
         self.action = action
         self.http_status = http_status
@@ -266,7 +272,7 @@ class HttpStatus(TransportError):
     def __init__(self, message: str, *, status: int, body: str = "") -> None:
         super().__init__(message)
         self.status = status
-        self.body = body[:500]
+        self.body = blanked(body[:500])
 
 
 class BadAnswer(TransportError):
@@ -275,7 +281,15 @@ class BadAnswer(TransportError):
     def __init__(self, message: str, *, status: int = 200, body: str = "") -> None:
         super().__init__(message)
         self.status = status
-        self.body = body[:500]
+        self.body = blanked(body[:500])
+
+
+class MissingPackage(ToolkitError, ImportError):
+    """An optional package is not installed; the message has the command that installs it. `name` is the package."""
+
+    def __init__(self, message: str, *, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 class SessionClosed(ToolkitError):

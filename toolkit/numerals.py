@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import numbers
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
@@ -20,6 +21,16 @@ Number = Decimal | int | str | float
 
 FLOAT_DIGITS = 15
 """A decimal of up to 15 digits is unchanged by a binary float; a float with more was computed, not written."""
+MAX_DIGITS = 40
+"""Longest decimal text, in characters: wider than any price, quantity or amount, and cheap to compare."""
+plain_match = re.compile(rf"(?=.{{1,{MAX_DIGITS}}}\Z)[0-9]+(?:\.[0-9]+)?", re.DOTALL).fullmatch
+"""Matches unsigned decimal text as it may be signed: digits on both sides of a point, or no point."""
+_SEPARATED = tuple(
+    re.compile(rf"((?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+)|[0-9]*)(?:{point}([0-9]*))?").fullmatch
+    for group, point in ((",", r"\."), (r"\.", ","), ("_", r"\."), ("_", ","))
+)
+"""Match numbers with separators, the digits before and after the point, for each pair of group and decimal mark."""
+_BLANKS = re.compile("[ \u00a0\u2009\u202f'’]")
 _MAGNITUDE = 300
 """Largest power of ten of a number, in either direction: a product of several can't overflow, and is fast."""
 _CONTEXT = Context(prec=50)
@@ -111,6 +122,35 @@ def read_decimal(value: Any, field: str) -> Decimal:
             raise not_a(value, field, f"other than 0 it must lie between 1e-{_MAGNITUDE} and 1e{_MAGNITUDE}")
         return _ZERO
     return number
+
+
+def plain_decimal(text: object) -> Decimal | None:
+    """Return the number of an unsigned decimal text that may be signed as it stands; None for anything else.
+
+    >>> plain_decimal("60000.5"), plain_decimal("60000."), plain_decimal("1e3")
+    (Decimal('60000.5'), None, None)
+    """
+    return Decimal(text) if isinstance(text, str) and plain_match(text) else None
+
+
+def meanings(text: str) -> tuple[str, ...]:
+    """Return the plain decimals that a number with separators may mean; none for text that is no such number.
+
+    A separator groups digits only where groups of three follow it; otherwise it is the decimal mark.
+
+    >>> meanings("0,03"), meanings("60.000,50"), meanings("60000."), meanings("1,23,4")
+    (('0.03',), ('60000.50',), ('60000',), ())
+    >>> meanings("1,500")
+    ('1500', '1.500')
+    """
+    body = _BLANKS.sub("_", text.strip())
+    found = []
+    for match in _SEPARATED:
+        parts = match(body)
+        if parts is not None and body.strip("_.,"):
+            whole, places = re.sub("[^0-9]", "", parts[1]) or "0", parts[2]
+            found.append(f"{whole}.{places}" if places else whole)
+    return tuple(one for one in dict.fromkeys(found) if one != text and plain_match(one))
 
 
 def _no_number(value: Any, field: str) -> InputError:

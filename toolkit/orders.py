@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args, overload
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast, get_args, overload
 
 from . import ladders
 from .errors import CheckFailed, InputError
+from .guards import no_keys
+from .numerals import plain_decimal
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 
 if TYPE_CHECKING:
@@ -25,12 +28,14 @@ Side = Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"]
 TimeInForce = Literal["GTC", "IOC", "FOK", "POST_ONLY"]
 ReduceOnly = Literal["REDUCE_ONLY", "TP_FROM_POSITION", "SL_FROM_POSITION"]
 TriggerBy = Literal["LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"]
+ConditionalType = Literal["STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET"]
 
 SIDES: tuple[str, ...] = get_args(Side)
 TIMES_IN_FORCE: tuple[str, ...] = get_args(TimeInForce)
 REDUCE_ONLY: tuple[str, ...] = get_args(ReduceOnly)
 TRIGGERS: tuple[str, ...] = get_args(TriggerBy)
-BUILDER_TYPES = ("STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT", "TAKE_PROFIT_MARKET")
+BUILDER_TYPES: tuple[str, ...] = get_args(ConditionalType)
+"""Types that only a builder's orders may have, besides LIMIT and MARKET."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,7 +44,8 @@ class Order:
 
     `symbol` is a product's symbol or code. Amounts are decimal text: `quantity` in base units ("0" in a take-profit or
     stop is the whole position), `price` and `trigger_price` in USDC (price None: a market order), `slippage` a ratio.
-    An order with a take-profit or a stop-loss is a `Bracket`.
+    `conditional` is the type of a builder's conditional order, else None; LIMIT and MARKET follow from the price. An
+    order with a take-profit or a stop-loss is a `Bracket`.
     """
 
     symbol: str | int
@@ -53,6 +59,7 @@ class Order:
     trigger_price: str | None = None
     trigger_by: TriggerBy | None = None
     slippage: str | None = None
+    conditional: ConditionalType | None = None
 
     action: ClassVar[str] = "placeOrder"
     """Type of the action that places it."""
@@ -78,7 +85,7 @@ class Order:
             "symbolCode": product.code,
             "ordPx": self.price if self.price is not None else "0",
             "ordQty": self.quantity,
-            "ordType": "MARKET" if self.is_market else "LIMIT",
+            "ordType": self.conditional or ("MARKET" if self.is_market else "LIMIT"),
             "ordSide": self.side,
             "timeInForce": self.tif,
         }
@@ -96,11 +103,12 @@ class Order:
         """Return the items of its action on the wire: one."""
         return [self.to_item(product)]
 
-    def failures(self, product: Product) -> list[Failure]:
-        """Return every pre-trade rule that this order breaks; empty if it passes."""
+    def failures(self, product: Product, *, entry: Decimal | None = None) -> list[Failure]:
+        """Return every pre-trade rule that this order breaks; empty if it passes. `entry` as in `check_order`."""
         from . import checks
 
-        return checks.check_order(product, self.to_item(product))
+        builder = self.conditional is not None  # only a builder can place it
+        return checks.check_order(product, self.to_item(product), entry=entry, builder=builder)
 
     def check(self, product: Product) -> Order:
         """Return the order if it passes every pre-trade rule. Raises CheckFailed with all failures."""
@@ -111,7 +119,8 @@ class Order:
 
     def describe(self) -> str:
         """Return the order in words, e.g. "BUY 0.01 BTCUSDC at 60000 POST_ONLY"."""
-        words = [self.side, "all of" if exact(self.quantity, "quantity") == 0 else self.quantity, str(self.symbol)]
+        words = [*((self.conditional,) if self.conditional else ()), self.side]
+        words += ["all of" if plain_decimal(self.quantity) == 0 else self.quantity, str(self.symbol)]
         words.append("at market" if self.price is None else f"at {self.price}")
         if self.tif != ("IOC" if self.is_market else "GTC"):
             words.append(self.tif)
@@ -167,13 +176,11 @@ class Bracket:
 
     def failures(self, product: Product) -> list[Failure]:
         """Return every pre-trade rule that one of its orders breaks; empty if it passes."""
-        from . import checks
-
         # The triggers are compared with the price at which the entry opens the position.
         price = None if self.entry.price is None else exact(self.entry.price, "price")
         found = self.entry.failures(product)
         for leg in self.legs[1:]:
-            found += checks.check_order(product, leg.to_item(product), entry=price)
+            found += leg.failures(product, entry=price)
         return found
 
     def check(self, product: Product) -> Bracket:
@@ -209,6 +216,7 @@ _REDUCE_WORDS = {
 }
 
 
+@no_keys
 def order(
     symbol: str | int,
     side: str,
@@ -229,11 +237,13 @@ def order(
     """Return an order, or a Bracket with `tp` or `sl`; the other functions of this module are shorter forms of it.
 
     Names are accepted in any case. An order without a price is a market order; `type` (LIMIT or MARKET) is optional and
-    must agree. `tif` defaults to GTC with a price and IOC without. `reduce_only` True is REDUCE_ONLY. `tp` and `sl`
-    make a bracket: trigger prices, or orders. Raises InputError, which names the field.
+    must agree. STOP_LIMIT, STOP_MARKET, TAKE_PROFIT_LIMIT and TAKE_PROFIT_MARKET make a conditional order with
+    `trigger_price`, which only a builder can place (`session.builder.place`). `tif` defaults to GTC with a price and
+    IOC without. `reduce_only` True is REDUCE_ONLY. `tp` and `sl` make a bracket: trigger prices, or orders. Raises
+    InputError, which names the field.
     """
     chosen = _one_of(side, SIDES, "side")
-    _check_type(type, price)
+    conditional = _conditional_type(type, price, trigger_price)
     made = Order(
         symbol=symbol,
         side=chosen,
@@ -246,19 +256,26 @@ def order(
         trigger_price=None if trigger_price is None else decimal_text(trigger_price, "trigger_price"),
         trigger_by=None if trigger_by is None else _one_of(trigger_by, TRIGGERS, "trigger_by"),
         slippage=None if slippage is None else decimal_text(slippage, "slippage"),
+        conditional=conditional,
     )
     if tp is None and sl is None:
         return made
     return bracket(made, take_profit=tp, stop_loss=sl)
 
 
-def _check_type(kind: str | None, price: Amount | None) -> None:
+def _conditional_type(kind: str | None, price: Amount | None, trigger: Amount | None) -> ConditionalType | None:
+    """Return the type of a builder's conditional order, None for LIMIT and MARKET. Raises InputError."""
     if kind is None:
-        return
-    _one_of(kind, ("LIMIT", "MARKET"), "type")
-    if (kind.upper() == "MARKET") != (price is None):
+        return None
+    name: str = _one_of(kind, ("LIMIT", "MARKET", *BUILDER_TYPES), "type")
+    if name.endswith("MARKET") != (price is None):
         advice = "leave price out" if price is not None else "give a price"
-        raise InputError(f"a {kind.upper()} order: {advice}", field="price", rule=kind.upper(), value=price)
+        raise InputError(f"a {name} order: {advice}", field="price", rule=name, value=price)
+    if name not in BUILDER_TYPES:
+        return None
+    if trigger is None:
+        raise InputError(f"a {name} order: give a trigger_price", field="trigger_price", rule=name, value=None)
+    return cast(ConditionalType, name)
 
 
 @overload
@@ -271,6 +288,7 @@ def buy(
 ) -> Bracket: ...
 @overload
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+@no_keys
 def buy(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
     """Return a buy order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "BUY", quantity, price, **options)
@@ -286,6 +304,7 @@ def sell(
 ) -> Bracket: ...
 @overload
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = ..., **options: Any) -> Order: ...
+@no_keys
 def sell(symbol: str | int, quantity: Amount, price: Amount | None = None, **options: Any) -> Order | Bracket:
     """Return a sell order: at `price`, or at market without one. Options as in `order`."""
     return order(symbol, "SELL", quantity, price, **options)
@@ -301,6 +320,7 @@ def limit(
 ) -> Bracket: ...
 @overload
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order: ...
+@no_keys
 def limit(symbol: str | int, side: str, quantity: Amount, price: Amount, **options: Any) -> Order | Bracket:
     """Return a limit order. Options as in `order`."""
     return order(symbol, side, quantity, price, **options)
@@ -312,11 +332,13 @@ def market(symbol: str | int, side: str, quantity: Amount, *, tp: Amount | Order
 def market(symbol: str | int, side: str, quantity: Amount, *, sl: Amount | Order, **options: Any) -> Bracket: ...
 @overload
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order: ...
+@no_keys
 def market(symbol: str | int, side: str, quantity: Amount, **options: Any) -> Order | Bracket:
     """Return a market order: IOC unless `tif="FOK"`; `slippage` limits its price (a ratio, 0.01 is 1 %)."""
     return order(symbol, side, quantity, None, **options)
 
 
+@no_keys
 def stop(
     symbol: str | int,
     side: str,
@@ -334,6 +356,7 @@ def stop(
     return _from_position("SL_FROM_POSITION", symbol, side, trigger, quantity, price, trigger_by, options)
 
 
+@no_keys
 def take_profit(
     symbol: str | int,
     side: str,
@@ -369,6 +392,7 @@ def _without_legs(made: Order | Bracket) -> Order:
     raise InputError("tp and sl belong to an order that opens a position alone", field="tp", rule="bracket", value=made)
 
 
+@no_keys
 def bracket(
     entry: Order | Bracket, *, take_profit: Amount | Order | None = None, stop_loss: Amount | Order | None = None
 ) -> Bracket:
@@ -414,6 +438,7 @@ def _closing(side: str) -> Side:
     return "SELL" if side.startswith("BUY") else "BUY"
 
 
+@no_keys
 def close_position(
     symbol: str | int, size: Amount, price: Amount | None = None, *, hedge: bool = False, **options: Any
 ) -> Order:
@@ -465,6 +490,7 @@ def scale(
 def scale(
     product: str | int, side: str, quantity: Amount, *, first: Amount, last: Amount, count: int, **options: Any
 ) -> Ladder: ...
+@no_keys
 def scale(
     product: Product | str | int,
     side: str,

@@ -16,6 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from .errors import InputError
+from .extras import need
+from .guards import no_keys
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
@@ -74,6 +78,7 @@ def use(theme: Theme | str) -> Theme:
     return _default
 
 
+@no_keys
 def theme_named(theme: Theme | str | None) -> Theme:
     """Return a theme by its name, a theme as it is, or for None the default. Raises ValueError for an unknown name."""
     if theme is None:
@@ -81,7 +86,7 @@ def theme_named(theme: Theme | str | None) -> Theme:
     if isinstance(theme, Theme):
         return theme
     if theme not in _NAMED:
-        raise ValueError(f"theme {theme!r} is not known; use one of {', '.join(_NAMED)}, or a Theme")
+        raise InputError(f"theme {theme!r} is not known; use one of {', '.join(_NAMED)}, or a Theme")
     return _NAMED[theme]
 
 
@@ -264,6 +269,7 @@ def positions(
 @contextmanager
 def styled(colours: Theme) -> Iterator[None]:
     """Draw with the fonts and colours of a theme inside a `with` block; the user's own settings come back after it."""
+    need("matplotlib")
     import matplotlib as mpl
 
     with mpl.rc_context(

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from .errors import InputError, UnknownProduct
-from .numerals import FLOAT_DIGITS, fixed_text, shown
+from .numerals import FLOAT_DIGITS, MAX_DIGITS, fixed_text, shown
 
 Direction = Literal["down", "up", "nearest"]
 Amount = int | str | Decimal | float
@@ -26,8 +26,6 @@ Amount = int | str | Decimal | float
 
 _ROUNDING = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "nearest": ROUND_HALF_EVEN}
 _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-_DIGITS = 40
-"""Largest number of digits in decimal text on the wire."""
 
 MICRO = 1_000_000
 """Micro-USDC in one USDC."""
@@ -42,7 +40,7 @@ MAX_PRICE = Decimal(999_999)
 def whole_units(text: str, places: int, size: int) -> int:
     """Return a plain decimal text as a multiple of `size` × 10^−places; −1 if it is not plain, or not a multiple.
 
-    Plain means ASCII digits with at most one point, at most 40 characters: no sign, exponent or spaces.
+    Plain means as `numerals.plain_decimal`: what may be signed.
     """
     whole, _, part = text.partition(".")
     missing = places - len(part)
@@ -52,7 +50,7 @@ def whole_units(text: str, places: int, size: int) -> int:
         digits = whole + part[:places]
     else:
         digits = whole + part + "0" * missing
-    if not (digits.isdecimal() and digits.isascii() and whole) or len(text) > 40:
+    if not (digits.isdecimal() and digits.isascii() and whole) or len(text) > MAX_DIGITS or text[-1] == ".":
         return -1
     count = int(digits)
     if size == 1:
@@ -243,8 +241,8 @@ def exact(value: Amount, name: str) -> Decimal:
         raise _not_exact(value, name, "give text such as '0.01'") from None
     if not number.is_finite():
         raise _not_exact(value, name, "give a finite number")
-    if number and (number.adjusted() >= _DIGITS or int(number.as_tuple().exponent) < -_DIGITS):
-        raise _not_exact(value, name, f"give a number of at most {_DIGITS} digits before and after the point")
+    if number and (number.adjusted() >= MAX_DIGITS or int(number.as_tuple().exponent) < -MAX_DIGITS):
+        raise _not_exact(value, name, f"give a number of at most {MAX_DIGITS} digits before and after the point")
     if isinstance(value, float) and len(number.normalize().as_tuple().digits) > FLOAT_DIGITS:
         raise _not_exact(value, name, f"this float is not exact as written; give text, such as '{value:.12g}'")
     return number
@@ -255,9 +253,9 @@ def identifier(value: object, name: str) -> int:
     given = _plain(value)
     number = 0
     if isinstance(given, str):
-        number = int(given) if given.isascii() and given.isdigit() and len(given) < _DIGITS else 0
+        number = int(given) if given.isascii() and given.isdigit() and len(given) < MAX_DIGITS else 0
     elif isinstance(given, Decimal):
-        number = int(given) if given.is_finite() and given.adjusted() < _DIGITS and given % 1 == 0 else 0
+        number = int(given) if given.is_finite() and given.adjusted() < MAX_DIGITS and given % 1 == 0 else 0
     elif isinstance(given, int) and not isinstance(given, bool):
         number = given
     elif isinstance(given, float) and abs(given) < 2**53 and given.is_integer():

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +24,22 @@ from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
 from .client.io.venue_clock import VenueClock
 from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, Delivery
 from .client.orders.intents import Intent, IntentState, Ledger, account_ledger, frame, open_ledger
+from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
-from .connecting import check_numbers, is_in_process, keys_and_account, rate_limiter, time_source, wrong_type
+from .connecting import (
+    CONTROL_TOKEN_VARIABLE,
+    accounts_listed,
+    check_numbers,
+    is_in_process,
+    keys_and_account,
+    rate_limiter,
+    time_source,
+    wrong_type,
+)
 from .environments import LOCAL, Environment
 from .environments import environment as environment_named
 from .errors import InputError, ToolkitError
+from .guards import no_keys
 from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide, SessionMethods
 from .wallet import Wallet
 
@@ -36,6 +47,7 @@ if TYPE_CHECKING:
     import httpx
     import pandas as pd
 
+    from .client.io.control import VenueControl
     from .client.orders.exchange import AsyncExchange, Exchange
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
@@ -55,6 +67,7 @@ def connect(
     seed: int = 7,
     base_url: str | None = None,
     ws_url: str | None = None,
+    control_token: str | None = None,
     transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
     timeout: float = 10.0,
     intents: Ledger | str | os.PathLike[str] | None = None,
@@ -68,40 +81,39 @@ def connect(
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
     `environment` is "local", "testnet", "mainnet" or an Environment. `wallet` holds the keys (None: read-only, except
-    locally, where it is a development wallet); `account` is the master's address, or locally the number of a
-    development account (0–9). With `base_url` the local venue is one that is served elsewhere.
+    locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
+    With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
+    Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
 
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
     market, `venue` an existing one to join, `approve` whether the agent is approved at once.
 
     `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
     memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
-    request (see `ask`). `rates` limits requests per action on this side.
-    `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
-    most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
-
-    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process.
+    request (see `ask`). `rates` limits requests per action on this side. `timeout` is in seconds, `expiry_ms` (the
+    default of expiryAfter) in ms. A call waits `settle_timeout` seconds at most until what was submitted is executed; 0
+    returns at submission. (With a manual clock a `settle_delay` passes.) Nothing is sent, except to a venue in this
+    process and to find an account by its name. Raises InputError for arguments that contradict each other.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
         raise InputError(f"{wrong}; what was given is not repeated, as it may be a key", field=wrong.split()[0])
     check_numbers(timeout, expiry_ms, rates, settle_timeout)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
-    # An Environment equal to LOCAL that is not LOCAL itself was made by hand: it names a venue served at that address.
-    preset = env == LOCAL and (environment is LOCAL or isinstance(environment, str)) and not base_url and not ws_url
-    in_process = is_in_process(env, venue, preset and transport is None)
-    owns_venue = in_process and venue is None
-    if owns_venue:
+    in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
+    if owns_venue := in_process and venue is None:
         from .venue.local import LocalVenue
 
         venue = LocalVenue(seed=seed, clock=clock)
-    wallet, account = keys_and_account(env, wallet, account)
+    listed = None if in_process else partial(accounts_listed, env, transport, timeout)
+    wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
         env,
         wallet=wallet,
-        account=account,
+        account=address,
         venue=venue,
         owns_venue=owns_venue,
+        control_token=control_token,
         transport=venue.transport() if venue is not None and transport is None else transport,
         timeout=timeout,
         intents=intents,
@@ -141,6 +153,7 @@ class Session(SessionMethods):
         account: str | None,
         venue: LocalVenue | None,
         owns_venue: bool,
+        control_token: str | None = None,
         transport: Any,
         timeout: float,
         intents: Ledger | str | os.PathLike[str] | None,
@@ -155,6 +168,7 @@ class Session(SessionMethods):
         self.wallet = wallet
         self.venue = venue
         self._owns_venue = owns_venue
+        self._control_token = control_token
         self._transport = transport
         self._timeout = timeout
         # A venue in this process is asked for its time; of any other it is told by its answers.
@@ -176,6 +190,7 @@ class Session(SessionMethods):
             confirm=confirm,
             retry=retry,
             expiry_ms=expiry_ms,
+            check=PreTradeChecks(self._catalogue, self._account, retry).check,
             settle_timeout=settle_timeout,
             clock_skew=lambda: self.clock_skew_ms,
         )
@@ -235,6 +250,21 @@ class Session(SessionMethods):
         return Stream(self)
 
     @cached_property
+    def control(self) -> VenueControl:
+        """What a venue's owner can do to it: `session.control.advance(span="4h")`, `session.control.fund(…)`.
+
+        In this process that needs nothing; a served venue demands its control token. Raises InputError without one.
+        """
+        from .client.io.control import VenueControl, served_functions
+
+        if self.venue is not None:
+            from .venue.served.control_routes import functions
+
+            return VenueControl(partial(functions, self.venue))
+        token = self._control_token or os.environ.get(CONTROL_TOKEN_VARIABLE)
+        return VenueControl(served_functions(self._http, token))
+
+    @cached_property
     def builder(self) -> BuilderSide:
         """A builder's side of Builder Code: register, see traders, place orders for them."""
         return BuilderSide(self)
@@ -244,6 +274,7 @@ class Session(SessionMethods):
         """The asynchronous twin: the same names, awaited. It shares wallet, ledger, limits and venue."""
         return AsyncSession(self)
 
+    @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
 
@@ -257,6 +288,7 @@ class Session(SessionMethods):
         states = None if state is None else [IntentState(str(state).upper())]
         return frame(self._delivery.ledger.all(states))
 
+    @no_keys
     def intent(self, id: str) -> Intent:
         """Return one intent by the id that receipts and errors carry. Raises ToolkitError for an unknown id."""
         return self._delivery.ledger.get(id)
@@ -374,10 +406,12 @@ class AsyncSession(AsyncSessionMethods):
         """As Session.clock_skew_ms."""
         return self._session.clock_skew_ms
 
+    @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """As Session.intents; nothing to await."""
         return self._session.intents(state)
 
+    @no_keys
     def intent(self, id: str) -> Intent:
         """As Session.intent; nothing to await."""
         return self._session.intent(id)

@@ -192,6 +192,19 @@ class SessionMethods(Synchronous):
 
         Columns as in `help(session.info.products)`. `product(symbol)` returns one with its exact steps and limits.
         """
+    def margin_tables(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return the venue's margin tables, one row per tier, index `table` (as in `products()["margin_table"]`).
+
+        Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
+        the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
+        Source: venue-facts, "Records": ProductMeta.
+        """
+    def currencies(self) -> pd.DataFrame:
+        """Return the venue's currencies, index `currency`.
+
+        Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
+        venue-facts, "Records": ProductMeta.
+        """
     def klines(
         self,
         symbol: str | int,
@@ -291,11 +304,12 @@ class SessionMethods(Synchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
         `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
-        Columns as in `help(session.info.order_states)`.
+        Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
         """
     def order_events(
         self,
@@ -327,11 +341,12 @@ class SessionMethods(Synchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return all fills in [start, end], oldest first.
 
         Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees of the fill; negative is received).
+        all fees of the fill; negative is received). With `index="time"` the time of the fill is the index, for plots.
         """
     def ledger(
         self,
@@ -343,10 +358,11 @@ class SessionMethods(Synchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return every change of the balance in [start, end], oldest first.
 
-        Columns as in `help(session.info.ledger)`.
+        Columns as in `help(session.info.ledger)`; with `index="time"` the time of the change is the index, for plots.
         """
     def funding_payments(
         self,
@@ -581,6 +597,19 @@ class AsyncSessionMethods(Asynchronous):
 
         Columns as in `help(session.info.products)`. `product(symbol)` returns one with its exact steps and limits.
         """
+    async def margin_tables(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return the venue's margin tables, one row per tier, index `table` (as in `products()["margin_table"]`).
+
+        Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
+        the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
+        Source: venue-facts, "Records": ProductMeta.
+        """
+    async def currencies(self) -> pd.DataFrame:
+        """Return the venue's currencies, index `currency`.
+
+        Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
+        venue-facts, "Records": ProductMeta.
+        """
     async def klines(
         self,
         symbol: str | int,
@@ -680,11 +709,12 @@ class AsyncSessionMethods(Asynchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
         `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
-        Columns as in `help(session.info.order_states)`.
+        Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
         """
     async def order_events(
         self,
@@ -716,11 +746,12 @@ class AsyncSessionMethods(Asynchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return all fills in [start, end], oldest first.
 
         Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees of the fill; negative is received).
+        all fees of the fill; negative is received). With `index="time"` the time of the fill is the index, for plots.
         """
     async def ledger(
         self,
@@ -732,10 +763,11 @@ class AsyncSessionMethods(Asynchronous):
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> pd.DataFrame:
         """Return every change of the balance in [start, end], oldest first.
 
-        Columns as in `help(session.info.ledger)`.
+        Columns as in `help(session.info.ledger)`; with `index="time"` the time of the change is the index, for plots.
         """
     async def funding_payments(
         self,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from .errors import InputError
+
 OURS = {
     # ccxt, hyperliquid-python-sdk and python-binance, in this order
     "toolkit.connect()": "Exchange Info Client AsyncClient Hyperliquid hyperliquid binance ccxt",
@@ -120,6 +122,27 @@ class Suggesting:
             parts = [part for part in self._parts if hasattr(type(getattr(self, part, None)), name)]
             better = " or ".join(f"{self._path}.{part}.{name}" for part in parts)
             raise no_attribute(owner, name, dir(self), better)
+
+
+def check_known(given: Iterable[Any], known: Iterable[str], field: str, what: str) -> None:
+    """Raise InputError for the first of the names `given` that is not `known`, with the nearest one that is.
+
+    >>> check_known(["BTCUSD"], ["BTCUSDC", "ETHUSDC"], "funding", "symbol of the data")
+    Traceback (most recent call last):
+    toolkit.errors.InputError: funding has 'BTCUSD', which is no symbol of the data; did you mean 'BTCUSDC'?
+    """
+    names = list(known)
+    for name in given:
+        if name not in names:
+            nearest = _nearest(str(name), names)
+            hint = f"did you mean {nearest}?" if nearest else f"it may have {', '.join(names)}"
+            raise InputError(
+                f"{field} has {name!r}, which is no {what}; {hint}",
+                field=field,
+                rule="known",
+                value=str(name),
+                nearest=tuple(names),
+            )
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:

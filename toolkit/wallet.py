@@ -7,11 +7,15 @@ and is only needed to approve, claim and withdraw. Keys never appear in reprs, e
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from .errors import WalletError
+from .extras import need
+from .files import write_new
+from .guards import no_keys, takes_secrets
 from .protocol.hexbytes import is_address
+from .secrecy import Secret, sealed
 
 if TYPE_CHECKING:
     from .protocol.signing import PrivateKey
@@ -21,6 +25,8 @@ NO_ADDRESS = "not an address (0x and 40 hex digits); the value is not shown, as 
 
 AGENT_VARIABLE = "TOOLKIT_AGENT_KEY"
 MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
+KEYRING_NAME = "toolkit"
+"""Name under which the system's keyring keeps keys by default."""
 _CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
@@ -37,23 +43,64 @@ class Wallet:
 
     account: str | None
 
+    # Functions that take secrets get them as `Secret` (see `takes_secrets`). An account is one of them, as people paste
+    # their key there.
+    @takes_secrets("agent", "master", "account")
     def __init__(
-        self, agent: str | bytes | None = None, master: str | bytes | None = None, *, account: str | None = None
+        self,
+        agent: str | bytes | Secret | None = None,
+        master: str | bytes | Secret | None = None,
+        *,
+        account: str | None = None,
     ) -> None:
-        # The arguments are deleted before anything can raise, so that no traceback with local variables shows them.
-        self.account = account if account and is_address(account) else None
-        self._agent, agent_fault = _parse(agent)
-        self._master, master_fault = _parse(master)
-        no_address = bool(account) and self.account is None
-        del agent, master, account
-        for role, fault in (("agent", agent_fault), ("master", master_fault)):
-            if fault:
-                raise WalletError(f"the {role} key {fault}")
-        if no_address:
-            raise WalletError(f"the account is {NO_ADDRESS}")
+        self._agent = self._master = self.account = None
+        self.account = _address(account)
+        self._agent = _parsed(Secret(agent), "the agent key")
+        self._master = _parsed(Secret(master), "the master key")
         self._take_account(self.account)
 
     @classmethod
+    @takes_secrets("password", "account")
+    def from_keyfile(
+        cls,
+        path: str | os.PathLike[str],
+        password: str | Secret | None = None,
+        *,
+        role: Role = "agent",
+        account: str | None = None,
+    ) -> Wallet:
+        """Read one key from an encrypted key file (Web3 Secret Storage, the format of Ethereum wallets).
+
+        Without a password it is asked for at the keyboard, unseen. `save_keyfile` writes such a file.
+
+        Raises WalletError for a missing or invalid file, or a wrong password.
+        """
+        _check_role(role)
+        address = _address(account)
+        key, fault = _read_keyfile(path, _password(password, f"Password of {path}: "))
+        if fault:
+            raise WalletError(f"key file {path}: {fault}")
+        return cls._of(key if role == "agent" else None, key if role == "master" else None, address)
+
+    @classmethod
+    @takes_secrets("account")
+    def from_keyring(cls, name: str = KEYRING_NAME, *, role: Role = "agent", account: str | None = None) -> Wallet:
+        """Read one key from the system's keyring, where `save_keyring` put it. Needs the package `keyring`.
+
+        Raises WalletError if there is no such key, or no keyring.
+        """
+        _check_role(role)
+        address, store = _address(account), _keyring()
+        stored, fault = sealed(lambda: Secret(store.get_password(name, role)))
+        if fault:
+            raise WalletError(f"the system's keyring can't be read ({fault and fault.__name__})")
+        if stored is None or not stored:
+            raise WalletError(f"the system's keyring has no {role} key named {name}; wallet.save_keyring() stores one")
+        key = _parsed(stored, f"the {role} key in the keyring")
+        return cls._of(key if role == "agent" else None, key if role == "master" else None, address)
+
+    @classmethod
+    @takes_secrets("variables", "account")
     def from_env(
         cls,
         agent: str = AGENT_VARIABLE,
@@ -64,55 +111,37 @@ class Wallet:
     ) -> Wallet:
         """Read the keys from the environment variables with these names, and the account from TOOLKIT_ACCOUNT.
 
+        Other programs of the same user can read a process's environment; a key file or the keyring is safer.
+
         Raises WalletError if neither variable is set, or one has no valid key.
         """
-        if holds_key(agent) or holds_key(master):
-            del agent, master, variables
-            raise WalletError("from_env takes the names of environment variables, not keys; keys go to Wallet(agent=…)")
-        agent_key, agent_fault = _parse(_variable(agent, variables))
-        master_key, master_fault = _parse(_variable(master, variables))
-        account = account or _variable("TOOLKIT_ACCOUNT", variables)
-        if account and not is_address(account):
-            agent_key = master_key = None
-            del account, variables
-            raise WalletError(f"the account (TOOLKIT_ACCOUNT) is {NO_ADDRESS}")
-        del variables  # it contains keys, and a traceback with local variables would show them
-        for name, fault in ((agent, agent_fault), (master, master_fault)):
-            if fault:
-                raise WalletError(f"the key in {name} {fault}")
-        if agent_key is None and master_key is None:
+        values = Secret(os.environ) if variables is None else Secret(variables)
+        keys = [_parsed(Secret(values.reveal().get(name) or None), f"the key in {name}") for name in (agent, master)]
+        if keys == [None, None]:
             raise WalletError(f"no key found; set the environment variable {agent} (and {master} to approve)")
-        return cls._of(agent_key, master_key, account)
+        stated = account or Secret(values.reveal().get("TOOLKIT_ACCOUNT"))
+        return cls._of(keys[0], keys[1], _address(stated, "the account (TOOLKIT_ACCOUNT)"))
 
     @classmethod
-    def from_keyfile(
-        cls, path: str | os.PathLike[str], password: str, *, role: Role = "agent", account: str | None = None
-    ) -> Wallet:
-        """Read one key from an encrypted key file (Web3 Secret Storage, the format of Ethereum wallets).
+    @no_keys
+    def from_keys_file(cls, path: str | os.PathLike[str], account: int | str = 0) -> Wallet:
+        """Read both keys of one account from a file that `toolkit venue --keys-file` wrote, by number or by name.
 
-        Raises WalletError for a missing or invalid file, or a wrong password.
+        Raises WalletError for a missing or invalid file, and for an account that is not in it.
         """
-        key, fault = _parse_file(path, password)
-        del password
-        if account and not is_address(account):
-            del account
-            raise WalletError(f"the account is {NO_ADDRESS}")
-        _check_role(role)
+        found, broken = sealed(lambda: _parse_keys_file(path, account))
+        agent, master, fault = found or (None, None, f"can't be read ({broken and broken.__name__})")
         if fault:
-            raise WalletError(f"key file {path}: {fault}")
-        return cls._of(key if role == "agent" else None, key if role == "master" else None, account)
+            raise WalletError(f"keys file {os.fspath(path)}: {fault}")
+        return cls._of(agent, master, None)
 
     @classmethod
+    @takes_secrets("account")
     def create(cls, role: Role = "agent", *, account: str | None = None) -> Wallet:
         """Create a key from the system's randomness. `save_keyfile` stores it."""
-        from .protocol.signing import PrivateKey
-
-        if account and not is_address(account):
-            del account
-            raise WalletError(f"the account is {NO_ADDRESS}")
         _check_role(role)
-        key = PrivateKey(_random_secret())
-        return cls._of(key if role == "agent" else None, key if role == "master" else None, account)
+        key = _parsed(Secret(_random_secret()), "the new key")
+        return cls._of(key if role == "agent" else None, key if role == "master" else None, _address(account))
 
     @classmethod
     def _of(cls, agent: PrivateKey | None, master: PrivateKey | None, account: str | None) -> Wallet:
@@ -129,23 +158,50 @@ class Wallet:
             raise WalletError(f"account {account} is not the address of the master key, {self._master.address}")
         self.account = self._master.address
 
-    def save_keyfile(self, path: str | os.PathLike[str], password: str, *, role: Role = "agent") -> None:
+    @takes_secrets("password")
+    def save_keyfile(
+        self, path: str | os.PathLike[str], password: str | Secret | None = None, *, role: Role = "agent"
+    ) -> None:
         """Write one key to an encrypted key file that only its owner can read. Never overwrites a file.
 
-        Raises WalletError if the wallet has no such key, or the file exists.
+        Without a password it is asked for twice at the keyboard, unseen. The file is there whole or not at all.
+
+        Raises WalletError if the wallet has no such key, the file exists, or it can't be written.
         """
-        text, fault = _encrypted(self._agent if role == "agent" else self._master, password)
-        del password
         _check_role(role)
-        self.key(role)
-        if fault:
-            raise WalletError(fault)
+        key = self.key(role)
+        secret = _password(password, "Password for the key file: ", "The same password again: ")
+        if not secret:
+            raise WalletError("a key file needs a password that is not empty")
+        text, fault = sealed(lambda: _encrypted(key, secret))
+        if text is None:
+            raise WalletError(f"the key can't be encrypted with this password ({fault and fault.__name__})")
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            write_new(path, text)
         except OSError as error:
             raise WalletError(f"key file {os.fspath(path)} can't be written: {error.strerror}") from None
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+
+    @no_keys
+    def save_keyring(self, name: str = KEYRING_NAME, *, role: Role = "agent") -> None:
+        """Store one key in the system's keyring (macOS Keychain, Windows Credential Locker, Secret Service, KWallet).
+
+        Needs the package `keyring`. Raises WalletError if the wallet has no such key, another is stored under this
+        name, or there is no keyring.
+        """
+        _check_role(role)
+        key, store = self.key(role), _keyring()
+
+        def put() -> bool:
+            stored = store.get_password(name, role)
+            if not stored:
+                store.set_password(name, role, key.reveal().hex())
+            return not stored or stored == key.reveal().hex()
+
+        done, fault = sealed(put)
+        if fault:
+            raise WalletError(f"the system's keyring can't be written ({fault and fault.__name__})")
+        if not done:
+            raise WalletError(f"the system's keyring has another {role} key named {name}; give this one another name")
 
     @property
     def agent(self) -> str | None:
@@ -176,6 +232,8 @@ class Wallet:
         return Wallet._of(self._agent or other._agent, self._master or other._master, self.account or other.account)
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_agent"):  # a traceback shows it while it is being made
+            return "<Wallet: being made>"
         parts = [f"{role} {address}" for role, address in (("agent", self.agent), ("master", self.master)) if address]
         if self.account and not self.master:
             parts.append(f"account {self.account}")
@@ -199,17 +257,45 @@ def _check_role(role: str) -> None:
         raise WalletError(f"role {role!r} is not known; it is agent or master")
 
 
-def holds_key(value: object) -> bool:
-    """Return whether a value looks like a key, so that callers keep it out of messages."""
-    return isinstance(value, str | bytes) and _parse(value)[0] is not None
+def _address(given: str | Secret | None, what: str = "the account") -> str | None:
+    account = Secret(given)
+    if account and not is_address(account.reveal()):
+        raise WalletError(f"{what} is {NO_ADDRESS}")
+    return account.reveal() or None
 
 
-def _variable(name: str, variables: Mapping[str, str] | None) -> str | None:
-    return (os.environ if variables is None else variables).get(name) or None
+def _password(given: str | Secret | None, *questions: str) -> Secret:
+    """Return the password; if none is given, ask for it, unseen. Raises WalletError if two answers differ."""
+    from getpass import getpass
+
+    if (secret := Secret(given)).reveal() is not None:
+        return secret
+    answers = [Secret(getpass(question)) for question in questions]
+    if len({answer.reveal() for answer in answers}) != 1:
+        raise WalletError("the two passwords differ; nothing was written")
+    return answers[0]
+
+
+def _keyring() -> Any:
+    need("keyring")
+    import keyring
+
+    return keyring
+
+
+def _parsed(secret: Secret, what: str) -> PrivateKey | None:
+    """Return the key of a secret, None for none. Raises WalletError that says what is wrong, never the value."""
+    result, fault = sealed(lambda: _parse(secret.reveal()))
+    key, reason = result or (None, f"can't be used ({fault and fault.__name__})")
+    if reason:
+        raise WalletError(f"{what} {reason}")
+    return key
 
 
 def _parse(text: object) -> tuple[PrivateKey | None, str]:
-    """Return the key and "", or None and what is wrong. Never raises, as a traceback could show the key."""
+    """Return the key and "", or None and what is wrong. Called through `sealed`, as its frames hold the key."""
+    from .protocol.signing import PrivateKey
+
     if text is None:
         return None, ""
     if isinstance(text, str):
@@ -228,13 +314,7 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
         return None, f"has {len(secret)} bytes; a private key has 32"
     if not 0 < int.from_bytes(secret, "big") < _CURVE_ORDER:
         return None, "is outside the range of secp256k1"
-    return _without_errors(lambda: _key(secret))
-
-
-def _key(secret: bytes) -> PrivateKey:
-    from .protocol.signing import PrivateKey
-
-    return PrivateKey(secret)
+    return PrivateKey(secret), ""
 
 
 def _random_secret() -> bytes:
@@ -243,14 +323,7 @@ def _random_secret() -> bytes:
     return (secrets.randbelow(_CURVE_ORDER - 1) + 1).to_bytes(32, "big")
 
 
-def _without_errors(make: Callable[[], PrivateKey]) -> tuple[PrivateKey | None, str]:
-    try:
-        return make(), ""
-    except Exception as error:
-        return None, f"can't be used ({type(error).__name__})"
-
-
-def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[PrivateKey | None, str]:
+def _read_keyfile(path: str | os.PathLike[str], password: Secret) -> tuple[PrivateKey | None, str]:
     """Do as `_parse` for a key file."""
     import json
 
@@ -265,25 +338,38 @@ def _parse_file(path: str | os.PathLike[str], password: str) -> tuple[PrivateKey
         return None, "its name is not a path"
     except ValueError:
         return None, "is not JSON, so it is not a key file"
-    try:
-        return _parse(bytes(Account.decrypt(stored, password)))
-    except ValueError:
+    result, fault = sealed(lambda: _parse(bytes(Account.decrypt(stored, password.reveal()))))
+    if fault is not None and issubclass(fault, ValueError):
         return None, "the password does not open it"
-    except Exception as error:
-        return None, f"is not a readable key file ({type(error).__name__})"
+    return result or (None, f"is not a readable key file ({fault and fault.__name__})")
 
 
-def _encrypted(key: PrivateKey | None, password: str) -> tuple[str, str]:
-    """Return the text of a key file and "", or "" and what is wrong. Never raises, for the reason of `_parse`."""
+def _parse_keys_file(
+    path: str | os.PathLike[str], account: int | str
+) -> tuple[PrivateKey | None, PrivateKey | None, str]:
+    """Return the agent and master key of an account and "", or None twice and what is wrong, as `_parse` does."""
+    import json
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            rows = {str(row["name"]): row for row in json.load(file)["accounts"]}
+        row = next((row for row in rows.values() if account in (row["number"], str(row["number"]), row["name"])), None)
+        if row is None:
+            return None, None, f"has no account {account!r}; it has {', '.join(list(rows)[:20])}"
+        agent, agent_fault = _parse(row["agent"]["private_key"])
+        master, master_fault = _parse(row["master"]["private_key"])
+    except OSError as error:
+        return None, None, f"can't be read ({error.strerror})"
+    except (ValueError, KeyError, TypeError):
+        return None, None, "is not a keys file of `toolkit venue --keys-file`"
+    fault = agent_fault or master_fault
+    return (None, None, f"a key of {account!r} {fault}") if fault else (agent, master, "")
+
+
+def _encrypted(key: PrivateKey, password: Secret) -> str:
+    """Return the text of a key file. Called through `sealed`, as its frames hold key and password."""
     import json
 
     from eth_account import Account
 
-    if not password:
-        return "", "a key file needs a password that is not empty"
-    if key is None:
-        return "", "there is no such key"
-    try:
-        return json.dumps(Account.encrypt(key.reveal(), password)), ""
-    except Exception as error:
-        return "", f"the key can't be encrypted with this password ({type(error).__name__})"
+    return json.dumps(Account.encrypt(key.reveal(), password.reveal()))

@@ -25,6 +25,8 @@ class Host:
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
         """Every message to the page, for tests that search them for secrets."""
+        self.silent = False
+        """A dead kernel: nothing is sent, and nothing that comes is handled."""
         self.port = 0
         self._page: ServerConnection | None = None
         self._lock = threading.Lock()
@@ -42,7 +44,7 @@ class Host:
     def out(self, comm_id: str, message: dict[str, Any]) -> None:
         """Send a message of a widget to the page."""
         self.sent.append(message)
-        if message.get("method") != "update":
+        if message.get("method") != "update" or self.silent:
             return
         with self._lock:
             page = self._page
@@ -61,6 +63,8 @@ class Host:
             page.send(json.dumps({"models": models, "roots": self._roots}))
             self._page = page
         for text in page:
+            if self.silent:
+                continue
             message = json.loads(text)
             data = {name: message[name] for name in ("method", "state", "content") if name in message}
             widget = ipywidgets.widgets.widget._instances.get(message["id"])

@@ -53,7 +53,14 @@ class Answers:
 def test_locally_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
-    for words in ("versions", "environment  local, in this process", "4 listed: BTCUSDC", "agrees with", "10,000.00"):
+    for words in (
+        "versions",
+        "interface 1.0.0",
+        "environment  local, in this process",
+        "4 listed: BTCUSDC",
+        "agrees with",
+        "10,000.00",
+    ):
         assert words in text
     assert "FAIL" not in text
     assert "1. trade: python -m toolkit quickstart" in text
@@ -90,6 +97,20 @@ def test_a_venue_that_can_not_be_reached_is_explained(answer: Any, advice: str) 
     found = findings(Answers(product_meta=answer))
     assert found["reachable"].state == "fail"
     assert advice in found["reachable"].advice
+
+
+@pytest.mark.parametrize("environment", ["testnet", "mainnet"])
+@pytest.mark.parametrize("second", [True, False])
+def test_the_second_published_address_is_tried(environment: str, second: bool) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if second and request.url.host.startswith("api10"):
+            return enveloped(0, "success", META)
+        raise httpx.ConnectError("no route", request=request)
+
+    found = findings(answer, environment=environment)
+    assert found["reachable"].state == "fail"
+    assert found["address"].state == ("warn" if second else "note")
+    assert ("TOOLKIT_BASE_URL=https://api10" in found["address"].advice) == second
 
 
 @pytest.mark.parametrize(
@@ -138,7 +159,10 @@ def test_the_agent_is_looked_at(rows: list[dict[str, Any]], state: str, words: s
 def test_an_account_without_funds_is_told_where_they_come_from() -> None:
     wallet = [{"equity": "0"}]
     assert "faucet_claim" in findings(Answers(product_meta=META, wallet=wallet))["account"].advice
-    assert "deposit" in findings(Answers(product_meta=META, wallet=wallet), environment="mainnet")["account"].advice
+    assert (
+        "deposit at least 10 USDC"
+        in findings(Answers(product_meta=META, wallet=wallet), environment="mainnet")["account"].advice
+    )
     found = findings(Answers(product_meta=META, wallet=[{"equity": "12.5"}]))["account"]
     assert (found.state, found.text) == ("ok", f"{MASTER} has an equity of 12.50 USDC")
 

@@ -119,7 +119,11 @@ def test_a_damaged_journal_is_named_and_recovered_on_request(tmp_path: Path) -> 
         (["--port", "TAKEN"], "choose another port"),
         (["--port", "0", "--host", "0.0.0.0"], "--allow-remote"),
         (["--port", "0", "--settle-delay", "soon"], "is not a span of time"),
-        (["--port", "0", "--accounts", "11"], "accounts must be 0 to 10"),
+        (["--port", "0", "--accounts", "1001"], "accounts must be 0 to 1000"),
+        (["--port", "0", "--balance", "0.0000001"], "at most 6 decimals"),
+        (["--port", "0", "--mnemonic", "abandon ability"], "the mnemonic (2 words) is not valid"),
+        (["--port", "0", "--mnemonic", "random"], "give --keys-file FILE or --print-keys"),
+        (["--port", "0", "--connections-per-ip", "0"], "must be 1 or more"),
         (["--port", "0", "--start", "noon"], "'noon' is not a moment"),
         (["--port", "0", "--fault", "explode"], "is none of refuse"),
         (["--port", "0", "--clock", "manual", "--speed", "9"], "speed is for the real clock"),
@@ -138,10 +142,12 @@ def test_what_cannot_be_started_is_explained(arguments: list[str], words: str) -
 
 
 def test_faults_control_and_speed_come_from_the_command_line() -> None:
-    options = ("--port", "0", "--accounts", "1", "--no-market", "--speed", "1000", "--control")
-    with command(*options, "--fault", "status status=502 path=/info/*") as (_, address, lines):
+    options = ("--port", "0", "--accounts", "1", "--no-market", "--speed", "1000", "--control", "--log")
+    with command(*options, "--fault", "status status=502 path=/info/*") as (process, address, lines):
         assert "fault <Fault status path=/info/* status=502; struck 0>" in lines
-        with httpx.Client(base_url=address) as client:
+        token = next(line.split()[-1] for line in lines if line.startswith("control token"))
+        assert httpx.get(f"{address}/control").status_code == 401
+        with httpx.Client(base_url=address, headers={"authorization": f"Bearer {token}"}) as client:
             assert client.get("/info/public/product-meta").status_code == 502
             assert client.get("/info/public/product-meta").status_code == 200
             names = {row["name"] for row in client.get("/control").json()["data"]}
@@ -153,6 +159,12 @@ def test_faults_control_and_speed_come_from_the_command_line() -> None:
             client.post("/control/add_fault", json={"text": "cut-answer"})
             with pytest.raises(httpx.TransportError):
                 client.get("/info/public/product-meta")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        log = process.stderr.read()
+    assert re.search(r"Z? 127\.0\.0\.1 POST /control/fund HTTP 200 code 0 [0-9.]+ ms", log), log
+    assert token not in log
 
 
 def test_the_help_explains_faults() -> None:

@@ -15,9 +15,11 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ..checks import MIN_DEPOSIT
 from ..errors import (
     BadAnswer,
     Disconnected,
@@ -61,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--env", choices=("local", "testnet", "mainnet"), default="local", help="environment to look at"
     )
     parser.add_argument("--base-url", metavar="URL", help="another address of it, e.g. http://127.0.0.1:8645")
+    parser.add_argument("--ws-url", metavar="URL", help="the feed's address; locally it follows from --base-url")
     parser.add_argument(
         "--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key"
     )
@@ -68,6 +71,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--master-key-env", metavar="NAME", default="TOOLKIT_MASTER_KEY", help="variable of the master key"
     )
     parser.add_argument("--account", metavar="ADDRESS", help="the master's address, where no key implies it")
+    parser.add_argument(
+        "--capture", type=Path, metavar="FOLDER", help="read all queries, errors and channels, and write a report there"
+    )
+    parser.add_argument("--duration", type=float, default=60.0, help="seconds to read the channels (default 60)")
     parser.add_argument("--timeout", type=float, default=5.0, help="seconds to wait for an answer (default 5)")
 
 
@@ -85,6 +92,7 @@ def run(args: argparse.Namespace) -> int:
         session = connect(
             args.env,
             base_url=args.base_url,
+            ws_url=args.ws_url,
             wallet=wallet,
             account=args.account if wallet is None else None,
             timeout=args.timeout,
@@ -96,6 +104,9 @@ def run(args: argparse.Namespace) -> int:
         with session:
             for finding in examine(session, os.environ):
                 findings.append(_printed(finding))
+            reached = any(finding.name == "reachable" and finding.state == "ok" for finding in findings)
+            if args.capture is not None and reached:
+                findings.append(_printed(capture(session, args.capture, args.duration, args.timeout)))
     _conclude(findings)
     return 1 if any(finding.state == "fail" for finding in findings) else 0
 
@@ -103,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
 def versions() -> Iterator[Finding]:
     """Look at Python and the packages this runs on."""
     from .. import __version__
+    from ..protocol.actions import INTERFACE_VERSION
 
     if sys.version_info[:2] < (3, 11) or sys.version_info[:2] > (3, 13):
         advice = "use Python 3.11, 3.12 or 3.13"
@@ -113,7 +125,8 @@ def versions() -> Iterator[Finding]:
             found.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             missing.append(name)
-    text = f"toolkit {__version__}, Python {platform.python_version()} on {platform.system()}, {', '.join(found)}"
+    python = f"Python {platform.python_version()} on {platform.system()}"
+    text = f"toolkit {__version__}, interface {INTERFACE_VERSION}, {python}, {', '.join(found)}"
     yield Finding("versions", "ok", text)
     if missing:
         advice = "install the toolkit again in this Python: python -m pip install -e ."
@@ -158,6 +171,27 @@ def examine(session: Session, variables: Mapping[str, str]) -> Iterator[Finding]
     yield from _account(session)
 
 
+def capture(session: Session, folder: Path, seconds: float, timeout: float) -> Finding:
+    """Compare everything the venue answers with the declarations, and write report and fixtures into `folder`."""
+    from ..client.capture.report import take
+
+    print(f"  …     capture      asking every query, then reading every channel for {seconds:g} s", flush=True)
+    taken = take(session, seconds, timeout)
+    try:
+        taken.write(folder)
+    except OSError as error:
+        return Finding("capture", "fail", f"{folder} can't be written: {error}", "name another folder")
+    text = f"{taken.summary()}; see {folder / 'report.md'}"
+    if taken.feed.error:
+        return Finding(
+            "capture", "warn", f"{text}; the feed failed: {taken.feed.error}", "try again, or another address"
+        )
+    if not any(one.published for one in taken.differences):
+        return Finding("capture", "ok", text)
+    advice = f"{folder / 'report.md'} has no keys or addresses; send it with a report of the trouble"
+    return Finding("capture", "warn", text, advice)
+
+
 def _proxies(variables: Mapping[str, str]) -> Iterator[Finding]:
     for name in PROXIES:
         if variables.get(name):
@@ -179,6 +213,7 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
         envelope = session._driver.run(read(Fetch("GET", PATH), NO_RETRY))
     except (TransportError, ExchangeError) as error:
         yield Finding("reachable", "fail", str(error), _unreachable(error))
+        yield from _further_address(session)
         return False
     took = (time.perf_counter() - began) * 1000
     yield Finding("reachable", "ok", f"answered in {took:.0f} ms")
@@ -195,6 +230,28 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
         advice = "wait for the venue to list products, or practise locally: python -m toolkit quickstart"
         yield Finding("products", "warn", "the venue answers but lists no products, so nothing can be traded", advice)
     return True
+
+
+def _further_address(session: Session) -> Iterator[Finding]:
+    """Try the second address that is published for a preset; say so where it answers."""
+    from ..client.io.flow import Driver, Fetch
+    from ..client.io.transport import NO_RETRY, HttpTransport, read
+    from ..client.reads.catalogue import PATH
+    from ..environments import FURTHER_ADDRESSES
+
+    base_url, ws_url = FURTHER_ADDRESSES.get(session.environment.base_url, ("", ""))
+    if not base_url:
+        return
+    transport = HttpTransport(base_url, session._transport, session._timeout)
+    try:
+        Driver(transport.send, session._runtime).run(read(Fetch("GET", PATH), NO_RETRY))
+    except (TransportError, ExchangeError) as error:
+        yield Finding("address", "note", f"the second published address does not answer either: {error}")
+    else:
+        advice = f"set TOOLKIT_BASE_URL={base_url} and TOOLKIT_WS_URL={ws_url}"
+        yield Finding("address", "warn", f"the second published address answers: {base_url}", advice)
+    finally:
+        transport.close()
 
 
 def _unreachable(error: Exception) -> str:
@@ -285,7 +342,7 @@ def _account(session: Session) -> Iterator[Finding]:
         yield Finding("account", "ok", f"{address} has an equity of {equity:,.2f} USDC")
         return
     if session.environment.is_mainnet:
-        advice = "deposit at least 10 USDC"
+        advice = f"deposit at least {MIN_DEPOSIT} USDC"
     else:
         advice = "claim test funds with the master key: session.exchange.faucet_claim()"
     yield Finding("account", "warn", f"{address} has no funds", advice)

@@ -22,9 +22,7 @@ def run(args: argparse.Namespace) -> int:
     """Copy the walkthroughs if they are not there yet and start JupyterLab on their index."""
     if importlib.util.find_spec("jupyterlab") is None:
         name = Path(sys.executable).name
-        print(
-            f'toolkit lab: JupyterLab is not installed; run: {name} -m pip install "jupyterlab>=4.2"', file=sys.stderr
-        )
+        print(f'toolkit lab: JupyterLab is not installed; run: {name} -m pip install "toolkit[lab]"', file=sys.stderr)
         return 1
     target = Path(args.folder)
     try:

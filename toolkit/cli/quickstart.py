@@ -14,6 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import MissingPackage
+from ..extras import need
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -147,6 +150,11 @@ def _account(session: Session, equity: pd.Series[Any]) -> None:
 
 
 def _draw(equity: pd.Series[Any], path: Path) -> int:
+    try:
+        need("matplotlib")
+    except MissingPackage as error:
+        _say(f"The equity is not drawn: {error}")
+        return 0
     import matplotlib as mpl
 
     mpl.use("agg")

@@ -7,16 +7,23 @@ agent (approveAgent), as on the exchange.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..errors import ToolkitError
+from ..connecting import CONTROL_TOKEN_VARIABLE
+from ..errors import InputError, ToolkitError
 
 if TYPE_CHECKING:
     from ..venue.local import LocalVenue
+    from ..venue.served.server import Served
+    from ..venue.served.settings import ServeSettings
 
 NOTICE_MS = 3_600_000
 """A longer catch-up at the start is announced, because a simulated day takes a while."""
@@ -30,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = explain()
     parser.add_argument("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
     parser.add_argument("--seed", type=int, default=7, help="seed of prices and participants (default 7)")
-    parser.add_argument("--accounts", type=int, default=10, help="funded development accounts, 0 to 10 (default 10)")
+    _configure_accounts(parser)
     parser.add_argument("--clock", choices=("real", "manual"), default="real", help="what makes time pass")
     parser.add_argument("--speed", type=float, default=1.0, help="times as fast as real time, with the real clock")
     parser.add_argument("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
@@ -46,9 +53,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="when a command counts as written: once the disk has it (full), which survives a power cut, or once the "
         "operating system has it (os), which survives the death of this process and is much faster",
     )
+    parser.add_argument(
+        "--catch-up",
+        choices=("simulate", "skip"),
+        default="simulate",
+        help="what happens to hours in which a journal's venue did not run: they are simulated, while requests are "
+        "answered already, or prices stand still in them, which takes no time",
+    )
     parser.add_argument("--recover", action="store_true", help="continue a damaged journal from its intact entries")
     parser.add_argument(
-        "--control", action="store_true", help="also serve interventions: GET /control lists them, POST /control/NAME"
+        "--control",
+        action="store_true",
+        help="also serve interventions: GET /control lists them, POST /control/NAME; both need the token that is "
+        "printed (and written to FILE.token beside a journal), or that of the variable TOOLKIT_CONTROL_TOKEN",
     )
     parser.add_argument(
         "--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated"
@@ -61,84 +78,253 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the feed's messages as published, or with type, sequence and a first snapshot on every channel",
     )
     parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
+    configure_clients(parser)
+
+
+def _configure_accounts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--accounts",
+        type=int,
+        metavar="N",
+        help="funded development accounts (default 10; none with --allow-remote and the public mnemonic)",
+    )
+    parser.add_argument("--balance", default="10000", metavar="USDC", help="what each of them has (default 10000)")
+    parser.add_argument(
+        "--mnemonic",
+        metavar="WORDS",
+        help='words of their keys, or "random" for new ones; by default those of TOOLKIT_MNEMONIC, else the public '
+        "ones, for which anybody can sign",
+    )
+    parser.add_argument(
+        "--keys-file", metavar="FILE", help="write addresses and keys to FILE as JSON, readable by you only"
+    )
+    parser.add_argument("--print-keys", action="store_true", help="print the keys as well")
+
+
+def configure_clients(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say who may use a served venue, and how much."""
+    from ..venue.served.settings import CONNECTIONS_PER_IP
+
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on; all but loopback need --allow-remote"
     )
     parser.add_argument("--allow-remote", action="store_true", help="listen where other machines can reach it")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name it is called by; may be repeated",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let web pages of this origin use it, e.g. http://localhost:3000; may be repeated",
+    )
+    parser.add_argument(
+        "--connections-per-ip",
+        type=int,
+        default=CONNECTIONS_PER_IP,
+        metavar="N",
+        help=f"feeds, and HTTP connections, that one address may have open (default {CONNECTIONS_PER_IP})",
+    )
+    parser.add_argument("--log", action="store_true", help="print a line for each request")
+
+
+def settings_of(args: argparse.Namespace) -> ServeSettings:
+    """Return the settings of a server from the arguments. Raises InputError for numbers and tokens that can't be."""
+    from ..venue.served.settings import ServeSettings, new_token
+
+    if args.connections_per_ip < 1:
+        raise InputError(f"--connections-per-ip {args.connections_per_ip} must be 1 or more", field="connections")
+    token = os.environ.get(CONTROL_TOKEN_VARIABLE) or new_token()
+    if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
+        del token
+        raise InputError(
+            f"{CONTROL_TOKEN_VARIABLE} must have 16 or more printable characters and no spaces", field="control_token"
+        )
+    return ServeSettings(
+        hosts=tuple(args.allow_host),
+        origins=tuple(origin.rstrip("/").lower() for origin in args.allow_origin),
+        control_token=token,
+        connections_per_ip=args.connections_per_ip,
+        log=_print_request if args.log else None,
+    )
+
+
+def _print_request(line: str) -> None:
+    print(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {line}", file=sys.stderr, flush=True)
+
+
+def _mnemonic(args: argparse.Namespace) -> str:
+    """Return the mnemonic that the arguments or the environment name."""
+    from ..venue import development
+
+    given = args.mnemonic or os.environ.get("TOOLKIT_MNEMONIC")
+    if given == "random":
+        if not args.keys_file and not args.print_keys:
+            raise InputError(
+                "--mnemonic random makes keys that nobody would have; give --keys-file FILE or --print-keys as well",
+                field="mnemonic",
+                rule="kept",
+            )
+        return development.new_mnemonic()
+    return development.check_mnemonic(given) if given else development.MNEMONIC
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return 0; return 2 when the venue can't be started."""
-    from ..venue.local import LocalVenue
-    from ..venue.served.control_routes import open_routes
-
-    stop = threading.Event()
-    previous = _stop_on_signals(stop)
     try:
-        venue = LocalVenue(
-            seed=args.seed,
-            accounts=args.accounts,
-            clock=args.clock,
-            speed=args.speed,
-            start=int(args.start) if args.start and args.start.isdigit() else args.start,
-            market=not args.no_market,
-            settle_delay=args.settle_delay,
-            journal=args.journal,
-            sync=args.sync,
-            recover=args.recover,
-            wire=args.wire,
-        )
-        for fault in args.fault:
-            print(f"fault {venue.faults.arm(fault)}")
-        if args.control:
-            open_routes(venue)
-        behind = venue.now_ms() - venue.core.state.time
-        if behind > NOTICE_MS:
-            print(f"simulating {behind / NOTICE_MS:.1f} hours since the journal's last entry", flush=True)
-            venue.catch_up()
-        with venue, venue.serve(args.port, host=args.host, allow_remote=args.allow_remote) as served:
-            _introduce(served.base_url, served.ws_url, _funded(venue))
-            if venue.journal is not None:
-                print(f"\njournal {venue.journal.path}: {venue.journal.count} entries, seed {venue.core.state.seed}")
-            print("\nready", flush=True)
-            while not stop.wait(0.5):  # an endless wait can't be interrupted on Windows
-                pass
+        with StopSignals() as stop:
+            settings, mnemonic = settings_of(args), _mnemonic(args)
+            venue = _venue(args, mnemonic)
+            for fault in args.fault:
+                print(f"fault {venue.faults.arm(fault)}")
+            serving = venue.serve(
+                args.port, host=args.host, allow_remote=args.allow_remote, control=args.control, settings=settings
+            )
+            stop.starting = False
+            with venue, serving as served, _token_file(args, settings):
+                catch_up(venue, stop)
+                _introduce(served, venue, args, mnemonic)
+                if venue.journal is not None:
+                    entries, seed = venue.journal.count, venue.core.state.seed
+                    print(f"\njournal {venue.journal.path}: {entries} entries, seed {seed}")
+                if not stop.event.is_set():
+                    print("\nready", flush=True)
+                stop.wait()
     except ToolkitError as error:
         print(f"toolkit venue: {error}", file=sys.stderr, flush=True)
         return 2
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    except Stopped:
+        pass
     print("stopped", flush=True)
     return 0
 
 
-def _stop_on_signals(stop: threading.Event) -> dict[int, signal.Handlers]:
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        return {}
-    names = ("SIGINT", "SIGTERM", "SIGBREAK")  # SIGBREAK exists on Windows only, where Ctrl-Break sends it
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    return {number: signal.signal(number, on_signal) for number in numbers}  # type: ignore[misc]
-
-
-def _funded(venue: LocalVenue) -> int:
-    """Return how many development accounts the venue has; a journal can differ from the command line."""
+def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
+    """Return the venue of the arguments. Raises InputError for public accounts that others could reach unnamed."""
     from ..venue import development
+    from ..venue.local import LocalVenue
 
-    accounts = venue.core.state.accounts
-    return sum(master.address.lower() in accounts for master in development.masters(10))
+    remote_public = args.allow_remote and mnemonic == development.MNEMONIC and args.accounts is None
+    venue = LocalVenue(
+        seed=args.seed,
+        accounts=args.accounts if args.accounts is not None else 0 if remote_public else 10,
+        balance=args.balance,
+        mnemonic=mnemonic,
+        clock=args.clock,
+        speed=args.speed,
+        start=int(args.start) if args.start and args.start.isdigit() else args.start,
+        market=not args.no_market,
+        settle_delay=args.settle_delay,
+        journal=args.journal,
+        sync=args.sync,
+        recover=args.recover,
+        idle=args.catch_up,
+        wire=args.wire,
+    )
+    if remote_public and venue.masters:
+        venue.close()
+        raise InputError(
+            f"this journal has {len(venue.masters)} accounts whose keys are public, and other machines will reach it; "
+            "name them with --accounts N if that is meant",
+            field="accounts",
+            rule="named",
+        )
+    return venue
 
 
-def _introduce(base_url: str, ws_url: str, accounts: int) -> None:
+def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
+    """Wait until a venue that is served has caught up with the time at its start; requests are answered meanwhile."""
+    target = venue.now_ms()
+    behind = target - venue.core.state.time
+    if behind <= NOTICE_MS or venue.journal is None:
+        return
+    how = "skipping" if venue.idle == "skip" else "simulating"
+    advice = "" if venue.idle == "skip" else " (--catch-up skip jumps instead)"
+    print(f"{behind / NOTICE_MS:.1f} hours behind, {how} them{advice}", flush=True)
+    told = behind
+    while (left := target - venue.core.state.time) > 0 and not stop.event.wait(0.1):
+        if left < told * 0.9:
+            told = left
+            print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
+
+
+class Stopped(BaseException):
+    """SIGINT or SIGTERM came while the venue was still being started, which changes nothing that lasts."""
+
+
+class StopSignals:
+    """Turns SIGINT and SIGTERM into `event`, or, while `starting`, into Stopped; a second one ends the process."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.starting = True
+        self._previous: dict[int, Any] = {}
+
+    def wait(self) -> None:
+        """Wait for a signal."""
+        while not self.event.wait(0.5):  # an endless wait can't be interrupted on Windows
+            pass
+
+    def __enter__(self) -> StopSignals:
+        if threading.current_thread() is threading.main_thread():
+            names = ("SIGINT", "SIGTERM", "SIGBREAK")  # SIGBREAK exists on Windows only, where Ctrl-Break sends it
+            for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
+                self._previous[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.event.is_set():
+            os._exit(130)
+        self.event.set()
+        if self.starting:
+            raise Stopped
+
+
+@contextmanager
+def _token_file(args: argparse.Namespace, settings: ServeSettings) -> Iterator[None]:
+    """Keep the control token beside the journal while the venue is served."""
+    from ..venue.served.private_files import token_path, write_private
+
+    if not args.control or not args.journal:
+        yield
+        return
+    path = token_path(args.journal)
+    write_private(path, settings.control_token + "\n")
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _introduce(served: Served, venue: LocalVenue, args: argparse.Namespace, mnemonic: str) -> None:
     from ..venue import development
+    from ..venue.served.private_files import keys_text, write_private
 
-    print(f"Exchange and Info API  {base_url}")
-    print(f"WebSocket              {ws_url}/ws/dex")
+    count, public = len(venue.masters), venue.keys_are_public
+    print(f"Exchange and Info API  {served.base_url}")
+    print(f"WebSocket              {served.ws_url}/ws/dex")
     print("chainId 421614, source b, dexChain Testnet")
-    print(f"\nDevelopment accounts (mnemonic: {development.MNEMONIC})")
-    print(f"{'':3}{'master, ' + development.FUNDING + ' USDC':45}agent (approve it first)")
-    for master, agent in zip(development.masters(accounts), development.agents(accounts), strict=True):
-        print(f"{master.index:2} {master.address:45}{agent.address}")
+    if args.control:
+        print(f"control token          {served.control_token}")
+        if args.journal:
+            print(f"                       also in {args.journal}.token")
+    words = f" (mnemonic: {mnemonic})" if public or args.print_keys else ""
+    print(f"\nDevelopment accounts{words}")
+    print(f"{'':3}{'master, ' + args.balance + ' USDC':45}agent (approve it first)")
+    for number in range(count):
+        master, agent = development.master(number, mnemonic), development.agent(number, mnemonic)
+        print(f"{number:2} {master.address:45}{agent.address}")
+        if args.print_keys:
+            print(f"   0x{master.key.hex()}  0x{agent.key.hex()}")
+    if args.keys_file:
+        write_private(args.keys_file, keys_text(count, args.balance, mnemonic, served.base_url, served.ws_url))
+        print(f"keys file              {args.keys_file}")

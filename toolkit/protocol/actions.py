@@ -48,6 +48,9 @@ from .order_items import (
 Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder agent"]
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]
 
+INTERFACE_VERSION = "1.0.0"
+"""Version of the interface that the declarations follow. Source: specification, "Versioning"."""
+
 MAX_VALIDITY_SECONDS = 365 * 24 * 3600
 
 AMOUNT = DecimalText("above zero")
@@ -461,7 +464,7 @@ def _rule_text(rule: Rule) -> str:
 
 def reference_table() -> str:
     """Return all actions as a Markdown page: signer, envelope fields, what is signed, fields and rules."""
-    lines = []
+    lines = [f"Version {INTERFACE_VERSION} of the interface.", ""]
     for action in ACTIONS.values():
         signed = action.message if action.typed is None else f"typed data {action.typed.primary_type}"
         carried = [name for name, on in (("expiryAfter", action.expiry), ("vaultAddress", action.vault)) if on]
@@ -496,6 +499,7 @@ def _field_rows(fields: tuple[Field, ...], parent: str = "") -> list[str]:
 
 __all__ = [
     "ACTIONS",
+    "INTERFACE_VERSION",
     "Action",
     "TypedData",
     "declaration",

@@ -14,17 +14,12 @@ from decimal import Decimal
 from typing import Any, ClassVar, NoReturn
 
 from ..errors import MalformedRequest
+from ..numerals import MAX_DIGITS, plain_match
 from .hexbytes import is_address
 
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
-MAX_DIGITS = 40
-"""Longest decimal text, in characters: wider than any price, quantity or amount, and cheap to compare."""
-
 _DECIMAL = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?")
-_plain_decimal = re.compile(rf"(?=.{{1,{MAX_DIGITS}}}\Z)[0-9]+(?:\.[0-9]+)?", re.DOTALL).fullmatch
-"""Matches unsigned decimal text of allowed length in one step, which nearly all fields hold."""
-
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
@@ -165,7 +160,7 @@ class DecimalText(Rule):
     def check(self, value: Any) -> str:
         if type(value) is not str:
             self.refuse(value, nearest=self._as_text(value))
-        if self.any and _plain_decimal(value):
+        if self.any and plain_match(value):
             return value
         found = _DECIMAL.fullmatch(value) if len(value) <= MAX_DIGITS else None
         if found is None:

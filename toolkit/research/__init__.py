@@ -26,11 +26,12 @@ _LAZY: dict[str, str] = {
 }
 """Public name → module that holds it."""
 
-_MODULES = {"indicators": "indicators", "metrics": "analysis.metrics", "models": "backtesting.models"}
+_MODULES = {"data": "data", "indicators": "indicators", "metrics": "analysis.metrics", "models": "backtesting.models"}
 
 __all__ = sorted([*_LAZY, *_MODULES])
 
 if TYPE_CHECKING:
+    from . import data as data
     from . import indicators as indicators
     from .analysis import metrics as metrics
     from .analysis.results import Results as Results

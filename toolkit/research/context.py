@@ -53,15 +53,34 @@ class Context(ABC):
         return self.place(order(symbol, side, quantity, price, **options))
 
     def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
-        """Bring the position to a signed quantity with one order; None when position and `underway` add up to it."""
+        """Bring the position to a signed quantity with one order; None when position and `underway` add up to it.
+
+        A target is rounded to the nearest step. One that rounds to nothing is rejected, as an order below one step is.
+        """
         product = self.product(symbol)
         step = float(product.step_size)
         expected = round((self.position(symbol) + self.underway(symbol)) / step)
         missing = whole_steps(quantity, step) - expected
         if not missing:
-            return None
+            return None if expected else self._reject_below_step(symbol, quantity, step)
         amount = product.quantity_text(abs(missing))
         return self._place_new(symbol, "BUY" if missing > 0 else "SELL", amount, price, options)
+
+    def _reject_below_step(self, symbol: str, quantity: Amount, step: float) -> OrderHandle | None:
+        """Reject a target that is nothing in whole steps; None for a target of 0."""
+        size = float(quantity)
+        if not size:
+            return None
+        from ..orders import Order
+
+        text = f"{abs(size):.8f}".rstrip("0")
+        placed = OrderHandle(Order(symbol, "BUY" if size > 0 else "SELL", text, tif="IOC"), 0)
+        reason = f"a target of {text} {symbol} is less than half a step of {step:g}; the smallest is {step:g}"
+        return self._reject(placed, reason)
+
+    @abstractmethod
+    def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
+        """Give an order the state REJECTED without sending it, note it, and call `on_reject`."""
 
     @abstractmethod
     def place(self, order: Order | Bracket) -> OrderHandle:

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import unicodedata
+from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import cache
+
+from ..errors import InputError
 
 MNEMONIC = "test test test test test test test test test test test junk"
 MASTERS = range(0, 10)
 AGENTS = range(10, 20)
+"""Places of the first ten masters and their agents in the mnemonic; each further ten follow in the same way."""
+MOST = 1_000
+"""Largest number of accounts of one venue."""
 FUNDING = "10000"
 """Balance of each master account at the start, in USDC."""
 
@@ -33,26 +40,71 @@ class DevelopmentAccount:
 
 
 @cache
-def account(index: int) -> DevelopmentAccount:
-    """Return account `index` of the mnemonic, at the path m/44'/60'/0'/0/index."""
-    key, chain_code = _parent()
+def account(index: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
+    """Return the account at place `index` of a mnemonic: the path m/44'/60'/0'/0/index."""
+    key, chain_code = _parent(mnemonic)
     key, _ = _child(key, chain_code, index)
     return DevelopmentAccount(index, _address(key), key)
 
 
-def masters(count: int = 10) -> list[DevelopmentAccount]:
-    """Return the first `count` master accounts (0–9)."""
-    return [account(index) for index in MASTERS[:count]]
+def master(number: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
+    """Return master `number`. Numbers 0–9 are the places 0–9, 10–19 the places 20–29, and so on."""
+    return account(number // 10 * 20 + number % 10, mnemonic)
 
 
-def agents(count: int = 10) -> list[DevelopmentAccount]:
-    """Return the first `count` agent wallets (10–19); agent 10 + n belongs to master n once it is approved."""
-    return [account(index) for index in AGENTS[:count]]
+def agent(number: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
+    """Return the agent wallet that belongs to master `number` once it is approved, ten places after it."""
+    return account(number // 10 * 20 + number % 10 + 10, mnemonic)
+
+
+def masters(count: int = 10, mnemonic: str = MNEMONIC) -> list[DevelopmentAccount]:
+    """Return the first `count` master accounts."""
+    return [master(number, mnemonic) for number in range(count)]
+
+
+def agents(count: int = 10, mnemonic: str = MNEMONIC) -> list[DevelopmentAccount]:
+    """Return the agent wallets of the first `count` masters."""
+    return [agent(number, mnemonic) for number in range(count)]
+
+
+def opened(mnemonic: str, accounts: Container[str]) -> tuple[str, ...]:
+    """Return the addresses of the first masters that are among `accounts` (in lower case), up to the first that is not.
+
+    A journal may have others than those that a command line asks for.
+    """
+    found: list[str] = []
+    while len(found) < MOST and (address := master(len(found), mnemonic).address).lower() in accounts:
+        found.append(address)
+    return tuple(found)
+
+
+def check_mnemonic(mnemonic: str) -> str:
+    """Return a mnemonic with single spaces. Raises InputError, without the words, when it is none (BIP-39)."""
+    from eth_account.hdaccount.mnemonic import Mnemonic
+
+    plain = " ".join(unicodedata.normalize("NFKD", mnemonic).split())
+    if not Mnemonic().is_mnemonic_valid(plain):
+        count = len(plain.split())
+        del mnemonic, plain
+        raise InputError(
+            f"the mnemonic ({count} words) is not valid: it has 12 to 24 words of the list of BIP-39, the last of "
+            "which is a checksum; it is not shown here",
+            field="mnemonic",
+            rule="BIP-39",
+        )
+    return plain
+
+
+def new_mnemonic() -> str:
+    """Return a new mnemonic of twelve words from the system's randomness."""
+    from eth_account.hdaccount.mnemonic import Mnemonic
+
+    return str(Mnemonic().generate(12))
 
 
 @cache
-def _parent() -> tuple[bytes, bytes]:
-    seed = hashlib.pbkdf2_hmac("sha512", MNEMONIC.encode(), b"mnemonic", 2048)
+def _parent(mnemonic: str) -> tuple[bytes, bytes]:
+    seed = hashlib.pbkdf2_hmac("sha512", mnemonic.encode(), b"mnemonic", 2048)
     node = hmac.digest(b"Bitcoin seed", seed, "sha512")
     key, chain_code = node[:32], node[32:]
     for step in _PATH:

@@ -7,55 +7,64 @@ before every command and query, and in a thread while the venue is served or its
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
 from ..environments import LOCAL, Environment
 from ..errors import InputError, VenueError
+from ..guards import no_keys
 from ..protocol.reads.info_params import MAX_TIME
 from ..suggestions import Suggesting
 from . import development
-from .api.gateway import Answer, Gateway, Hooks, Query
+from .api.gateway import Answer, Gateway, Hooks, Query, Request, Submission
 from .clocks import Clock, clock_named, milliseconds, moment
 from .engine.commands import Advance, Command, Control, Outcome, Submit
 from .engine.core import Core
-from .lab.control import Controls
+from .lab.control import Controls, ExactAmount, funding
 from .lab.faults import Faults
 from .lab.journal import SLICE_MS, Journal, apply, open_or_create, plain
 from .lab.journal_file import Sync
 from .lab.sigint import defer_sigint
-from .lab.ticker import Ticker
+from .lab.ticker import STEP_SECONDS, TICK_MS, Steps, Ticker
 from .model.genesis import Genesis
 
 if TYPE_CHECKING:
     from .api.transport import VenueTransport
     from .feed.hub import Hub, Wire
     from .served.server import Served
+    from .served.settings import ServeSettings
 
 T = TypeVar("T")
+
+IDLE_MS = 3_600_000
+"""A longer time without any step counts as idle."""
 
 
 class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     """A whole exchange in this process.
 
     `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object; `start` is
-    Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters are
-    funded with 10,000 USDC each. `market` turns the simulated participants on. `settle_delay` (ms, or text like "1s")
-    delays the effect of accepted actions. `wire` is the form of the feed's messages: "published", field for field as
-    the exchange's are, or "extended" (`type`, `sequence` and a first snapshot on every channel, and further fields).
-    `config` is a whole Genesis instead of the default one; its seed and time
-    take precedence over `seed` and `start`.
+    Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters of the
+    `mnemonic` are funded with `balance` USDC each. `market` turns the simulated participants on. `settle_delay` (ms, or
+    text like "1s") delays the effect of accepted actions. `wire` is the form of the feed's messages: "published", field
+    for field as the exchange's are, or "extended" (`type`, `sequence` and a first snapshot on every channel, and
+    further fields). `config` is a whole Genesis instead of the default one; its seed and time take precedence over
+    `seed` and `start`.
 
     `journal` is a file to which every command is written before it is answered; an existing file is replayed, and the
     venue continues from its state, whatever the other arguments say about the beginning. `sync` is "full" (survives a
     power cut) or "os" (survives the death of this process; faster). `recover` continues a damaged file from its intact
     entries. Raises JournalDamaged, and VenueError for a file that can't be used.
+
+    `idle` says what happens to a running clock's time in which nobody used the venue, after more than an hour: it is
+    simulated, which takes a while, or skipped: prices and participants stand still, and all else happens.
 
     Safe to use from several threads: one lock admits one command at a time.
     """
@@ -72,12 +81,15 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         start: str | int | datetime | None = None,
         speed: float = 1.0,
         accounts: int = 10,
+        balance: ExactAmount = development.FUNDING,
+        mnemonic: str = development.MNEMONIC,
         market: bool = True,
         settle_delay: int | str | timedelta = 0,
         config: Genesis | None = None,
         journal: str | Path | None = None,
         sync: Sync = "full",
         recover: bool = False,
+        idle: Literal["simulate", "skip"] = "simulate",
         wire: Wire = "published",
     ) -> None:
         if wire not in ("published", "extended"):
@@ -86,10 +98,6 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
                 field="wire",
                 value=wire,
                 nearest=("published", "extended"),
-            )
-        if not 0 <= accounts <= len(development.MASTERS):
-            raise InputError(
-                f"accounts must be 0 to {len(development.MASTERS)}, not {accounts}", field="accounts", value=accounts
             )
         begin = config.time if config else None if start is None else moment(start)
         self.clock = clock_named(clock, begin, speed)
@@ -106,10 +114,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         self.lock = threading.RLock()
         """Held while a command is applied or the state is read; take it to read several things at one instant."""
         self.journal: Journal | None = None
-        first = [
-            Control(genesis.time, "fund", {"address": master.address.lower(), "amount": development.FUNDING})
-            for master in development.masters(accounts)
-        ]
+        first = funding(genesis.time, accounts, balance, mnemonic)
         if journal is not None:
             self.journal = open_or_create(journal, genesis, first, sync=sync, recovering=recover)
             self.core = self._replayed(self.journal)
@@ -119,6 +124,12 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
                 apply(self.core, command)
         self.core.events.clear()
         self.core.record_events(False)
+        self.masters = development.opened(mnemonic, self.core.state.accounts)
+        """Addresses of the development accounts, by number."""
+        self.keys_are_public = mnemonic == development.MNEMONIC
+        self.idle = idle
+        self.closing = False
+        """True ends a long advance at its next step."""
         self._faults = Faults(self)
         self.gateway = Gateway(self, self._faults.requests)
         self.control = Controls(self)
@@ -146,13 +157,19 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """Return the venue's time in Unix ms."""
         return max(self.core.state.time, self.clock.now_ms())
 
+    def behind_ms(self) -> int:
+        """Return how far the state is behind the clock, in ms; above 0 while it catches up, or between two ticks."""
+        return max(0, self.clock.now_ms() - self.core.state.time)
+
+    @no_keys
     def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
         """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
 
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
         forward. Raises InputError for a moment in the past, and for neither or both arguments.
 
-        After an interrupt (a stopped cell) the venue is in a consistent state at some moment on the way.
+        Long spans pass in steps, between which other threads' requests are answered. After an interrupt (a stopped
+        cell) the venue is in a consistent state at some moment on the way.
         """
         if (span is None) == (until is None):
             raise InputError('give a span, such as advance("4h"), or until=…, one of them', field="span")
@@ -161,8 +178,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
             if target < now:
                 raise InputError(f"until {target} is in the past; it is {now} (Unix ms)", field="until", value=until)
-            self._journaled_advance(target)
-            self.clock.set(target)
+        steps = Steps()
+        while self._step(min(target, self.core.state.time + steps.span_ms)) < target:
+            steps.pause()
         self.gateway.execute_delayed(target)  # outside the lock, like any other request
         self._deliver()
         return target
@@ -173,6 +191,17 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             due = max((waiting.due for waiting in self.core.state.unsettled), default=0)
         return self.advance(until=due) if due > self.now_ms() else self.now_ms()
 
+    def _step(self, target: int) -> int:
+        """Advance to a moment, with a journal entry, and return the time that was reached. Raises VenueError on the
+        way when the venue is closing."""
+        with self.lock:
+            if self.core.state.time <= target:  # also to leave an entry where no time passes
+                if self.closing:
+                    raise VenueError(f"the venue is closing; time passed up to {self.core.state.time} (Unix ms)")
+                self._journaled_advance(target)
+            self.clock.set(max(target, self.clock.now_ms()))
+            return target
+
     def catch_up(self) -> int:
         """Advance the core to the clock's time, publish what happened, and return that time."""
         with self.lock:
@@ -181,20 +210,28 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return now
 
     def try_catch_up(self, timeout: float) -> bool:
-        """As `catch_up`, but give up when the lock is not free within `timeout` seconds; return whether it was done."""
+        """Do one step of catching up, unless the lock is not free within `timeout` seconds; return whether it is done.
+
+        While the venue runs by itself, nothing else catches up further than one step: requests are answered in between.
+        """
         if not self.lock.acquire(timeout=timeout):
             return False
         try:
-            self._catch_up()
+            done = self._catch_up() >= self.clock.now_ms() - TICK_MS
         finally:
             self.lock.release()
         self._deliver()
-        return True
+        return done
 
     def _catch_up(self) -> int:
-        now = self.now_ms()
-        self._advance_to(now)
-        return now
+        """Advance towards the clock's time, all the way unless the venue runs by itself; return the time reached."""
+        now, core = self.now_ms(), self.core
+        if now - core.state.time > IDLE_MS and self.idle == "skip":
+            self._apply(Control(core.state.time, "stand_still", {"until": now}))
+        deadline = time.monotonic() + STEP_SECONDS if self._ticker is not None else None
+        while core.state.time < now and (deadline is None or time.monotonic() < deadline):
+            self._advance_to(min(now, core.state.time + SLICE_MS))
+        return core.state.time
 
     def _advance_to(self, target: int) -> None:
         core = self.core
@@ -208,7 +245,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         written = False
         try:
             with defer_sigint():
-                self._write(Advance(target))
+                self._write([Advance(target)])
                 written = True
             self._advance_to(target)
         except BaseException:
@@ -241,13 +278,34 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         admit: Callable[[Core], None] | None = None,
     ) -> Outcome:
         """Apply an action whose signer was recovered. `admit(core)` may raise WireError before anything happens."""
+        [outcome] = self.submit_many([Submission(action, signer, nonce, expiry_after, vault, digest, admit)])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
+        """Apply actions in order, as one group: the journal writes all of them at once, before the first is applied.
+
+        Returns the outcome of each, or the exception that refused it.
+        """
         with self.lock:
             now = self._catch_up()
-            if admit is not None:
-                admit(self.core)
-            outcome = self._apply(Submit(now, action, signer.lower(), nonce, expiry_after, vault, digest))
+            outcomes: list[Outcome | Exception | None] = []
+            commands: list[Command] = []
+            for each in submissions:
+                try:
+                    if each.admit is not None:
+                        each.admit(self.core)
+                except Exception as refusal:
+                    outcomes.append(refusal)
+                else:
+                    outcomes.append(None)
+                    signer = each.signer.lower()
+                    commands.append(Submit(now, each.action, signer, *each[2:6]))
+            applied = iter(self._apply_many(commands))
+            found = [next(applied) if outcome is None else outcome for outcome in outcomes]
         self._deliver()
-        return outcome
+        return found
 
     def query(self, question: Callable[[Core], T]) -> T:
         """Return question(core), computed on the current state under the lock."""
@@ -271,24 +329,45 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return outcome.data or {}
 
     def _apply(self, command: Command) -> Outcome:
-        with defer_sigint():
-            self._write(command)
-            try:
-                return self.core.apply(command)
-            finally:
-                self._publish()  # also after an error, because the command may have changed something before it
+        [outcome] = self._apply_many([command])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
-    def _write(self, command: Command) -> None:
-        """Record a command before it is applied; when this raises, the command must not be applied."""
+    def _apply_many(self, commands: Sequence[Command]) -> list[Outcome | Exception]:
+        if not commands:
+            return []
+        outcomes: list[Outcome | Exception] = []
+        with defer_sigint():
+            try:
+                self._write(commands)
+            except Exception as error:
+                return [error for _ in commands]
+            for command in commands:
+                try:
+                    outcomes.append(self.core.apply(command))
+                except Exception as error:
+                    outcomes.append(error)
+                finally:
+                    self._publish()  # also after an error, because the command may have changed something before it
+        return outcomes
+
+    def _write(self, commands: Sequence[Command]) -> None:
+        """Record commands before they are applied; when this raises, none of them must be applied."""
         if self.record is not None:
-            self.record(command)
+            for command in commands:
+                self.record(command)
         if self.journal is not None:
             self.journal.keep_dump(self.core)  # before `append`: the dump is the state after the entries so far
-            self.journal.append(command)
+            self.journal.append(commands)
 
     def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
         """Answer one HTTP request given as plain values; never raises. See `api.gateway.Gateway.handle`."""
         return self.gateway.handle(method, path, query, body, peer)
+
+    def handle_many(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer several requests as one group; see `api.gateway.Gateway.handle_many`."""
+        return self.gateway.handle_many(requests)
 
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
         """Return an httpx transport (synchronous and asynchronous) into this venue."""
@@ -297,12 +376,27 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return VenueTransport(self.handle, self.clock, peer)
 
     def serve(
-        self, port: int = 0, *, host: str = "127.0.0.1", allow_remote: bool = False
+        self,
+        port: int = 0,
+        *,
+        host: str = "127.0.0.1",
+        allow_remote: bool = False,
+        control: bool = False,
+        settings: ServeSettings | None = None,
     ) -> AbstractContextManager[Served]:
-        """Return a context manager that serves this venue in a thread; port 0 takes a free one."""
-        from .served.server import running
+        """Return a context manager that serves this venue in a thread; port 0 takes a free one.
 
-        return running(self, port, host=host, allow_remote=allow_remote)
+        With `control` its controls are served as well, to those who send its token (`control_token` of the value).
+        `settings` are the limits and permissions of clients; see `served.settings.ServeSettings`.
+        """
+        from .served.control_routes import open_routes
+        from .served.server import running
+        from .served.state_routes import open_state_routes
+
+        open_state_routes(self)
+        if control:
+            open_routes(self)
+        return running(self, port, host=host, allow_remote=allow_remote, settings=settings)
 
     @property
     def faults(self) -> Faults:
@@ -348,6 +442,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
 
     def close(self) -> None:
         """Stop the ticker and close the journal. Queries still work; closing again does nothing."""
+        self.closing = True
         with self.lock:
             self._closed, self._runners = True, 0
             ticker, self._ticker = self._ticker, None

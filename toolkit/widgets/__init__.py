@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..extras import need
+
 _LAZY = {
     "Account": "panels.portfolio",
     "Blotter": "panels.portfolio",
-    "Candles": "panels.market",
+    "Candles": "panels.candles",
     "Dashboard": "panels.dashboard",
     "OrderBook": "panels.market",
     "OrderTicket": "order_ticket.ticket",
@@ -32,14 +34,16 @@ if TYPE_CHECKING:
     from .base_panel.theme import theme
     from .factory import Widgets
     from .order_ticket.ticket import OrderTicket
+    from .panels.candles import Candles
     from .panels.dashboard import Dashboard
-    from .panels.market import Candles, OrderBook, Trades
+    from .panels.market import OrderBook, Trades
     from .panels.permissions import Permissions
     from .panels.portfolio import Account, Blotter
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
+        need("ipywidgets", "anywidget")
         module = importlib.import_module(f".{_LAZY[name]}", __name__)
         value = globals()[name] = getattr(module, name)
         return value

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..extras import need
+from ..guards import without_keys
 
 if TYPE_CHECKING:
     from ..session import Session
     from .order_ticket.ticket import OrderTicket
+    from .panels.candles import Candles
     from .panels.dashboard import Dashboard
-    from .panels.market import Candles, OrderBook, Trades
+    from .panels.market import OrderBook, Trades
     from .panels.permissions import Permissions
     from .panels.portfolio import Account, Blotter
 
 W = TypeVar("W")
 
 
+@without_keys
 class Widgets:
     """Makes widgets for one session. Each follows the live feed until its `close()`."""
 
     def __init__(self, session: Session) -> None:
+        need("ipywidgets", "anywidget")
         self._session = session
         self._panels: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -50,11 +57,14 @@ class Widgets:
 
         return self._register(Trades(self._session, symbol))
 
-    def candles(self, symbol: str | int, interval: str | int = "1m") -> Candles:
-        """Return a live candle chart of a product; `interval` is "1m", "15m", "4h", "1d" or seconds."""
-        from .panels.market import Candles
+    def candles(self, symbol: str | int, interval: str | int = "1m", *, indicators: Iterable[str] = ()) -> Candles:
+        """Return a live candle chart of a product; `interval` is "1m", "15m", "4h", "1d" or seconds.
 
-        return self._register(Candles(self._session, symbol, interval))
+        `indicators` are drawn, such as ["SMA 20", "RSI 14"]. An open order's line can be dragged to another price.
+        """
+        from .panels.candles import Candles
+
+        return self._register(Candles(self._session, symbol, interval, indicators=indicators))
 
     def blotter(self, symbol: str | int | None = None) -> Blotter:
         """Return the account's positions, open orders and fills (of one product, or all)."""

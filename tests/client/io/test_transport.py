@@ -278,10 +278,10 @@ def test_an_answer_beyond_the_limit_ends_there(encoding: str, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("encoding", "body", "words"),
     [
-        ("gzip, gzip", gzip.compress(gzip.compress(b"{}")), "not asked for"),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "not asked for"),
         ("br", b"1234", "not asked for"),
         ("gzip", b"no gzip", "decompressed"),
-        ("gzip", gzip.compress(bytes(1000))[:-12], "cut off"),
+        ("gzip", gzip.compress(bytes(1000), mtime=0)[:-12], "cut off"),
     ],
 )
 def test_a_compression_that_was_not_asked_for_or_is_broken_is_a_bad_answer(

@@ -148,7 +148,7 @@ def test_a_bracket_waits_for_its_entry(alice: toolkit.Session, bob: toolkit.Sess
 def test_settings_of_a_product(alice: toolkit.Session) -> None:
     assert alice.set_leverage("BTCUSDC", 10)
     assert alice.set_margin_mode("BTCUSDC", "isolated")
-    with pytest.raises(errors.ActionRejected):
+    with pytest.raises(errors.CheckFailed, match="leverage 90x is above 40x"):
         alice.set_leverage("BTCUSDC", 90)
     with pytest.raises(errors.ActionRejected):
         alice.assign_margin("BTCUSDC", 5)
@@ -511,8 +511,10 @@ def test_proxies_of_the_environment_are_not_used_to_this_machine(monkeypatch: py
 
         assert "BTCUSDC" in s.products().index
         assert asyncio.run(listed())
+    elsewhere = {"base_url": "http://192.0.2.1", "ws_url": "ws://192.0.2.1"}
+    there = toolkit.connect("testnet", **elsewhere, retry=Retry(attempts=1), timeout=2)
     with pytest.raises(errors.NotSent):  # elsewhere they are
-        toolkit.connect("testnet", base_url="http://192.0.2.1", retry=Retry(attempts=1), timeout=2).products()
+        there.products()
 
 
 def test_a_closed_session_refuses_to_trade() -> None:

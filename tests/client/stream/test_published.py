@@ -20,6 +20,7 @@ from tests.client.stream.test_protocol import Peer
 from tests.venue.traders import Trader
 from toolkit.client.stream.protocol import Settings
 from toolkit.client.stream.stream import Stream
+from toolkit.errors import MalformedRequest
 from toolkit.orders import buy
 from toolkit.protocol.reads import feed as wire
 from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
@@ -213,18 +214,24 @@ class PublishedVenue:
                 if asked["method"] == "ping":
                     await connection.send(wire.PONG)
                     continue
-                checked = wire.parse(text)
+                try:
+                    checked = wire.parse(text)
+                except MalformedRequest as error:
+                    await connection.send(wire.refusal("subscribe", error.code, str(error)))
+                    continue
                 await connection.send(wire.acknowledgement(checked.method, checked.subject))
-                senders.append(asyncio.create_task(self._send(connection, checked.channel.type)))
+                senders.append(asyncio.create_task(self._send(connection, checked.channel.type, checked.fields)))
         finally:
             for sender in senders:
                 sender.cancel()
 
-    async def _send(self, connection: ServerConnection, kind: str) -> None:
+    async def _send(self, connection: ServerConnection, kind: str, fields: dict[str, Any]) -> None:
         step = 0
         while True:
             # The published book is a snapshot; what follows it are increments.
-            more = {"type": "incremental"} if kind == "orderBook" and step else {}
+            more: dict[str, Any] = {"type": "incremental"} if kind == "orderBook" and step else {}
+            if "depth" in fields:
+                more["depth"] = fields["depth"]
             await connection.send(message(kind, step, **more))
             step += 1
             await asyncio.sleep(self.every_seconds)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.research import metrics
+from toolkit.research.analysis.curves import measure, trip_profits
 from toolkit.research.analysis.results import FILLS, FUNDING, frame
 
 DAY = 86_400_000
@@ -159,3 +160,19 @@ def test_round_trips_end_whenever_the_position_is_flat(seed: int, largest: int) 
         side, quantity = "BUY" if steps > 0 else "SELL", abs(steps) / 1000
         rows.append((number, "A", side, 1.0, quantity, quantity, 0.0, 0.0, "TAKER", "MARKET", number))
     assert len(metrics.round_trips(frame(rows, FILLS))) == flats
+
+
+@given(seed=st.integers(0, 1000), symbols=st.integers(1, 3), steps=st.sampled_from([3, 1000]))
+def test_profits_of_trips_over_arrays_are_those_of_the_trips(seed: int, symbols: int, steps: int) -> None:
+    dice = random.Random(seed)
+    rows = [
+        (number, f"S{dice.randrange(symbols)}", dice.choice(["BUY", "SELL"]), dice.uniform(50, 60), size / 1000, 1.0)
+        for number, size in enumerate(dice.randint(1, steps) for _ in range(60))
+    ]
+    table = frame(
+        [(*row[:5], row[3] * row[4], dice.uniform(-0.1, 0.3), 0.0, "TAKER", "MARKET", row[0]) for row in rows], FILLS
+    )
+    arrays = metrics.curve_of(curve([1.0, 2.0]), table, frame([], FUNDING), curve([0.0, 0.0]))
+    trips = metrics.round_trips(table)
+    np.testing.assert_allclose(sorted(trip_profits(arrays)), sorted(trips["net"]), atol=1e-9)
+    assert measure(arrays)["fees"] == pytest.approx(table["fee"].sum())

@@ -82,7 +82,7 @@ def test_a_jump_over_the_liquidation_price_is_met_where_it_lands() -> None:
 
 @pytest.mark.parametrize("fall", [0.031, 0.06, 0.13])
 def test_a_stop_survives_a_gap_and_fills_at_the_first_price_where_somebody_buys(fall: float) -> None:
-    """As on the venue: `tests/venue/trading/test_trigger_orders.py` lets the index fall as far."""
+    """As on the venue: see `test_gaps`."""
     low = round(60_000 * (1 - fall), 1)
 
     def enter(ctx: Context) -> None:
@@ -403,7 +403,7 @@ def test_own_fees_and_product_fields_hold() -> None:
         funding=None,
     )
     assert result.fills["fee"].tolist() == [0.625]
-    with pytest.raises(InputError, match="not 'tick'"):
+    with pytest.raises(InputError, match="'tick', which is no field"):
         backtest(Wandering(), {"EURUSD": data}, products={"EURUSD": {"tick": 1}})
 
 
@@ -531,3 +531,49 @@ def test_nothing_is_told_after_a_stop() -> None:
     told.clear()
     backtest({"on_bar": lambda ctx, bar: (told.append(bar.symbol), ctx.stop())}, data)
     assert told == ["A"]
+
+
+def test_a_bar_ends_no_later_than_the_next_one_opens() -> None:
+    """Months: January's length would reach into March, and an order of February's close into the middle of it."""
+    data = bars(*[(60_000 + 100 * at,) * 4 for at in range(6)], start="2026-01-01", every="MS")
+    data["high"] += 50
+    result = run({at: lambda ctx: ctx.buy(BTC, "0.01") for at in range(5)}, data, path=ExtremeOrder("high"))
+    assert result.fills["time"].tolist() == data.index[1:].tolist()
+    assert result.fills["price"].tolist() == data["open"].tolist()[1:]
+    assert result.equity.index[1:-1].tolist() == data.index[1:].tolist()
+
+
+def test_a_target_below_one_step_is_rejected_and_noted() -> None:
+    refused: list[str] = []
+
+    class Small(Scripted):
+        def on_reject(self, ctx: Context, placed: OrderHandle) -> None:
+            refused.append(placed.reason)
+
+    script = {
+        0: lambda ctx: ctx.target(BTC, "0.0004"),
+        1: lambda ctx: ctx.target(BTC, "-0.0004", "59000"),
+        2: lambda ctx: ctx.target(BTC, 0),
+        3: lambda ctx: ctx.target(BTC, "0.01"),
+        4: lambda ctx: ctx.target(BTC, "0.0004"),
+    }
+    strategy = Small(script)
+    result = backtest(strategy, {BTC: bars(*flat(60_000, 7))}, funding=None)
+    reason = "a target of 0.0004 BTCUSDC is less than half a step of 0.001; the smallest is 0.001"
+    assert refused == [reason, reason]
+    assert result.events["kind"].tolist() == ["REJECTED", "REJECTED"]
+    assert result.fills["quantity"].tolist() == [0.01, 0.01], "with a position, a target near nothing closes it"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"products": {"BTCUSD": {"tick_size": 1}}}, "products has 'BTCUSD', .* did you mean 'BTCUSDC'"),
+        ({"products": {BTC: {"ticksize": 1}}}, r"products\['BTCUSDC'\] has 'ticksize', .* did you mean 'tick_size'"),
+        ({"funding": {"BTCUSD": 0.0001}}, "funding has 'BTCUSD', .* did you mean 'BTCUSDC'"),
+        ({"funding": "intrest"}, "funding 'intrest' is not a rate"),
+    ],
+)
+def test_misspelt_keys_are_named_with_the_nearest(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        run({}, bars(*flat(60_000, 3)), **options)

@@ -16,6 +16,7 @@ from toolkit.research.account_data import Fill
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting import driver
 from toolkit.research.backtesting.arrays import vectorised
+from toolkit.research.backtesting.broker import SimulatedBroker
 from toolkit.research.backtesting.models import BarLiquidity, RandomLatency, RatioSlippage
 from toolkit.research.context import Context
 from toolkit.research.data.bar_path import ExtremeOrder
@@ -86,6 +87,41 @@ def both(seed: int, data: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPat
     ]
     monkeypatch.undo()
     return [(run, core.state_hash()) for run, core in zip(runs, cores, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_market_orders_filled_at_once_are_those_that_the_core_would_fill(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = {name: walk(seed + at, 250, wild=0.02) for at, name in enumerate(["BTCUSDC", "AAA"][: 1 + seed % 2])}
+    options: dict[str, Any] = {
+        "capital": [400, 3_000, 50_000][seed % 3],
+        "slippage": [0.0, 0.001, 0.04][seed % 3],
+        "leverage": [None, 5][seed % 2],
+        "fees": [None, ("-0.0001", "0.0009")][seed % 2],
+    }
+    count = iter(range(10**6))
+    judged, fill = [], SimulatedBroker._fill_at_once
+
+    def watched(self: Any, *args: Any) -> bool:
+        judged.append(fill(self, *args))
+        return judged[-1]
+
+    def marketable(ctx: Context, bar: Bar) -> None:
+        number = next(count)
+        ctx.target(bar.symbol, [0.05, -0.08, 0.2, 0, -1, 0.003][number * 7 % 6])
+        if number % 9 == 0:
+            ctx.buy(bar.symbol, "0.01", bar.close * 0.97 // 1)
+
+    monkeypatch.setattr(SimulatedBroker, "_fill_at_once", watched)
+    quick = driver.backtest(marketable, data, **options)
+    monkeypatch.setattr(SimulatedBroker, "_fill_at_once", lambda *args: False)
+    count = iter(range(10**6))
+    through_the_core = driver.backtest(marketable, data, **options)
+    for name in ("fills", "orders", "funding", "equity", "positions", "transfers", "events"):
+        pd.testing.assert_frame_equal(getattr(quick, name), getattr(through_the_core, name))
+    assert any(judged) or options["slippage"] == 0.04
+    assert not all(judged)
 
 
 def assert_same(pair: list[Any]) -> Results:

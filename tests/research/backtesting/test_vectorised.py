@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.research.markets import walk
 from toolkit.errors import InputError
 from toolkit.research.backtesting.arrays import vectorised, vectorised_many
+from toolkit.research.backtesting.driver import backtest
 
 HOUR = 3_600_000
 START = 1_767_225_600_000
@@ -152,3 +153,14 @@ def test_targets_go_by_their_times_and_names() -> None:
         vectorised({"A": data}, held.replace(3.0, np.inf))
     with pytest.raises(InputError, match="a funding rate is not a number"):
         vectorised({"A": data}, held, funding=pd.Series([np.nan], data.index[:1]))
+
+
+def test_funding_has_the_default_of_a_backtest() -> None:
+    data = {"BTCUSDC": walk(2, 50)}
+    driven = backtest(lambda ctx, bar: ctx.target("BTCUSDC", "0.1"), data, capital=100_000)
+    arrays = vectorised(data, [0.1] * 50, capital=100_000)
+    assert len(arrays.funding) == len(driven.funding) > 5
+    np.testing.assert_allclose(arrays.funding["payment"], driven.funding["payment"], atol=2e-6)
+    for options in ({"funding": {"BTCUSD": 0.1}}, {"step": {"BTCUSD": 0.1}}):
+        with pytest.raises(InputError, match="did you mean 'BTCUSDC'"):
+            vectorised(data, [0.1] * 50, **options)

@@ -11,7 +11,7 @@ import pytest
 
 import toolkit
 from tests.research.markets import Scripted
-from toolkit.errors import InputError, NotSent, ToolkitError
+from toolkit.errors import InputError, NotSent, ToolkitError, WalletError
 from toolkit.research import Strategy, backtest
 from toolkit.research.account_data import Fill, OrderHandle
 from toolkit.research.context import Context
@@ -19,6 +19,7 @@ from toolkit.research.live_trading.launch import live, paper
 from toolkit.research.live_trading.limits import Limits
 from toolkit.research.live_trading.runner import Runner
 from toolkit.research.market_data import Bar, BookSnapshot, Trade
+from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.history import FundingPayment
 
 BTC = "BTCUSDC"
@@ -172,11 +173,52 @@ def test_a_limit_stops_the_run_and_says_so(session: Any, limits: Limits, text: s
     assert len(session.orders(open=True)) == 0
 
 
-def test_stale_data_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(session), "klines", lambda self, *args, **kwargs: pd.DataFrame(columns=["close"]))
-    run = ask({}, session, duration="10m", limits=Limits(max_stale=90))
-    assert run.events["kind"].tolist() == ["LIMIT"]
-    assert run.events["text"].iloc[0] == "no new bar for 120 s; the limit is 90 s"
+def test_a_silent_venue_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotSent("the network is gone")
+
+    script = {0: lambda ctx: monkeypatch.setattr(type(session), "klines", silent)}
+    run = ask(script, session, duration="10m", limits=Limits(max_stale=90))
+    assert run.events["kind"].tolist() == ["TRANSPORT", "LIMIT"]
+    assert run.events["text"].iloc[1] == "no answer for 120 s; the limit is 90 s"
+
+
+@pytest.mark.parametrize("step", ["1m", "7m"])
+def test_minutes_without_trades_are_flat_bars_whatever_the_polling(step: str) -> None:
+    """A venue without a market: the only trades are the two that a script makes."""
+    venue = LocalVenue(clock="manual", market=False)
+    with toolkit.connect(venue=venue, clock="manual") as session:
+        trade_once(session, "62000")
+        venue.advance("3m")
+        seen: list[Bar] = []
+        watch = {"on_bar": lambda ctx, bar: seen.append(bar)}
+        run = paper(watch, [BTC], session=session, duration="14m", step=step, warm_up=5)
+    assert run.events["kind"].tolist() == ["END", "OPEN"]
+    first = 1_767_225_660_000  # minutes before the first trade have no price
+    assert [bar.closed for bar in seen] == [first + 60_000 * count for count in range(17)]
+    assert {(bar.open, bar.high, bar.low, bar.close) for bar in seen} == {(62_000,) * 4}
+    assert [bar.volume for bar in seen] == [0.01] + [0] * 16
+
+
+def trade_once(session: Any, price: str) -> None:
+    """Trade with a counterparty at a price."""
+    session.venue.control.add_liquidity(BTC, "SELL", price, "0.01")
+    session.buy(BTC, "0.01", price=price, tif="IOC")
+
+
+def test_an_agent_that_may_not_trade_is_named_before_the_first_bar() -> None:
+    bars: list[Bar] = []
+    with toolkit.connect(clock="manual", approve=False) as session:
+        session.venue.advance("5m")
+        with pytest.raises(WalletError, match=r"is not approved by account 0x.*; approve it with"):
+            live(lambda ctx, bar: bars.append(bar), session, [BTC], duration="3m", limits=Limits())
+        session.exchange.approve_agent(validity_seconds=60)
+        session.venue.advance("5m")
+        with pytest.raises(WalletError, match="is no longer approved"):
+            live(lambda ctx, bar: bars.append(bar), session, [BTC], limits=Limits(), background=True)
+        assert bars == []
+        live(lambda ctx, bar: bars.append(bar), session, [BTC], duration="3m", limits=Limits(), dry_run=True)
+        assert len(bars) == 3
 
 
 def test_a_lost_connection_is_waited_for_and_then_stops_the_run(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +227,7 @@ def test_a_lost_connection_is_waited_for_and_then_stops_the_run(session: Any, mo
 
     def flaky(self: Any, *args: Any, **kwargs: Any) -> Any:
         answers["down"] += 1
-        if answers["down"] in (2, 3) or answers["down"] > 5:
+        if answers["down"] in (3, 4) or answers["down"] > 6:
             raise NotSent("the network is gone")
         return healthy(self, *args, **kwargs)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -218,6 +220,28 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, env=places)
     assert 'put the call under if __name__ == "__main__":' in done.stderr
     assert done.stdout.split() == ["['failed']"]
+
+
+def test_a_killed_sweep_leaves_no_worker_behind(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        port = server.getsockname()[1]
+        script = tmp_path / "script.py"
+        lines = (
+            "from tests.research.tasks import connected\nfrom toolkit.research import sweep\n"
+            "if __name__ == '__main__':\n"
+            f"    sweep(connected, {{'port': [{port}], 'a': [1, 2, 3, 4]}}, workers=2, progress=False)\n"
+        )
+        script.write_text(lines, encoding="utf-8")
+        places = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
+        with subprocess.Popen([sys.executable, str(script)], env=places) as parent, contextlib.ExitStack() as lines_up:
+            workers = [lines_up.enter_context(server.accept()[0]) for _ in range(2)]
+            assert [line.recv(1) for line in workers] == [b"x", b"x"]
+            parent.kill()
+            for line in workers:
+                line.settimeout(60)
+                with contextlib.suppress(ConnectionResetError):  # what the end of a process looks like on Windows
+                    assert line.recv(1) == b"", "the worker still runs"
 
 
 def test_options_are_told_apart_by_their_values(tmp_path: Path) -> None:

@@ -51,7 +51,10 @@ def venue_that_knows_them() -> LocalVenue:
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[LocalVenue, httpx.Client]]:
     venue = venue_that_knows_them()
-    with venue.serve() as place, httpx.Client(base_url=place.base_url) as client:
+    with (
+        venue.serve() as place,
+        httpx.Client(base_url=place.base_url, headers={"content-type": "application/json"}) as client,
+    ):
         yield venue, client
 
 

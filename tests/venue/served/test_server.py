@@ -16,6 +16,8 @@ from toolkit.errors import InputError, VenueError
 from toolkit.venue.api.gateway import MAX_BODY
 from toolkit.venue.local import LocalVenue
 
+JSON = {"content-type": "application/json"}
+
 
 @pytest.fixture
 def venue() -> LocalVenue:
@@ -28,7 +30,7 @@ def test_in_process_and_over_loopback_the_bytes_are_the_same(venue: LocalVenue) 
     direct = venue.handle("POST", POST, "", body).body
     with httpx.Client(transport=venue.transport(), base_url="http://venue") as client:
         assert client.post(POST, content=body).content == direct
-    with venue.serve() as served, httpx.Client(base_url=served.base_url) as client:
+    with venue.serve() as served, httpx.Client(base_url=served.base_url, headers=JSON) as client:
         answer = client.post(POST, content=body)
         assert answer.content == direct
         assert answer.headers["content-type"] == "application/json"
@@ -38,7 +40,7 @@ def test_in_process_and_over_loopback_the_bytes_are_the_same(venue: LocalVenue) 
 
 
 def test_a_target_that_is_not_a_path_is_answered_in_the_envelope_too(venue: LocalVenue) -> None:
-    request = b"GET http://elsewhere/info/referral/tiers HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    request = b"GET http://elsewhere/nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     with venue.serve() as served, socket.create_connection(("127.0.0.1", served.port), timeout=10) as wire:
         wire.sendall(request)
         answer = b"".join(iter(lambda: wire.recv(4096), b""))

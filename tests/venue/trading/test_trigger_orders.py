@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, Floor, item
-from toolkit.venue.engine.commands import ActionContext, Advance, Control, Refused, Submit
+from toolkit.venue.engine.commands import ActionContext, Refused, Submit
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.model.triggers import FEW
 from toolkit.venue.risk import ledger
 from toolkit.venue.trading.orders import place, place_bracket
@@ -168,22 +167,34 @@ def test_a_market_exit_that_finds_nothing_stays_armed_until_somebody_buys(floor:
 
     assert tries()[1] == "triggered"
     assert "58705.0 or better" in tries()[2]
-    assert tries()[2].endswith("it stays armed and tries again at the next trade or price")
+    assert tries()[2].endswith("it stays armed and tries again at the next trade, price or offer within it")
     floor.core.run_hooks()
     assert len(tries()) == 3, "nothing has changed"
     floor.core = Core.load(floor.core.dump())
     floor.watch.core = floor.core
     floor.mark("58000.0")  # it triggers by last price, so its bound stays
     assert len(tries()) == 4
+    floor.order(CYD, "BUY 0.004 at 58704.9")
+    assert len(tries()) == 4, "nobody offers within its bound"
     floor.order(CYD, "BUY 0.002 at 59100.0")
-    floor.order(CYD, "BUY 0.004 at 58800.0")
-    assert floor.find(order.id).filled == 0
-    floor.trade("59200.0")  # the bound rises with the last trade, to 58,904
     assert floor.find(order.id).filled == (2 if tif == "IOC" else 0)
-    floor.trade("59000.0") if tif == "IOC" else floor.mark("58500.0")
-    floor.order(CYD, "BUY 0.005 at 59150.0")
-    floor.mark("58400.0")
+    assert len(tries()) == (6 if tif == "IOC" else 5)
+    floor.trade("59200.0")  # the bound rises with the last trade, to 58,904
+    floor.order(CYD, "BUY 0.005 at 58903.9")
+    assert floor.find(order.id).filled == (2 if tif == "IOC" else 0)
+    floor.order(CYD, "BUY 0.005 at 58904.0")
     assert (floor.status(order.id), floor.legs(ADA)) == ("FILLED", (0, 0))
+
+
+def test_an_exit_whose_offer_was_gone_before_its_turn_keeps_trying(floor: Floor) -> None:
+    floor.order(CYD, "SELL 0.008 at 60100.0")
+    floor.order(BOB, "BUY 0.008")
+    first, second = (floor.order(who, "SELL 0 SL when 59000 slip 0.005") for who in (ADA, BOB))
+    floor.trade("59000.0")
+    own = floor.order(ADA, "BUY 0.001 at 59100.0")  # within the bound of both; the older exit cancels it as its own
+    assert floor.status(own.id) == "CANCELED"
+    floor.order(CYD, "BUY 0.008 at 58800.0")
+    assert [floor.status(each.id) for each in (first, second)] == ["FILLED", "FILLED"]
 
 
 def test_an_exit_that_tries_again_can_be_cancelled_and_goes_with_its_position(floor: Floor) -> None:
@@ -200,29 +211,6 @@ def test_the_bound_of_a_triggered_exit_is_the_further_of_trigger_and_last_price(
     order = floor.order(ADA, f"SELL 0 SL when 59000 by {by} slip 0.01")
     floor.mark("52000.0")
     assert (floor.status(order.id), order.value) == ("FILLED", 5 * 55_000_000)
-
-
-@pytest.mark.parametrize("fall", ["0.031", "0.06", "0.13"])
-@pytest.mark.parametrize("seed", range(12))
-def test_a_stop_survives_a_gap_of_the_index(fall: str, seed: int) -> None:
-    core = Core(Genesis(seed=seed, settings={"market": True}))
-    account = core.account(ADA)
-    ledger.deposit(core, account, 10**12)
-    core.apply(Advance(core.state.time + 60_000))
-    for number, action in enumerate((item("BUY 0.1"), item("SELL 0 SL when 61000"))):
-        trigger = core.state.markets[1].oracle * 99 // 100
-        action |= {"triggerPx": core.products[1].price_text(trigger)} if number else {}
-        answer = core.apply(Submit(core.state.time, {"type": "placeOrder", "orders": [action]}, ADA, number))
-        assert answer.code == 0, answer.message
-    price = core.state.markets[1].oracle * (1000 - int(float(fall) * 1000)) // 1000
-    core.apply(Control(core.state.time, "set_oracle", {"product": 1, "price": core.products[1].price_text(price)}))
-    core.check()
-    core.apply(Advance(core.state.time + 60_000))
-    core.check()
-    assert account.positions[1].long.size == 0
-    fill = core.state.history.fills_of(ADA)[-1]
-    assert fill.reduce
-    assert abs(fill.fill_price - price) < price // 100
 
 
 def test_triggers_of_the_same_instant_go_by_age_and_may_set_off_others(floor: Floor) -> None:

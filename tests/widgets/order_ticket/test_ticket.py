@@ -473,14 +473,14 @@ def test_asking_resolves_only_the_tickets_own_order(session: Session, monkeypatc
     with pytest.raises(OutcomeUnknown):
         ticket.confirm()
     forgotten({"type": "setLeverage", "symbolCode": 1, "leverage": "7"})
-    forgotten({"type": "setLeverage", "symbolCode": 1, "leverage": "99999"})
+    forgotten({"type": "assignPosMargin", "symbolCode": 1, "assignedPosMargin": "5"})  # not isolated: refused
     monkeypatch.setattr(session._driver, "_send", send)
     assert session.venue is not None
     session.venue.advance("5m")  # the ticket's request has expired; the others are asked for, at most
     assert ticket.ask_venue() == "REJECTED"
     assert ticket.receipt is not None
     assert ticket.receipt.action == "placeOrder"
-    assert sorted(session.intents("UNKNOWN")["action"]) == ["setLeverage", "setLeverage"]
+    assert sorted(session.intents("UNKNOWN")["action"]) == ["assignPosMargin", "setLeverage"]
     assert session.orders(open=True).empty
 
 

@@ -34,6 +34,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, 
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 
+from ...errors import InputError
+from ...guards import key_argument, parameter_names, refusal
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -50,6 +53,8 @@ class Fetch:
     query: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     timeout: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers; not shown, as one may be a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +297,13 @@ def _bind_flows(cls: type, bind: Callable[[Callable[..., Flow[Any]]], Callable[.
 
 
 def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
+    names = parameter_names(generator)
+
     @functools.wraps(generator)
     def call(self: Any, *args: Any, **keywords: Any) -> T:
+        if name := key_argument(names, args, keywords):
+            del args, keywords  # a traceback that shows local variables must not show the key
+            raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
         result: T = self._driver.run(generator(self, *args, **keywords))
         return result
 
@@ -301,8 +311,13 @@ def _synchronous(generator: Callable[..., Flow[T]]) -> Callable[..., T]:
 
 
 def _asynchronous(generator: Callable[..., Flow[T]]) -> Callable[..., Coroutine[Any, Any, T]]:
+    names = parameter_names(generator)
+
     @functools.wraps(generator)
     async def call(self: Any, *args: Any, **keywords: Any) -> T:
+        if name := key_argument(names, args, keywords):
+            del args, keywords
+            raise InputError(refusal(generator.__name__, name), field=name, rule="no key")
         result: T = await self._driver.run(generator(self, *args, **keywords))
         return result
 

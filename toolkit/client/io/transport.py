@@ -361,9 +361,11 @@ def _arguments(fetch: Fetch) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     if fetch.query:
         arguments["params"] = fetch.query
+    if fetch.headers:
+        arguments["headers"] = dict(fetch.headers)
     if fetch.body:
         arguments["content"] = fetch.body
-        arguments["headers"] = {"content-type": "application/json"}
+        arguments["headers"] = {"content-type": "application/json", **fetch.headers}
     if fetch.timeout is not None:
         arguments["timeout"] = fetch.timeout
     return arguments

@@ -127,6 +127,8 @@ class Delivery:
     confirm: Confirm = None
     retry: Retry = RETRY
     expiry_ms: int = DEFAULT_EXPIRY_MS
+    check: Callable[[Action, Mapping[str, Any], str | None], Flow[None]] | None = None
+    """Raises CheckFailed for an action that breaks a pre-trade rule; its last argument is the vault."""
     settle_timeout: float = SETTLE_SECONDS
     clock_skew: Callable[[], int | None] = lambda: None
     closed: bool = False
@@ -147,14 +149,14 @@ class Delivery:
     ) -> Flow[Receipt]:
         """Record, sign and send an action, and return the receipt of what the venue accepted.
 
-        Raises WalletError or MalformedRequest before anything is recorded, NotSent when the request did not leave this
-        machine, ExchangeError when the venue refuses, and OutcomeUnknown without a response (`resolve` settles it).
+        Raises WalletError, CheckFailed or MalformedRequest before anything is recorded, NotSent when the request did
+        not leave this machine, ExchangeError when the venue refuses, and OutcomeUnknown without a response (`resolve`
+        settles it).
         """
-        self._key(declaration.type, "agent" if declaration.signed_by_agent else "master")
+        yield from self._check(declaration, payload, vault_address)
         self._require_confirmation(payload)
-        options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
         began_ms: int = yield Elapsed()
-        prepared = yield from self.prepare(declaration, payload, **options)
+        prepared = yield from self._prepare(declaration, payload, expiry_after, vault_address)
         try:
             return (yield from self._record_and_send(prepared))
         except RequestExpired as error:
@@ -168,7 +170,8 @@ class Delivery:
                 raise
             if error.receipt is None or error.receipt.state is not IntentState.REJECTED:
                 raise
-        return (yield from self._record_and_send((yield from self.prepare(declaration, payload, **options))))
+        prepared = yield from self._prepare(declaration, payload, expiry_after, vault_address)
+        return (yield from self._record_and_send(prepared))
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
         """Record, sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this.
@@ -187,13 +190,28 @@ class Delivery:
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Prepared]:
-        """Return an action with nonce, expiry and client ids. Nothing is recorded, signed or sent.
+        """Return a checked action with nonce, expiry and client ids. Nothing is recorded, signed or sent.
 
-        Raises WalletError without the key it needs, and MalformedRequest.
+        Raises WalletError without the key it needs, CheckFailed and MalformedRequest.
         """
+        yield from self._check(declaration, payload, vault_address)
+        return (yield from self._prepare(declaration, payload, expiry_after, vault_address))
+
+    def _check(self, declaration: Action, payload: Mapping[str, Any], vault_address: str | None) -> Flow[None]:
+        self._require_open(declaration.type)
+        self._key(declaration.type, "agent" if declaration.signed_by_agent else "master")
+        if self.check is not None:
+            yield from self.check(declaration, payload, vault_address)
+
+    def _prepare(
+        self,
+        declaration: Action,
+        payload: Mapping[str, Any],
+        expiry_after: int | Unset | None,
+        vault_address: str | None,
+    ) -> Flow[Prepared]:
         from ...protocol import envelope
 
-        self._require_open(declaration.type)
         role: Role = "agent" if declaration.signed_by_agent else "master"
         key = self._key(declaration.type, role)
         account = yield from self.account()

@@ -244,7 +244,7 @@ class BuilderFlows:
         master, by default this session's account. Raises as `session.place` does. Signed by: Builder agent.
         """
         session = self._session
-        yield from session._check_orders([order])
+        session._check_orders([order])
         if builder is None:
             builder = yield from session._account()
         rate = decimal_text(fee_rate, "fee_rate")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InputError, ToolkitError
 from ...orders import Order
 from ...protocol.enums import ENUMS
+from ...protocol.hexbytes import hash_text
 from ..io.flow import Driver, Fetch, Flow, Reply, Synchronous, flow
 from .intents import OPEN, Intent, IntentState
 
@@ -341,7 +342,7 @@ def receipt(intent: Intent) -> Receipt:
         code=intent.code,
         message=intent.message,
         intent=intent.id,
-        tx_hash=str(data.get("txHash") or ""),
+        tx_hash=hash_text(str(data.get("txHash") or "")),
         tx_code=parse_tx_code(data["txCode"]) if data.get("txCode") is not None else None,
         results=_item_results(intent, data),
         data=dict(data),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsInt
 
-from ...checks import Failure
-from ...errors import CheckFailed, InputError, WalletError
+from ...errors import InputError, WalletError
 from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, decimal_text
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
@@ -194,7 +193,7 @@ class TradingFlows:
                 orders += each.orders((yield from self._catalogue.find(each.symbol)))
             else:
                 orders.append(each)
-        yield from self._check_orders(orders)
+        self._check_orders(orders)
         items: list[dict[str, Any]] = []
         for each in orders:
             items += each.to_items((yield from self._catalogue.find(each.symbol)))
@@ -205,7 +204,8 @@ class TradingFlows:
         receipt: Receipt = yield from subflow(self.exchange.send, payload, **options)
         return receipt
 
-    def _check_orders(self, orders: list[Order | Bracket]) -> Flow[None]:
+    def _check_orders(self, orders: list[Order | Bracket]) -> None:
+        """Refuse what is no list of orders, or a bracket among others; the rules are checked by `PreTradeChecks`."""
         if not orders:
             raise InputError("there is no order to place", field="orders", rule="minimum", value=[])
         for each in orders:
@@ -215,12 +215,6 @@ class TradingFlows:
             raise InputError(
                 "a bracket is a request of its own; place it alone", field="orders", rule="bracket", value=len(orders)
             )
-        failures: list[Failure] = []
-        for each in orders:
-            product = yield from self._catalogue.find(each.symbol)
-            failures += each.failures(product)
-        if failures:
-            raise CheckFailed(failures)
 
     @flow
     def order(

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...extras import need
 from ...protocol.reads.info_records import KLINE
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class CandleCache:
     """A directory of closed candles. `scope` names the venue, so that venues can share the directory."""
 
     def __init__(self, directory: str | os.PathLike[str], scope: str = "") -> None:
+        need("pyarrow")
         self.directory = Path(directory)
         self.scope = scope
 

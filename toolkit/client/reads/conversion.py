@@ -11,6 +11,7 @@ from typing import Any
 from ...errors import InputError, MalformedRequest
 from ...products import identifier
 from ...protocol.enums import ENUMS
+from ...protocol.hexbytes import hash_text
 from ...protocol.reads.info_params import Param
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -174,6 +175,8 @@ def _text(param: Param, value: Any) -> str:
         return str(enum.number_of.get(name, name))
     if param.name == "interval" and param.kind == "integer":
         return str(seconds(value))
+    if param.kind == "hash":
+        return hash_text(str(value))
     if param.name in _IDS and is_order_row(value):
         ref = order_ref(value, param.name)
         value = ref.order_id if param.name == "order_id" else ref.cl_ord_id

@@ -189,7 +189,7 @@ class Info(Synchronous):
             approved_at (datetime64[ms, UTC]; UTC): time of the approval
             approved_block (Int64): block height of the approval
             approval_tx (string): hash of the transaction of the approval
-            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires
+            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires [L]
             revoked_at (datetime64[ms, UTC]; UTC): time of the revocation
             revoked_block (Int64): block height of the revocation
             revoke_tx (string): hash of the transaction of the revocation
@@ -216,7 +216,7 @@ class Info(Synchronous):
             approved_at (datetime64[ms, UTC]; UTC): time of the approval
             approved_block (Int64): block height of the approval
             approval_tx (string): hash of the transaction of the approval
-            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires
+            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires [L]
             revoked_at (datetime64[ms, UTC]; UTC): time of the revocation
             revoked_block (Int64): block height of the revocation
             revoke_tx (string): hash of the transaction of the revocation
@@ -291,7 +291,7 @@ class Info(Synchronous):
             trigger_type (string; enum name): trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
             tif (string; enum name): time in force: GTC, IOC, FOK or POST_ONLY
             reduce_only (string; enum name): NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
-            created (datetime64[ms, UTC]; UTC): time at which the order was placed
+            created (datetime64[ms, UTC]; UTC): time at which the order was placed [L]
             time (datetime64[ms, UTC]; UTC): time of the last change
             block (Int64): block height of the last change
             account (string): address of the account
@@ -352,7 +352,7 @@ class Info(Synchronous):
             close_fee (float64; USDC): fee for the part that closed a position
             trigger_price (float64; USDC): trigger price; 0 without a trigger
             tif (string; enum name): time in force: GTC, IOC, FOK or POST_ONLY
-            reason (string): reason of a cancellation or rejection, in words
+            reason (string): reason of a cancellation or rejection, in words [L]
             tx_hash (string): hash of the transaction
             block (Int64): block height
             account (string): address of the account
@@ -441,15 +441,15 @@ class Info(Synchronous):
             order_id (Int64): order id, assigned by the venue
             client_order_id (Int64): client order id, chosen by the client; 0 without one
             exec_id (Int64): id of the trade, the same for maker and taker
-            role (string): MAKER or TAKER
-            type (string; enum name): order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+            role (string): MAKER or TAKER [L]
+            type (string; enum name): order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type [L]
             status (string; enum name): status of the order after this fill
             order_price (float64; USDC): limit price; 0 for a market order
             remaining (float64; contracts of 1 base unit): quantity that is still open
             realized_pnl (float64; USDC): PnL realised by this fill, before fees
             open_fee (float64; USDC): fee for the part that opened a position
             close_fee (float64; USDC): fee for the part that closed a position
-            builder_fee (float64; USDC): fee paid to the builder of the order
+            builder_fee (float64; USDC): fee paid to the builder of the order [L]
             tx_hash (string): hash of the transaction
             block (Int64): block height
             account (string): address of the account
@@ -663,10 +663,10 @@ class Info(Synchronous):
             status (string): OPEN or CLOSED
             deposits (float64; USDC): sum that the user deposited for the shares held
             current_value (float64; USDC): current value of the user's shares
-            description (string): description written by the owner
-            total_shares (float64; shares): number of shares of all depositors
-            parent (string): address of the parent vault; missing unless it is a sub-vault
-            created (datetime64[ms, UTC]; UTC): time of creation
+            description (string): description written by the owner [L]
+            total_shares (float64; shares): number of shares of all depositors [L]
+            parent (string): address of the parent vault; missing unless it is a sub-vault [L]
+            created (datetime64[ms, UTC]; UTC): time of creation [L]
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -689,10 +689,10 @@ class Info(Synchronous):
             status (string): OPEN or CLOSED
             deposits (float64; USDC): sum that the user deposited for the shares held
             current_value (float64; USDC): current value of the user's shares
-            description (string): description written by the owner
-            total_shares (float64; shares): number of shares of all depositors
-            parent (string): address of the parent vault; missing unless it is a sub-vault
-            created (datetime64[ms, UTC]; UTC): time of creation
+            description (string): description written by the owner [L]
+            total_shares (float64; shares): number of shares of all depositors [L]
+            parent (string): address of the parent vault; missing unless it is a sub-vault [L]
+            created (datetime64[ms, UTC]; UTC): time of creation [L]
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1239,7 +1239,7 @@ class AsyncInfo(Asynchronous):
             approved_at (datetime64[ms, UTC]; UTC): time of the approval
             approved_block (Int64): block height of the approval
             approval_tx (string): hash of the transaction of the approval
-            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires
+            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires [L]
             revoked_at (datetime64[ms, UTC]; UTC): time of the revocation
             revoked_block (Int64): block height of the revocation
             revoke_tx (string): hash of the transaction of the revocation
@@ -1266,7 +1266,7 @@ class AsyncInfo(Asynchronous):
             approved_at (datetime64[ms, UTC]; UTC): time of the approval
             approved_block (Int64): block height of the approval
             approval_tx (string): hash of the transaction of the approval
-            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires
+            expires_at (datetime64[ms, UTC]; UTC): time at which the approval expires [L]
             revoked_at (datetime64[ms, UTC]; UTC): time of the revocation
             revoked_block (Int64): block height of the revocation
             revoke_tx (string): hash of the transaction of the revocation
@@ -1341,7 +1341,7 @@ class AsyncInfo(Asynchronous):
             trigger_type (string; enum name): trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
             tif (string; enum name): time in force: GTC, IOC, FOK or POST_ONLY
             reduce_only (string; enum name): NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
-            created (datetime64[ms, UTC]; UTC): time at which the order was placed
+            created (datetime64[ms, UTC]; UTC): time at which the order was placed [L]
             time (datetime64[ms, UTC]; UTC): time of the last change
             block (Int64): block height of the last change
             account (string): address of the account
@@ -1402,7 +1402,7 @@ class AsyncInfo(Asynchronous):
             close_fee (float64; USDC): fee for the part that closed a position
             trigger_price (float64; USDC): trigger price; 0 without a trigger
             tif (string; enum name): time in force: GTC, IOC, FOK or POST_ONLY
-            reason (string): reason of a cancellation or rejection, in words
+            reason (string): reason of a cancellation or rejection, in words [L]
             tx_hash (string): hash of the transaction
             block (Int64): block height
             account (string): address of the account
@@ -1491,15 +1491,15 @@ class AsyncInfo(Asynchronous):
             order_id (Int64): order id, assigned by the venue
             client_order_id (Int64): client order id, chosen by the client; 0 without one
             exec_id (Int64): id of the trade, the same for maker and taker
-            role (string): MAKER or TAKER
-            type (string; enum name): order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+            role (string): MAKER or TAKER [L]
+            type (string; enum name): order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type [L]
             status (string; enum name): status of the order after this fill
             order_price (float64; USDC): limit price; 0 for a market order
             remaining (float64; contracts of 1 base unit): quantity that is still open
             realized_pnl (float64; USDC): PnL realised by this fill, before fees
             open_fee (float64; USDC): fee for the part that opened a position
             close_fee (float64; USDC): fee for the part that closed a position
-            builder_fee (float64; USDC): fee paid to the builder of the order
+            builder_fee (float64; USDC): fee paid to the builder of the order [L]
             tx_hash (string): hash of the transaction
             block (Int64): block height
             account (string): address of the account
@@ -1713,10 +1713,10 @@ class AsyncInfo(Asynchronous):
             status (string): OPEN or CLOSED
             deposits (float64; USDC): sum that the user deposited for the shares held
             current_value (float64; USDC): current value of the user's shares
-            description (string): description written by the owner
-            total_shares (float64; shares): number of shares of all depositors
-            parent (string): address of the parent vault; missing unless it is a sub-vault
-            created (datetime64[ms, UTC]; UTC): time of creation
+            description (string): description written by the owner [L]
+            total_shares (float64; shares): number of shares of all depositors [L]
+            parent (string): address of the parent vault; missing unless it is a sub-vault [L]
+            created (datetime64[ms, UTC]; UTC): time of creation [L]
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1739,10 +1739,10 @@ class AsyncInfo(Asynchronous):
             status (string): OPEN or CLOSED
             deposits (float64; USDC): sum that the user deposited for the shares held
             current_value (float64; USDC): current value of the user's shares
-            description (string): description written by the owner
-            total_shares (float64; shares): number of shares of all depositors
-            parent (string): address of the parent vault; missing unless it is a sub-vault
-            created (datetime64[ms, UTC]; UTC): time of creation
+            description (string): description written by the owner [L]
+            total_shares (float64; shares): number of shares of all depositors [L]
+            parent (string): address of the parent vault; missing unless it is a sub-vault [L]
+            created (datetime64[ms, UTC]; UTC): time of creation [L]
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,

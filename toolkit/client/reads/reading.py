@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, UnknownProduct
 from ...products import ProductTable
-from ...protocol.reads.info import Endpoint
+from ...protocol.reads.info import ENDPOINTS, META_RECORDS, Endpoint
 from ...protocol.reads.info_records import PRODUCT, Record
 from ..io.flow import Elapsed, Fetch, Flow, Reply, Sleep
 from ..io.transport import Envelope, Retry, read, read_envelope
@@ -63,6 +63,15 @@ class Reader:
             self._forget_outdated_products(reply.body)
         frame: pd.DataFrame = yield from self.frame(endpoint, [reply.body], exact)
         return frame
+
+    def meta(self, member: str, exact: bool) -> Flow[pd.DataFrame]:
+        """Return a further member of the product list's data as a frame; `member` is a key of META_RECORDS."""
+        from . import frames
+
+        reply = yield from self.fetch(ENDPOINTS["products"], ())
+        data = frames.data_of(reply.body, exact=exact)
+        rows = data.get(member) if isinstance(data, Mapping) else None
+        return frames.from_rows(META_RECORDS[member], meta_rows(rows), exact=exact)
 
     def fetch(self, endpoint: Endpoint, query: Query) -> Flow[Reply]:
         """Send one request, with retries and within the rate limit, and return the response."""
@@ -134,6 +143,18 @@ class Reader:
         found = _CHECKSUM.search(page)
         if found and catalogue.known is not None and found[1].decode() != catalogue.known.checksum:
             catalogue.forget()
+
+
+def meta_rows(rows: Any) -> list[Any]:
+    """Return margin tables or currencies as flat rows: a row for each tier, with the number of its table."""
+    flat: list[Any] = []
+    for row in rows if isinstance(rows, list) else ():
+        tiers = row.get("riskLimitVo") if isinstance(row, Mapping) else None
+        if isinstance(tiers, list):
+            flat += [{"tableId": row.get("tableId"), **tier} for tier in tiers if isinstance(tier, Mapping)]
+        else:
+            flat.append(row)
+    return flat
 
 
 def readable_products(page: bytes) -> bytes:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import InputError, ToolkitError
 from ...protocol.reads.info import ENDPOINTS
@@ -55,6 +55,27 @@ class TableFlows:
         """
         frame: pd.DataFrame = yield from subflow(self.info.products, exact=exact)
         return frame.set_index("symbol")
+
+    @flow
+    def margin_tables(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
+        """Return the venue's margin tables, one row per tier, index `table` (as in `products()["margin_table"]`).
+
+        Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
+        the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
+        Source: venue-facts, "Records": ProductMeta.
+        """
+        frame: pd.DataFrame = yield from Reader(self).meta("marginTables", exact)
+        return frame.set_index("table")
+
+    @flow
+    def currencies(self) -> Flow[pd.DataFrame]:
+        """Return the venue's currencies, index `currency`.
+
+        Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
+        venue-facts, "Records": ProductMeta.
+        """
+        frame: pd.DataFrame = yield from Reader(self).meta("currencies", False)
+        return frame.set_index("currency")
 
     @flow
     def klines(
@@ -280,17 +301,19 @@ class TableFlows:
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return the latest state of all orders that changed in [start, end], oldest change first.
 
         `open` selects those in the book or waiting for a trigger; `status`, `side` and `type` take names or numbers.
-        Columns as in `help(session.info.order_states)`.
+        Columns as in `help(session.info.order_states)`; with `index="time"` the last change is the index, for plots.
         """
         from .paging import frame_of
 
         given = {"symbol": symbol, "side": side, "type": type, "account": account}
         if not open or status is not None:
-            return (yield from self._complete("order_states", start, end, progress, exact, status=status, **given))
+            frame = yield from self._complete("order_states", start, end, progress, exact, status=status, **given)
+            return _indexed(frame, index)
         latest: dict[str, Mapping[str, Any]] = {}
         reads = []
         for each in OPEN_STATUSES:
@@ -299,7 +322,7 @@ class TableFlows:
             reads.append(read)
         time = ENDPOINTS["order_states"].record.time
         rows = sorted(latest.values(), key=lambda row: int(row.get(time) or 0))
-        return (yield from frame_of(Reader(self), reads, rows, exact=exact))
+        return _indexed((yield from frame_of(Reader(self), reads, rows, exact=exact)), index)
 
     @flow
     def order_events(
@@ -337,16 +360,18 @@ class TableFlows:
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return all fills in [start, end], oldest first.
 
         Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees of the fill; negative is received).
+        all fees of the fill; negative is received). With `index="time"` the time of the fill is the index, for plots.
         """
         from .derived_columns import with_value_and_fee
 
         given = {"symbol": symbol, "order_id": order_id, "side": side, "role": role, "account": account}
-        return with_value_and_fee((yield from self._complete("trades", start, end, progress, exact, **given)))
+        frame = with_value_and_fee((yield from self._complete("trades", start, end, progress, exact, **given)))
+        return _indexed(frame, index)
 
     @flow
     def ledger(
@@ -359,13 +384,14 @@ class TableFlows:
         account: str | None = None,
         progress: bool | None = None,
         exact: bool = False,
+        index: Literal["time"] | None = None,
     ) -> Flow[pd.DataFrame]:
         """Return every change of the balance in [start, end], oldest first.
 
-        Columns as in `help(session.info.ledger)`.
+        Columns as in `help(session.info.ledger)`; with `index="time"` the time of the change is the index, for plots.
         """
         given = {"kind": kind, "tx_hash": tx_hash, "account": account}
-        return (yield from self._complete("ledger", start, end, progress, exact, **given))
+        return _indexed((yield from self._complete("ledger", start, end, progress, exact, **given)), index)
 
     @flow
     def funding_payments(
@@ -429,3 +455,12 @@ class TableFlows:
     def _unfinished(self) -> OrderedDict[Any, PagedRead]:
         reads: OrderedDict[Any, PagedRead] = self.__dict__.setdefault("_unfinished_reads", OrderedDict())
         return reads
+
+
+def _indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
+    """Return a frame with one of its columns as the index, or as it is. Raises InputError."""
+    if index is None:
+        return frame
+    if index != "time":
+        raise InputError(f'index {index!r} is not known; use "time"', field="index", value=index, nearest=("time",))
+    return frame.set_index(index)

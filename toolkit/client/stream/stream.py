@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ...errors import InputError
+from ...guards import without_keys
 from ...protocol.reads import feed as wire
 from ...suggestions import Suggesting
 from .client import FeedClient
@@ -46,6 +47,7 @@ class SessionLike(Protocol):
         """The account's address."""
 
 
+@without_keys
 class Stream(Suggesting):
     """Live objects of one session.
 

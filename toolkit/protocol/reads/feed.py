@@ -1,7 +1,8 @@
 """The live feed on the wire: one declaration for each channel, and the messages of client and venue.
 
-Subscriptions, acknowledgements, refusals, data messages and the reference table of the documentation are derived from
-CHANNELS. Source: venue-facts, "WebSocket"; rules marked [L] there or here are decisions of the local venue.
+Subscriptions, acknowledgements, refusals and data messages are derived from CHANNELS; `feed_records` has the fields of
+each item and the reference table of the documentation. Source: venue-facts, "WebSocket"; rules marked [L] there or here
+are decisions of the local venue.
 
 How the messages of a channel are applied (`Channel.style`):
 
@@ -467,22 +468,3 @@ def refusal(method: str, code: int, message: str, subject: str = "", retry_after
 def data_message(channel: str, kind: str, sequence: int, data: Mapping[str, Any]) -> str:
     """Return a data message with `type` and `sequence`; `kind` is "snapshot" or "incremental"."""
     return encode({"channel": channel, "data": {"type": kind, "sequence": sequence, **data}})
-
-
-def reference_table() -> str:
-    """Return the channels as a Markdown table for the documentation."""
-    lines = [
-        "| Channel | Subscription | Data | Published with | Applied | Slow reader | Holds |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for one in CHANNELS.values():
-        asked = ", ".join(
-            f"{f.name} ({f.rule}{'' if f.default is None else f', default {f.default}'})" for f in one.fields
-        )
-        where = f"`{one.key}`" if one.key else "in `data`"
-        slow = "conflated" if one.conflate else "cut off"
-        record = ", ".join(one.record)
-        marks = ", ".join(name for name, has in (("type", one.typed), ("sequence", one.sequenced)) if has) or "neither"
-        cells = (f"`{one.type}`", asked or "nothing", f"{where}: {record}", marks, one.style, slow, one.about)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"

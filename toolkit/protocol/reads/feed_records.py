@@ -5,7 +5,8 @@ A field marked [L] is not published: only a local venue with wire="extended" sen
 
 from __future__ import annotations
 
-from .info_records import KLINE, Record, record
+from .feed import CHANNELS
+from .info_records import KLINE, Record, field_table, record
 
 BOOK = record(
     "OrderBook",
@@ -284,3 +285,25 @@ AOP_RECORDS: dict[str, Record] = {
     "positions": FEED_POSITION,
     "settings": FEED_SETTING,
 }
+
+
+def reference_table() -> str:
+    """Return the channels, then the fields of their items, as Markdown; [L] marks what is not published."""
+    lines = [
+        "| Channel | Subscription | Data | Published with | Applied | Slow reader | Holds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in CHANNELS.values():
+        asked = ", ".join(
+            f"{f.name} ({f.rule}{'' if f.default is None else f', default {f.default}'})" for f in one.fields
+        )
+        where = f"`{one.key}`" if one.key else "in `data`"
+        items = AOP_RECORDS.values() if one.type == "aopState" else [RECORDS[one.type]]
+        slow = "conflated" if one.conflate else "cut off"
+        names = ", ".join(item.name for item in items)
+        marks = ", ".join(name for name, has in (("type", one.typed), ("sequence", one.sequenced)) if has) or "neither"
+        cells = (f"`{one.type}`", asked or "nothing", f"{where}: {names}", marks, one.style, slow, one.about)
+        lines.append(f"| {' | '.join(cells)} |")
+    for one_record in {shown.name: shown for shown in (*RECORDS.values(), *AOP_RECORDS.values())}.values():
+        lines += field_table(one_record)
+    return "\n".join(lines) + "\n"

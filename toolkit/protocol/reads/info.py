@@ -37,11 +37,13 @@ from .info_params import (
 from .info_records import (
     ACCOUNT_AGENT,
     BUILDER_AGENT,
+    CURRENCY_META,
     FUNDING_PAYMENT,
     FUNDING_RATE,
     FUNDING_RATE_POINT,
     KLINE,
     LEDGER_ENTRY,
+    MARGIN_TIER,
     ORDER_EVENT,
     ORDER_STATE,
     PAYOUT,
@@ -60,6 +62,7 @@ from .info_records import (
     VAULT_POINT,
     WALLET,
     Record,
+    field_table,
 )
 
 DataShape = Literal["list", "paged", "one"]
@@ -557,12 +560,18 @@ _DECLARED = (
 ENDPOINTS: dict[str, Endpoint] = {endpoint.name: endpoint for endpoint in _DECLARED}
 """Python name → declaration."""
 
+META_RECORDS: dict[str, Record] = {"marginTables": MARGIN_TIER, "currencies": CURRENCY_META}
+"""Further members of the product list's data → record of their rows; a margin table has a row for each tier."""
+
 BY_PATH: dict[str, Endpoint] = {endpoint.path: endpoint for endpoint in _DECLARED}
 """Path → declaration."""
 
 
 def reference_table() -> str:
-    """Return the queries and their records as Markdown: paths, parameters (bold: required), then the fields."""
+    """Return the queries and their records as Markdown: paths, parameters (bold: required), then the fields.
+
+    [L] marks what the venue does not publish: answers, records and fields that are the local venue's own.
+    """
     lines = ["| Method | Path | Parameters | Record |", "|---|---|---|---|"]
     records: dict[str, Record] = {}
     for endpoint in _DECLARED:
@@ -570,8 +579,6 @@ def reference_table() -> str:
         params = ", ".join(f"**{name}**" if param.required else name for name, param in endpoint.params.items())
         mark = "" if endpoint.published else " [L]"
         lines.append(f"| `{endpoint.name}` | `{endpoint.path}`{mark} | {params or '–'} | {record.name} |")
-    for record in records.values():
-        lines += ["", f"### {record.name}", "", "| Field | Column | dtype | Unit | |", "|---|---|---|---|---|"]
-        for field in record.fields:
-            lines.append(f"| `{field.wire}` | `{field.column}` | {field.dtype} | {field.unit or '–'} | {field.about} |")
+    for record in (*records.values(), *META_RECORDS.values()):
+        lines += field_table(record)
     return "\n".join(lines)

@@ -1,6 +1,7 @@
 """Records of the Info API: each field's wire name, column in a frame, kind, unit and description.
 
-A record is declared as lines `wire column kind [unit] — description`; `KINDS` explains the kinds.
+A record is declared as lines `wire column kind [unit] — description`; `KINDS` explains the kinds. A field marked [L] is
+not published: only the local venue is known to send it; so are all fields of a record with known=False.
 Source: venue-facts, "Records".
 """
 
@@ -80,6 +81,8 @@ class Record:
     """Wire name of the field that startTime and endTime filter by."""
     changing: bool = False
     """True if a row, including its time, can change after it was read."""
+    known: bool = True
+    """False where the venue publishes none of the fields: they are the local venue's."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -94,13 +97,15 @@ class Record:
     @property
     def published(self) -> tuple[str, ...]:
         """Wire names of the fields that are published."""
-        return tuple(field.wire for field in self.fields if field.published)
+        return tuple(field.wire for field in self.fields if field.published and self.known)
 
 
-def record(name: str, lines: str, *, identity: str = "", time: str = "", changing: bool = False) -> Record:
+def record(
+    name: str, lines: str, *, identity: str = "", time: str = "", changing: bool = False, known: bool = True
+) -> Record:
     """Return the record that `lines` declare; `identity` has the wire names that identify a row."""
     fields = tuple(_field(line) for line in lines.strip().splitlines())
-    return Record(name, fields, tuple(identity.split()), time, changing)
+    return Record(name, fields, tuple(identity.split()), time, changing, known)
 
 
 def _field(line: str) -> RecordField:
@@ -110,6 +115,15 @@ def _field(line: str) -> RecordField:
     kind = "text" if kind == "enum" else kind
     shown = unit[0] if unit else "enum name" if enum else UNITS.get(kind, "")
     return RecordField(wire, column, kind, enum, shown.strip(), about.strip())
+
+
+def field_table(shown: Record) -> list[str]:
+    """Return a record's fields as Markdown lines; [L] marks what the venue does not publish."""
+    lines = ["", f"### {shown.name}{'' if shown.known else ' [L]'}", ""]
+    lines += ["| Field | Column | dtype | Unit | |", "|---|---|---|---|---|"]
+    for one in shown.fields:
+        lines.append(f"| `{one.wire}` | `{one.column}` | {one.dtype} | {one.unit or '–'} | {one.about} |")
+    return lines
 
 
 PRODUCT = record(
@@ -142,6 +156,29 @@ PRODUCT = record(
     identity="code",
 )
 
+MARGIN_TIER = record(
+    "MarginTier",
+    """
+    tableId table integer — number of the margin table, as in a product's margin_table
+    minimumValue floor money — notional above which the tier applies
+    maintainMarginRatio maintenance_rate ratio — maintenance margin as a fraction of the notional
+    maxLeverage max_leverage ratio x — highest leverage of a position in this tier
+    """,
+    identity="tableId minimumValue",
+)
+
+CURRENCY_META = record(
+    "Currency",
+    """
+    currency currency text — name of the currency, such as USDC
+    code code integer — number of the currency; 1 is USDC
+    name name text — display name of the currency
+    walletPrecision wallet_precision integer decimals — decimals of balances
+    displayPrecision display_precision integer decimals — decimals to show
+    """,
+    identity="code",
+)
+
 WALLET = record(
     "AccountWallet",
     """
@@ -170,7 +207,7 @@ ACCOUNT_AGENT = record(
     approvedAt approved_at ms — time of the approval
     approvedBlock approved_block integer — block height of the approval
     approvalTx approval_tx hash — hash of the transaction of the approval
-    expiresAt expires_at ms — time at which the approval expires
+    expiresAt expires_at ms — time at which the approval expires [L]
     revokedAt revoked_at ms — time of the revocation
     revokedBlock revoked_block integer — block height of the revocation
     revokeTx revoke_tx hash — hash of the transaction of the revocation
@@ -199,7 +236,7 @@ ORDER_STATE = record(
     conditionalOrderTriggerType trigger_type enum:trigger — trigger source: LAST_PRICE, MARK_PRICE or INDEX_PRICE
     timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
     reduceOnly reduce_only enum:reduce_only — NONE, REDUCE_ONLY, TP_FROM_POSITION or SL_FROM_POSITION
-    createTime created ms — time at which the order was placed
+    createTime created ms — time at which the order was placed [L]
     blockTime time ms — time of the last change
     blockHeight block integer — block height of the last change
     userAddr account address — address of the account
@@ -232,7 +269,7 @@ ORDER_EVENT = record(
     closeFee close_fee money — fee for the part that closed a position
     triggerPx trigger_price price — trigger price; 0 without a trigger
     timeInForce tif enum:tif — time in force: GTC, IOC, FOK or POST_ONLY
-    reason reason text — reason of a cancellation or rejection, in words
+    reason reason text — reason of a cancellation or rejection, in words [L]
     txHash tx_hash hash — hash of the transaction
     blockHeight block integer — block height
     userAddr account address — address of the account
@@ -276,15 +313,15 @@ TRADE = record(
     orderId order_id id — order id, assigned by the venue
     clientOrderId client_order_id id — client order id, chosen by the client; 0 without one
     execId exec_id id — id of the trade, the same for maker and taker
-    role role text — MAKER or TAKER
-    ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type
+    role role text — MAKER or TAKER [L]
+    ordType type enum:order_type — order type: LIMIT, MARKET, LIQUIDATION, ADL or a builder order's conditional type [L]
     execStatus status enum:exec_status — status of the order after this fill
     orderPx order_price price — limit price; 0 for a market order
     leavesQty remaining quantity — quantity that is still open
     realizedPnl realized_pnl money — PnL realised by this fill, before fees
     openFee open_fee money — fee for the part that opened a position
     closeFee close_fee money — fee for the part that closed a position
-    builderFee builder_fee money — fee paid to the builder of the order
+    builderFee builder_fee money — fee paid to the builder of the order [L]
     txHash tx_hash hash — hash of the transaction
     blockHeight block integer — block height
     userAddr account address — address of the account
@@ -329,6 +366,7 @@ LEDGER_ENTRY = record(
     """,
     identity="id",
     time="blockTime",
+    known=False,
 )
 
 FUNDING_RATE = record(
@@ -345,6 +383,7 @@ FUNDING_RATE = record(
     blockTime time ms — time of the response
     """,
     identity="symbol",
+    known=False,
 )
 
 FUNDING_RATE_POINT = record(
@@ -360,6 +399,7 @@ FUNDING_RATE_POINT = record(
     """,
     identity="symbol fundingTime",
     time="fundingTime",
+    known=False,
 )
 
 FUNDING_PAYMENT = record(
@@ -377,6 +417,7 @@ FUNDING_PAYMENT = record(
     """,
     identity="id",
     time="fundingTime",
+    known=False,
 )
 
 VAULT = record(
@@ -391,10 +432,10 @@ VAULT = record(
     status status text — OPEN or CLOSED
     yourDeposits deposits money — sum that the user deposited for the shares held
     userCurrentValue current_value money — current value of the user's shares
-    description description text — description written by the owner
-    totalShares total_shares quantity shares — number of shares of all depositors
-    parentAddress parent address — address of the parent vault; missing unless it is a sub-vault
-    createTime created ms — time of creation
+    description description text — description written by the owner [L]
+    totalShares total_shares quantity shares — number of shares of all depositors [L]
+    parentAddress parent address — address of the parent vault; missing unless it is a sub-vault [L]
+    createTime created ms — time of creation [L]
     """,
     identity="vaultAddress",
 )
@@ -414,6 +455,7 @@ USER_VAULT = record(
     status status text — OPEN or CLOSED
     """,
     identity="vaultAddress userAddress",
+    known=False,
 )
 
 VAULT_POINT = record(
@@ -424,6 +466,7 @@ VAULT_POINT = record(
     """,
     identity="timestamp",
     time="timestamp",
+    known=False,
 )
 
 VAULT_EVENT = record(
@@ -442,6 +485,7 @@ VAULT_EVENT = record(
     """,
     identity="id",
     time="blockTime",
+    known=False,
 )
 
 VAULT_DEPOSITOR = record(
@@ -457,6 +501,7 @@ VAULT_DEPOSITOR = record(
     vaultAddress vault address — address of the vault
     """,
     identity="userAddress",
+    known=False,
 )
 
 REFERRAL_CODE = record(
@@ -469,6 +514,7 @@ REFERRAL_CODE = record(
     bindTime bound_at ms — time of the invitation
     """,
     identity="userAddr",
+    known=False,
 )
 
 REFERRAL_SUMMARY = record(
@@ -486,6 +532,7 @@ REFERRAL_SUMMARY = record(
     rewardRate reward_rate ratio — current reward rate: fraction of the invitees' fees
     """,
     identity="userAddr",
+    known=False,
 )
 
 REFERRAL = record(
@@ -500,6 +547,7 @@ REFERRAL = record(
     """,
     identity="userAddr",
     time="joinTime",
+    known=False,
 )
 
 PAYOUT = record(
@@ -515,6 +563,7 @@ PAYOUT = record(
     """,
     identity="id",
     time="blockTime",
+    known=False,
 )
 
 REFERRAL_TIER = record(
@@ -526,6 +575,7 @@ REFERRAL_TIER = record(
     secondTierRate second_tier_rate ratio — fraction of the fees of accounts that the invitees invited
     """,
     identity="tier",
+    known=False,
 )
 
 BUILDER_AGENT = record(
@@ -558,4 +608,5 @@ TRANSACTION = record(
     """,
     identity="txHash",
     time="blockTime",
+    known=False,
 )

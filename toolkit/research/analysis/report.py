@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
+from ...extras import need
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -60,6 +62,7 @@ MOST_POINTS = 4000
 
 def draw(results: Reported, *, dark: bool = False) -> Figure:
     """Return the page as a matplotlib Figure of 11 × 8.5 inches."""
+    need("matplotlib")
     from matplotlib import pyplot
 
     colours = DARK if dark else LIGHT

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 
 from ...errors import InputError
 from ..market_data import time_index
-from . import metrics as measures
+from . import metrics as formulas
+from .curves import Curve, measure
+from .recipes import NotRepeatable, PackedRecipe, Recipe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,6 +76,10 @@ EVENTS = {"time": TIME, "kind": "str", "symbol": "str", "text": "str"}
 """Columns of `Results.events`: liquidations, rejections, stops by a limit, errors of the strategy."""
 
 
+RECIPE_FILE = "recipe.pickle"
+NOT_KEPT = NotRepeatable("how it was made was not kept, as for a live run")
+
+
 def frame(rows: Sequence[Any] | Mapping[str, Any], schema: Mapping[str, str]) -> pd.DataFrame:
     """Return `rows` (tuples, or a mapping of columns) as a frame with exactly the columns and dtypes of `schema`.
 
@@ -109,6 +115,21 @@ def records_frame(records: Sequence[tuple[int, Mapping[str, float]]]) -> pd.Data
     return table.groupby(level=0).last()
 
 
+class Source(Protocol):
+    """What a run leaves behind: each frame of `Results` by a method of its name, and the arrays of its measures."""
+
+    def equity(self) -> pd.DataFrame: ...
+    def positions(self) -> pd.DataFrame: ...
+    def marks(self) -> pd.DataFrame: ...
+    def fills(self) -> pd.DataFrame: ...
+    def orders(self) -> pd.DataFrame: ...
+    def funding(self) -> pd.DataFrame: ...
+    def transfers(self) -> pd.DataFrame: ...
+    def events(self) -> pd.DataFrame: ...
+    def records(self) -> pd.DataFrame: ...
+    def curve(self) -> Curve: ...
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """The results of a run: frames of floats with UTC times, whose columns are the schemas of this module.
@@ -134,11 +155,59 @@ class Results:
     records: pd.DataFrame = field(default_factory=pd.DataFrame)
     params: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    recipe: Recipe | PackedRecipe | NotRepeatable = field(default=NOT_KEPT, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, source: Source, name: str, params: Mapping[str, Any], settings: Mapping[str, Any]) -> Results:
+        """Return Results whose frames are made when they are first read.
+
+        A sweep reads only the measures of its runs, and making frames would take it longer than the runs themselves.
+        """
+        made = cls.__new__(cls)
+        kept = {"name": name, "params": params, "settings": settings, "recipe": NOT_KEPT, "_source": source}
+        made.__dict__.update(kept)
+        return made
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Only called for what is no attribute yet: a frame that nobody has read.
+            source = self.__dict__.get("_source")
+            if source is None or name not in FRAMES:
+                raise AttributeError(f"'Results' object has no attribute {name!r}", name=name, obj=self)
+            value = getattr(source, name)()
+            self.__dict__[name] = value
+            return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in FRAMES}
+        return {**self.__dict__, **values, "_source": None}
+
+    def _curve(self) -> Curve:
+        source: Source | None = self.__dict__.get("_source")
+        if source is not None:
+            return source.curve()
+        return formulas.curve_of(self.equity["equity"], self.fills, self.funding, self.exposure["gross"])
+
+    def keep_recipe(self, recipe: Recipe | NotRepeatable, described: Mapping[str, Any]) -> None:
+        """Keep how this run was made, and add the description of its arguments to `settings`."""
+        object.__setattr__(self, "recipe", recipe)
+        object.__setattr__(self, "settings", {**described, **self.settings})
+
+    def rerun(self, **changes: Any) -> Results:
+        """Make the run again and return its Results: the same numbers, or those of changed arguments.
+
+        `run.rerun(fees=("0", "0"))` changes one argument of `backtest`. A run that was loaded from a folder runs the
+        code that was saved with it: repeat only runs whose origin you trust. Raises ToolkitError for a run that can't
+        be repeated (live, or on a session of your own).
+        """
+        made: Results = self.recipe.run(changes)
+        return made
 
     @property
     def drawdown(self) -> pd.Series[float]:
         """Equity over its highest value so far, minus one; see `metrics.drawdown`."""
-        return measures.drawdown(self.equity["equity"])
+        return formulas.drawdown(self.equity["equity"])
 
     @property
     def exposure(self) -> pd.DataFrame:
@@ -149,7 +218,7 @@ class Results:
     @property
     def round_trips(self) -> pd.DataFrame:
         """One row for each position from flat to flat; see `metrics.round_trips`."""
-        return measures.round_trips(self.fills)
+        return formulas.round_trips(self.fills)
 
     @property
     def attribution(self) -> pd.DataFrame:
@@ -180,14 +249,11 @@ class Results:
 
     def metrics(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> pd.Series[Any]:
         """Return the measures as one Series; `toolkit.research.metrics` has their formulas."""
-        return measures.summary(
-            self.equity["equity"],
-            self.fills,
-            self.funding,
-            self.exposure["gross"],
-            period=period,
-            risk_free=risk_free,
-        )
+        return pd.Series(self.measures(period, risk_free), dtype="object", name="metrics")
+
+    def measures(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> dict[str, Any]:
+        """Return what `metrics` does as a plain mapping; a sweep of many runs takes it, because it makes no frame."""
+        return measure(self._curve(), formulas.span_ms(period), risk_free)
 
     def report(self, *, dark: bool = False) -> Figure:
         """Draw equity, drawdown, exposure, attribution and measures on one page; returns a matplotlib Figure."""
@@ -196,11 +262,12 @@ class Results:
         return draw(self, dark=dark)
 
     def save(self, folder: str | Path) -> Path:
-        """Write every frame as Parquet, and the rest as meta.json, into `folder` (made if missing); returns it."""
+        """Write every frame as Parquet, the rest as meta.json, and how it was made, into `folder`; returns it."""
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         for name in FRAMES:
             getattr(self, name).to_parquet(target / f"{name}.parquet")
+        (target / RECIPE_FILE).write_bytes(self.recipe.pack())
         meta = {"name": self.name, "params": dict(self.params), "settings": dict(self.settings)}
         (target / "meta.json").write_text(json.dumps(meta, default=str, indent=1), encoding="utf-8")
         return target
@@ -213,14 +280,15 @@ class Results:
             raise InputError(f"{source} has no saved results (meta.json is missing)", field="folder", value=str(source))
         meta = json.loads((source / "meta.json").read_text(encoding="utf-8"))
         frames: dict[str, Any] = {name: pd.read_parquet(source / f"{name}.parquet") for name in FRAMES}
-        return cls(**meta, **frames)
+        packed = (source / RECIPE_FILE).read_bytes() if (source / RECIPE_FILE).is_file() else b""
+        return cls(**meta, **frames, recipe=PackedRecipe(packed) if packed else NOT_KEPT)
 
     def __repr__(self) -> str:
         if not len(self.equity):
             return f"Results({self.name!r}, empty)"
         first, last = self.equity["equity"].iloc[0], self.equity["equity"].iloc[-1]
         span = f"{self.equity.index[0]:%Y-%m-%d %H:%M} to {self.equity.index[-1]:%Y-%m-%d %H:%M}"
-        change = f"{measures.total_return(self.equity['equity']):+.2%}"
+        change = f"{formulas.total_return(self.equity['equity']):+.2%}"
         return f"Results({self.name!r}, {span}, {first:,.2f} → {last:,.2f} USDC ({change}), {len(self.fills)} fills)"
 
 

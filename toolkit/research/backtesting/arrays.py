@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ...errors import InputError
-from ..analysis.results import EQUITY, FILLS, FUNDING, Results, frame
+from ...suggestions import check_known
+from ..analysis.curves import Curve
+from ..analysis.recipes import repeatable
+from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, frame
 from ..data.bars import Bars, read_bars
 from ..market_data import time_index
+from .funding_schedule import constant_rate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +33,7 @@ Sizing = Literal["quantity", "notional", "equity"]
 FUNDING_MS = 14_400_000
 
 
+@repeatable
 def vectorised(
     data: Any,
     targets: Any,
@@ -36,7 +42,7 @@ def vectorised(
     capital: float = 10_000.0,
     fee: float = 0.0006,
     slippage: float = 0.0,
-    funding: Any = None,
+    funding: Any = "interest",
     step: float | Mapping[str, float] | None = None,
     name: str = "vectorised",
     params: Mapping[str, Any] | None = None,
@@ -51,15 +57,20 @@ def vectorised(
             "equity" (multiples of equity at that close; it compounds). A notional or equity target trades only when
             the target itself changes, so price drift alone costs no fees.
         fee: taker fee as a ratio of value. slippage: ratio by which each price is worse.
-        funding: None, or one rate for each interval of 4 h, or a Series of rates over UTC times, or a mapping symbol →
-            Series. A settlement meets the position held before trades of the same instant, valued at the open of
-            its bar (in a gap between bars: at the last close); longs pay a positive rate.
+        funding: as in `backtest`: "interest" (the venue's formula at a premium of 0), one rate for each interval of
+            4 h, a Series of rates over UTC times, a mapping symbol → any of these, or None. A settlement meets the
+            position held before trades of the same instant, valued at the open of its bar (in a gap between bars: at
+            the last close); longs pay a positive rate.
         step: quantities are rounded towards zero to multiples of this (a number, or a mapping by symbol).
 
     Fills are TAKER at the open; equity is valued at closes. There is no liquidation: `metrics()["leverage_max"]`
     shows how close it was. Raises InputError for shapes that don't match.
     """
-    bars = list(read_bars(data).values())
+    by_symbol = read_bars(data)
+    for field, given in (("funding", funding), ("step", step)):
+        if isinstance(given, Mapping):
+            check_known(given, by_symbol, field, "symbol of the data")
+    bars = list(by_symbol.values())
     wanted = _targets(targets, bars)
     return _run(bars, wanted, sizing, capital, fee, slippage, funding, step, name, dict(params or {}))
 
@@ -139,7 +150,8 @@ def _run(
     opens = np.column_stack([bar.open for bar in bars])
     closes = np.column_stack([bar.close for bar in bars])
     steps = np.array([_step(step, bar.symbol) for bar in bars])
-    wanted = pd.DataFrame(wanted).ffill().fillna(0.0).to_numpy()
+    if np.isnan(wanted).any():
+        wanted = pd.DataFrame(wanted).ffill().fillna(0.0).to_numpy()
     settlements = [_settlements(funding, bar, column, opens, closes) for column, bar in enumerate(bars)]
     early, late = _costs(settlements, opens.shape)
     if sizing == "equity":
@@ -154,7 +166,7 @@ def _run(
     payments = -before * early - held * late
     cash = capital + np.cumsum((-traded * prices - values * fee + payments).sum(axis=1))
     run = _Run(held, traded, prices, values * fee, payments, cash)
-    return _results(bars, closes, run, settlements, capital, name, params)
+    return Results.of(ArraysSource(bars, closes, run, settlements, capital), name, params, {"engine": "vectorised"})
 
 
 def _step(step: float | Mapping[str, float] | None, symbol: str) -> float:
@@ -224,13 +236,14 @@ class _Settlement(NamedTuple):
 def _settlements(funding: Any, bar: Bars, column: int, opens: Array, closes: Array) -> list[_Settlement]:
     """Return the settlements within the bars; one at a bar's start meets the position held before it."""
     times, rates = _schedule(funding, bar)
+    closed = bar.closed
     rows = np.searchsorted(bar.opened, times, side="right") - 1
     found = []
     for row, time, rate in zip(rows.tolist(), times.tolist(), rates.tolist(), strict=True):
-        if row < 0 or time >= bar.closed[-1]:
+        if row < 0 or time >= closed[-1]:
             continue
         late = time > bar.opened[row]
-        in_gap = time >= bar.closed[row]
+        in_gap = time >= closed[row]
         price = closes[row, column] if in_gap else opens[row, column]
         found.append(_Settlement(row, column, time, rate, float(price), bool(late)))
     return found
@@ -256,9 +269,10 @@ def _schedule(funding: Any, bar: Bars) -> tuple[NDArray[np.int64], Array]:
         if not np.isfinite(rates).all():
             raise InputError(f"{bar.symbol}: a funding rate is not a number; drop or fill it", field="funding")
         return times, rates
+    rate = constant_rate(bar.symbol, funding, FUNDING_MS // 3_600_000)
     first = -(-int(bar.opened[0]) // FUNDING_MS) * FUNDING_MS
     times = np.arange(first, int(bar.closed[-1]), FUNDING_MS, dtype="int64")
-    return times, np.full(len(times), float(funding))
+    return times, np.full(len(times), rate)
 
 
 class _Run(NamedTuple):
@@ -272,43 +286,87 @@ class _Run(NamedTuple):
     cash: Array
 
 
-def _results(
-    bars: list[Bars],
-    closes: Array,
-    run: _Run,
-    settlements: list[list[_Settlement]],
-    capital: float,
-    name: str,
-    params: dict[str, Any],
-) -> Results:
-    symbols, held = [bar.symbol for bar in bars], run.held
-    opened = bars[0].opened
-    times_ms = np.concatenate([opened[:1], bars[0].closed])
-    index = time_index(times_ms)
-    fills = frame(list(_fills(symbols, opened, run)), FILLS)
-    equity = np.concatenate([[capital], run.cash + (held * closes).sum(axis=1)])
-    realised = np.zeros(len(times_ms))
-    if len(fills):
-        rows = np.searchsorted(opened, pd.DatetimeIndex(fills["time"]).as_unit("ms").asi8) + 1
-        np.add.at(realised, rows, (fills["realized_pnl"] - fills["fee"]).to_numpy())
-    realised[1:] += run.payments.sum(axis=1)
-    balance = capital + np.cumsum(realised)
-    paid = [
-        (item.time, symbols[item.column], size, item.price, item.rate, -size * item.price * item.rate)
-        for item in sorted(itertools.chain.from_iterable(settlements), key=lambda item: item.time)
-        if (size := _held_at(held, item))
-    ]
-    columns = {"equity": equity, "balance": balance, "unrealized": equity - balance}
-    return Results(
-        name,
-        pd.DataFrame(columns, index=index).astype(EQUITY),
-        pd.DataFrame(np.vstack([np.zeros(len(bars)), held]), index=index, columns=symbols),
-        pd.DataFrame(np.vstack([[bar.open[0] for bar in bars], closes]), index=index, columns=symbols),
-        fills=fills,
-        funding=frame(paid, FUNDING),
-        params=params,
-        settings={"engine": "vectorised"},
-    )
+class ArraysSource:
+    """The frames and arrays of a vectorised run, made when they are read."""
+
+    def __init__(
+        self, bars: list[Bars], closes: Array, run: _Run, settlements: list[list[_Settlement]], capital: float
+    ) -> None:
+        self._run = run
+        self._closes = closes
+        self._settlements = settlements
+        self._capital = capital
+        self._symbols = [bar.symbol for bar in bars]
+        self._first_opens = [bar.open[0] for bar in bars]
+        self._opened = bars[0].opened
+        self._times = np.concatenate([self._opened[:1], bars[0].closed])
+
+    def _equity(self) -> Array:
+        return np.concatenate([[self._capital], self._run.cash + (self._run.held * self._closes).sum(axis=1)])
+
+    def curve(self) -> Curve:
+        """Return the arrays of the measures."""
+        run = self._run
+        rows, columns = np.nonzero(run.traded)
+        signed, prices, fees = (array[rows, columns] for array in (run.traded, run.prices, run.fees))
+        gross = np.concatenate([[0.0], np.abs(run.held * self._closes).sum(axis=1)])
+        return Curve(self._times, self._equity(), gross, columns, signed, prices, fees, float(run.payments.sum()))
+
+    @cached_property
+    def _fills(self) -> pd.DataFrame:
+        return frame(list(_fill_rows(self._symbols, self._opened, self._run)), FILLS)
+
+    def fills(self) -> pd.DataFrame:
+        """Return the fills."""
+        return self._fills
+
+    def equity(self) -> pd.DataFrame:
+        """Return the equity curve; its balance books what is realised, by average cost."""
+        equity, fills, realised = self._equity(), self._fills, np.zeros(len(self._times))
+        if len(fills):
+            rows = np.searchsorted(self._opened, pd.DatetimeIndex(fills["time"]).as_unit("ms").asi8) + 1
+            np.add.at(realised, rows, (fills["realized_pnl"] - fills["fee"]).to_numpy())
+        realised[1:] += self._run.payments.sum(axis=1)
+        balance = self._capital + np.cumsum(realised)
+        columns = {"equity": equity, "balance": balance, "unrealized": equity - balance}
+        return pd.DataFrame(columns, index=time_index(self._times)).astype(EQUITY)
+
+    def positions(self) -> pd.DataFrame:
+        """Return the positions."""
+        return self._per_symbol(np.vstack([np.zeros(len(self._symbols)), self._run.held]))
+
+    def marks(self) -> pd.DataFrame:
+        """Return the prices."""
+        return self._per_symbol(np.vstack([self._first_opens, self._closes]))
+
+    def _per_symbol(self, values: Array) -> pd.DataFrame:
+        return pd.DataFrame(values, index=time_index(self._times), columns=self._symbols)
+
+    def funding(self) -> pd.DataFrame:
+        """Return the funding payments."""
+        items = sorted(itertools.chain.from_iterable(self._settlements), key=lambda item: item.time)
+        paid = [
+            (item.time, self._symbols[item.column], size, item.price, item.rate, -size * item.price * item.rate)
+            for item in items
+            if (size := _held_at(self._run.held, item))
+        ]
+        return frame(paid, FUNDING)
+
+    def orders(self) -> pd.DataFrame:
+        """Return no orders: targets are traded at once."""
+        return frame([], ORDERS)
+
+    def transfers(self) -> pd.DataFrame:
+        """Return no transfers."""
+        return frame([], TRANSFERS)
+
+    def events(self) -> pd.DataFrame:
+        """Return no events."""
+        return frame([], EVENTS)
+
+    def records(self) -> pd.DataFrame:
+        """Return no records."""
+        return pd.DataFrame()
 
 
 def _held_at(held: Array, item: _Settlement) -> float:
@@ -316,7 +374,7 @@ def _held_at(held: Array, item: _Settlement) -> float:
     return float(held[row, item.column]) if row >= 0 else 0.0
 
 
-def _fills(symbols: list[str], opened: NDArray[np.int64], run: _Run) -> Iterator[Any]:
+def _fill_rows(symbols: list[str], opened: NDArray[np.int64], run: _Run) -> Iterator[Any]:
     size = [0.0] * len(symbols)
     entry = [0.0] * len(symbols)
     rows, columns = np.nonzero(run.traded)

@@ -72,17 +72,16 @@ class BarMatcher:
 
     def move_price(self, state: SymbolState, target: int, time: int) -> None:
         """Move a price to `target` ticks by `time`, stopping wherever something of the account happens on the way."""
-        if not state.started:
-            # The first price of a bar is a jump: between two bars no price in between was traded.
-            state.started = True
-        else:
-            if self.stale:
-                self.update_wake_prices()
-            low, high = min(state.price, target), max(state.price, target)
-            quiet = state.wake_low < low and high < state.wake_high
-            if quiet and not (self.coupled or self.every_point or self.due <= time):
-                self._set_price(state, target)
-                return
+        if self.stale:
+            self.update_wake_prices()
+        # The first price of a bar is a jump: between two bars no price in between was traded.
+        jump, state.started = not state.started, True
+        low, high = (target, target) if jump else (min(state.price, target), max(state.price, target))
+        quiet = state.wake_low < low and high < state.wake_high
+        if quiet and not (self.coupled or self.every_point or self.due <= time):
+            self._set_price(state, target)
+            return
+        if not jump:
             while state.price != target:
                 stop = self._next_stop(state, target)
                 if stop == target:

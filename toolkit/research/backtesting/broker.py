@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Any
 
+from ...checks import slippage_bound
 from ...errors import ActionRejected, InputError, UnknownProduct
 from ...orders import Bracket, Order
 from ...products import MICRO, Amount, exact, whole_units
@@ -20,10 +21,10 @@ from ...protocol.enums import OrderType, TimeInForce
 from ...venue.engine.commands import ActionContext, Outcome, Refused
 from ...venue.engine.core import Core
 from ...venue.model.accounts import VenueOrder
-from ...venue.model.constants import ADL, LIMIT, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES
+from ...venue.model.constants import ADL, FILLED, ISOLATED, LIMIT, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
 from ...venue.model.history import OrderEvent
-from ...venue.risk import ledger
-from ...venue.trading import lifecycle, orders
+from ...venue.risk import account_margin, ledger
+from ...venue.trading import lifecycle, orders, settlement
 from ...venue.trading.positions import position_of
 from ..account_data import Fill, FundingPayment, OrderHandle
 from ..context import Context
@@ -91,7 +92,8 @@ class SimulatedBroker:
                 raise InputError(f"fees {fees} are finer than 1e-8", field="fees", value=fees)
             self.account.maker_rate, self.account.taker_rate = map(int, rates_e8)
         for state in self.states.values():
-            position_of(self.core, self.account, state.product)
+            for account in (self.account, self.matcher.house.account):
+                position_of(self.core, account, state.product)
             if leverage is not None:
                 self.set_leverage(state, leverage)
         self.record_balances(self.matcher.now)
@@ -203,6 +205,8 @@ class SimulatedBroker:
     def _place(self, state: SymbolState, placed: OrderHandle, steps: int) -> None:
         order = placed.order
         state.in_flight_steps -= _market_steps(order, steps)
+        if self._fill_at_once(state, placed, steps):
+            return
         quote: VenueOrder | None = None
         if order.trigger_price is None:
             # A post-only order meets the quote without slippage, because it must not take.
@@ -213,6 +217,56 @@ class SimulatedBroker:
             with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
                 self._run_action(request.action, {"orders": request.to_items(state.product)})
         self.matcher.withdraw(state, quote)
+
+    def _fill_at_once(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
+        """Fill a market order at the house's quote when it certainly passes every rule; False when the core must judge.
+
+        The house trades any quantity, so its own side of a trade, the book and the public record decide nothing. They
+        are left out; the account's side is settled by the venue's own rules. Makes an order cost less than half.
+        """
+        core, account, product, order = self.core, self.account, state.product, placed.order
+        position = account.positions[state.code]
+        plain = placed.request is order and order.price is None and order.reduce_only is None
+        # Orders of the account could be triggered, cut or uncovered by this one.
+        if not plain or account.orders or state.volume_left is not None or core.state.liquidations:
+            return False
+        if position.mode == ISOLATED or not self._is_plain(state, order, steps):
+            return False
+        side, market, unit = (1 if order.side == "BUY" else -1), state.market, product.unit
+        price = self.matcher.taker_price(state, side, steps)
+        bound = slippage_bound(product, side, market.last, 0)
+        reserved = max(bound, market.mark) * steps * unit
+        if (bound - price) * side < 0 or not self._has_margin(state, side, steps, price, reserved):
+            return False
+        core.open_step()
+        placed_order = VenueOrder(
+            0, ADDRESS, state.code, side, False, MARKET, TimeInForce[order.tif], 0, 0, steps, steps,
+            client_id=placed.cl_ord_id,
+        )  # fmt: skip
+        lifecycle.accept(core, account, position, placed_order)
+        core.state.last_exec = exec_id = core.state.last_exec + 1
+        market.last = price
+        market.trades += 1
+        placed_order.leaves = 0
+        value = price * steps * unit
+        settlement.settle(
+            core, product, market, account, position, placed_order, price, steps, value, TAKER, exec_id
+        )  # fmt: skip
+        lifecycle.end(core, account, position, placed_order, FILLED)
+        return True
+
+    def _has_margin(self, state: SymbolState, side: int, steps: int, price: int, reserved: int) -> bool:
+        """Return whether a market order surely has its margin, worth `reserved` micro-USDC at its worst price."""
+        account, position, mark = self.account, self.account.positions[state.code], state.market.mark
+        table = self.core.risk_index.tables[state.code]
+        reach = reserved + (position.long.size + position.short.size) * mark * table.unit
+        if reach > table.max_notional or position.leverage > table.leverage_limit(reach):
+            return False
+        added = (reserved, 0) if side > 0 else (0, reserved)
+        equity, initial = account_margin.equity_and_initial(self.core, account, position, *added)
+        rate = max(table.taker_rate, table.maker_rate, account.taker_rate or 0, account.maker_rate or 0)
+        cost = price * steps * table.unit * rate // RATE + max(0, side * (price - mark)) * steps * table.unit
+        return equity - cost - 1 >= initial
 
     def _place_by_integers(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
         """Place a plain order without writing and parsing its texts; False when it must take that way."""
@@ -301,8 +355,14 @@ class SimulatedBroker:
                 self.notes.append((event.time, fill.type, state.symbol, text))
             self.strategy.on_fill(self.ctx, fill)
         elif placed is not None and placed.state == "REJECTED":
-            self.notes.append((event.time, "REJECTED", state.symbol, f"{placed.order.describe()}: {placed.reason}"))
-            self.strategy.on_reject(self.ctx, placed)
+            self.reject(placed, placed.reason)
+
+    def reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
+        """Give an order the state REJECTED, note it, and call the strategy."""
+        placed.state, placed.reason = "REJECTED", reason
+        self.note("REJECTED", str(placed.order.symbol), f"{placed.order.describe()}: {reason}")
+        self.strategy.on_reject(self.ctx, placed)
+        return placed
 
     def record_balances(self, closed: int) -> None:
         """Record cash and positions at a closing time if they have changed."""

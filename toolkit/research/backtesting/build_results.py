@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...protocol.enums import OrderType, TimeInForce
 from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import RATE, STATUS_NAMES
 from ...venue.risk import ledger
+from ..analysis.curves import Curve
 from ..analysis.results import (
     EQUITY,
     EVENTS,
@@ -33,59 +35,132 @@ from .broker import ADDRESS, SimulatedBroker, fill_of
 Integers = NDArray[np.int64]
 
 
+class BacktestSource:
+    """The frames and arrays of a run, made from its broker when they are read."""
+
+    def __init__(self, broker: SimulatedBroker, bars: Mapping[str, Bars], start: int, end: int) -> None:
+        self._broker = broker
+        self._bars = bars
+        self._states = list(broker.states.values())
+        closes = [series.closed for series in bars.values()]
+        times = np.concatenate([[start], closes[0] if len(closes) == 1 else np.unique(np.concatenate(closes))])
+        self._times = times[times <= end]
+
+    @cached_property
+    def _marks(self) -> Integers:
+        """The price in ticks of each symbol at each time: the last close, before the first one the first open."""
+        columns = []
+        for state, series in zip(self._states, self._bars.values(), strict=True):
+            ticks = np.rint(np.concatenate([series.open[:1], series.close]) / state.tick).astype("int64")
+            columns.append(ticks[np.searchsorted(series.closed, self._times, side="right")])
+        return np.column_stack(columns)
+
+    @cached_property
+    def _balances(self) -> tuple[Integers, Integers, Integers]:
+        """Cash, signed steps and signed entry values at each time, from the changes the broker recorded."""
+        balances = self._broker.balances
+        changed = np.array([time for time, _, _ in balances], dtype="int64")
+        cash = np.array([amount for _, amount, _ in balances], dtype="int64")
+        flat = (0, 0)
+        held = np.array(
+            [[positions.get(code, flat) for code in self._broker.by_code] for _, _, positions in balances],
+            dtype="int64",
+        )
+        rows = np.searchsorted(changed, self._times, side="right") - 1
+        return cash[rows], held[rows, :, 0], held[rows, :, 1]
+
+    def _unrealized(self) -> Integers:
+        _, sizes, entries = self._balances
+        units = np.array([state.product.unit for state in self._states], dtype="int64")
+        total: Integers = (sizes * self._marks * units - entries).sum(axis=1)
+        return total
+
+    def _per_symbol(self, values: NDArray[np.float64]) -> pd.DataFrame:
+        return pd.DataFrame(values, index=time_index(self._times), columns=list(self._broker.states))
+
+    def curve(self) -> Curve:
+        """Return the arrays of the measures."""
+        cash, sizes, _ = self._balances
+        steps, ticks = self._floats("step"), self._floats("tick")
+        gross = np.abs((sizes * steps) * (self._marks * ticks)).sum(axis=1)
+        events = self._broker.core.state.history.fills_of(ADDRESS)
+        rows = [
+            (event.product, event.side * event.fill_quantity, event.fill_price, event.open_fee + event.close_fee)
+            for event in events
+        ]
+        codes, signed, prices, fees = np.array(rows, dtype="int64").reshape(-1, 4).T
+        columns = np.searchsorted(order := np.sort(list(self._broker.by_code)), codes)
+        by_code = [self._broker.by_code[code] for code in order.tolist()]
+        step = np.array([state.step for state in by_code])[columns]
+        tick = np.array([state.tick for state in by_code])[columns]
+        paid = sum(paid.amount for paid in self._broker.core.state.history.funding_payments.of(ADDRESS))
+        equity = (cash + self._unrealized()) / MICRO
+        return Curve(self._times, equity, gross, codes, signed * step, prices * tick, fees / MICRO, paid / MICRO)
+
+    def _floats(self, name: str) -> NDArray[np.float64]:
+        return np.array([getattr(state, name) for state in self._states])
+
+    def equity(self) -> pd.DataFrame:
+        """Return the equity curve."""
+        cash, unrealized = self._balances[0], self._unrealized()
+        columns = {"equity": (cash + unrealized) / MICRO, "balance": cash / MICRO, "unrealized": unrealized / MICRO}
+        return pd.DataFrame(columns, index=time_index(self._times)).astype(EQUITY)
+
+    def positions(self) -> pd.DataFrame:
+        """Return the positions."""
+        return self._per_symbol(self._balances[1] * self._floats("step"))
+
+    def marks(self) -> pd.DataFrame:
+        """Return the prices."""
+        return self._per_symbol(self._marks * self._floats("tick"))
+
+    def fills(self) -> pd.DataFrame:
+        """Return the fills."""
+        events = self._broker.core.state.history.fills_of(ADDRESS)
+        rows = (fill_of(event, self._broker.by_code[event.product]) for event in events)
+        return frame([tuple(getattr(fill, column) for column in FILLS) for fill in rows], FILLS)
+
+    def orders(self) -> pd.DataFrame:
+        """Return the orders, ended ones first."""
+        orders = [*self._broker.core.state.history.orders.of(ADDRESS), *self._broker.account.orders.values()]
+        return frame([_order_row(self._broker, order) for order in orders], ORDERS)
+
+    def funding(self) -> pd.DataFrame:
+        """Return the funding payments."""
+        history = self._broker.core.state.history
+        marks = {(rate.time, code): rate.mark for code, rates in history.funding_rates.items() for rate in rates}
+        rows = []
+        for paid in history.funding_payments.of(ADDRESS):
+            state = self._broker.by_code[paid.product]
+            size = state.step * paid.size * paid.side
+            price = float(state.product.tick_size * marks[paid.time, paid.product])
+            rows.append((paid.time, state.symbol, size, price, paid.rate / RATE, paid.amount / MICRO))
+        return frame(rows, FUNDING)
+
+    def transfers(self) -> pd.DataFrame:
+        """Return the other changes of the balance."""
+        rows = []
+        for entry in ledger.entries(self._broker.core, ADDRESS)[1:]:  # the first one is the deposit of the capital
+            if entry.kind not in SHOWN_ELSEWHERE:
+                state = self._broker.by_code.get(entry.product)
+                rows.append((entry.time, entry.kind, state.symbol if state else "", entry.amount / MICRO))
+        return frame(rows, TRANSFERS)
+
+    def events(self) -> pd.DataFrame:
+        """Return what happened besides."""
+        return frame(self._broker.notes, EVENTS)
+
+    def records(self) -> pd.DataFrame:
+        """Return what the strategy recorded."""
+        return records_frame(self._broker.ctx.records)
+
+
 def build_results(
     broker: SimulatedBroker, bars: Mapping[str, Bars], start: int, end: int, settings: Mapping[str, Any]
 ) -> Results:
     """Return the Results of a run from `start` to `end` (Unix ms)."""
-    closes = [series.closed for series in bars.values()]
-    times = np.concatenate([[start], closes[0] if len(closes) == 1 else np.unique(np.concatenate(closes))])
-    times = times[times <= end]
-    index, symbols = time_index(times), list(broker.states)
-    price_ticks = _marks(broker, bars, times)
-    cash, sizes, entries = _balances(broker, times)
-    units = np.array([state.product.unit for state in broker.states.values()], dtype="int64")
-    steps = np.array([state.step for state in broker.states.values()])
-    ticks = np.array([state.tick for state in broker.states.values()])
-    unrealized = (sizes * price_ticks * units - entries).sum(axis=1)
-    columns = {"equity": (cash + unrealized) / MICRO, "balance": cash / MICRO, "unrealized": unrealized / MICRO}
-    history = broker.core.state.history
-    orders = [*history.orders.of(ADDRESS), *broker.account.orders.values()]
-    fills = (fill_of(event, broker.by_code[event.product]) for event in history.fills_of(ADDRESS))
-    return Results(
-        broker.strategy.name,
-        pd.DataFrame(columns, index=index).astype(EQUITY),
-        pd.DataFrame(sizes * steps, index=index, columns=symbols),
-        pd.DataFrame(price_ticks * ticks, index=index, columns=symbols),
-        fills=frame([tuple(getattr(fill, column) for column in FILLS) for fill in fills], FILLS),
-        orders=frame([_order_row(broker, order) for order in orders], ORDERS),
-        funding=_funding(broker),
-        transfers=_transfers(broker),
-        events=frame(broker.notes, EVENTS),
-        records=records_frame(broker.ctx.records),
-        params=broker.strategy.params,
-        settings=dict(settings),
-    )
-
-
-def _marks(broker: SimulatedBroker, bars: Mapping[str, Bars], times: Integers) -> Integers:
-    """Return the price in ticks of each symbol at each time: the last close, before the first one the first open."""
-    columns = []
-    for state, series in zip(broker.states.values(), bars.values(), strict=True):
-        ticks = np.rint(np.concatenate([series.open[:1], series.close]) / state.tick).astype("int64")
-        columns.append(ticks[np.searchsorted(series.closed, times, side="right")])
-    return np.column_stack(columns)
-
-
-def _balances(broker: SimulatedBroker, times: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return cash, signed steps and signed entry values at each time, from the changes the broker recorded."""
-    changed = np.array([time for time, _, _ in broker.balances], dtype="int64")
-    cash = np.array([amount for _, amount, _ in broker.balances], dtype="int64")
-    flat = (0, 0)
-    held = np.array(
-        [[positions.get(code, flat) for code in broker.by_code] for _, _, positions in broker.balances], dtype="int64"
-    )
-    rows = np.searchsorted(changed, times, side="right") - 1
-    return cash[rows], held[rows, :, 0], held[rows, :, 1]
+    source = BacktestSource(broker, bars, start, end)
+    return Results.of(source, broker.strategy.name, broker.strategy.params, settings)
 
 
 def _order_row(broker: SimulatedBroker, order: VenueOrder) -> tuple[Any, ...]:
@@ -103,24 +178,3 @@ def _order_row(broker: SimulatedBroker, order: VenueOrder) -> tuple[Any, ...]:
         STATUS_NAMES[order.status],
         order.reason,
     )
-
-
-def _funding(broker: SimulatedBroker) -> pd.DataFrame:
-    history = broker.core.state.history
-    marks = {(rate.time, code): rate.mark for code, rates in history.funding_rates.items() for rate in rates}
-    rows = []
-    for paid in history.funding_payments.of(ADDRESS):
-        state = broker.by_code[paid.product]
-        size = state.step * paid.size * paid.side
-        price = float(state.product.tick_size * marks[paid.time, paid.product])
-        rows.append((paid.time, state.symbol, size, price, paid.rate / RATE, paid.amount / MICRO))
-    return frame(rows, FUNDING)
-
-
-def _transfers(broker: SimulatedBroker) -> pd.DataFrame:
-    rows = []
-    for entry in ledger.entries(broker.core, ADDRESS)[1:]:  # the first entry is the deposit of the capital
-        if entry.kind not in SHOWN_ELSEWHERE:
-            state = broker.by_code.get(entry.product)
-            rows.append((entry.time, entry.kind, state.symbol if state else "", entry.amount / MICRO))
-    return frame(rows, TRANSFERS)

@@ -34,6 +34,9 @@ class BacktestContext(Context):
             options["cl_ord_id"] = self._broker.next_client_id()
         return super()._place_new(symbol, side, quantity, price, options)
 
+    def _reject(self, placed: OrderHandle, reason: str) -> OrderHandle:
+        return self._broker.reject(placed, reason)
+
     def target(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle | None:
         """Bring the position to a signed quantity with one order; None when position and `underway` add up to it."""
         if price is not None or options:
@@ -43,7 +46,8 @@ class BacktestContext(Context):
         state = broker.state_of(symbol)
         missing = whole_steps(quantity, state.step) - self._position_steps(state.code) - state.in_flight_steps
         if not missing:
-            return None
+            held = self._position_steps(state.code) + state.in_flight_steps
+            return None if held else self._reject_below_step(state.symbol, quantity, state.step)
         steps, text = abs(missing), state.quantity_text(abs(missing))
         client_id = broker.next_client_id()
         order = Order(state.symbol, "BUY" if missing > 0 else "SELL", text, tif="IOC", cl_ord_id=client_id)

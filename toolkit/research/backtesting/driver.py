@@ -21,6 +21,7 @@ from ...errors import InputError
 from ...products import Amount
 from ...venue.engine.core import Core
 from ...venue.model.genesis import Genesis
+from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..data.bar_path import ExtremeOrder, Path
 from ..data.bars import Bars, read_bars
@@ -30,7 +31,7 @@ from .broker import SimulatedBroker
 from .build_results import build_results
 from .context import BacktestContext
 from .funding_schedule import Settlement, funding_schedule
-from .listing import listings
+from .listing import listings, product_fields
 from .models import BarLiquidity, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
 from .symbol_state import SymbolState
 
@@ -39,6 +40,7 @@ Funding = float | pd.Series | Mapping[str, Any] | None
 Member = tuple[SymbolState, Bar]
 
 
+@repeatable
 def backtest(
     strategy: StrategyLike,
     data: Any,
@@ -95,9 +97,8 @@ def backtest(
     BacktestContext(broker, max(series.interval for series in bars.values()))
     end = _Driver(broker, bars, funding_schedule(core, bars, funding), path).run(progress)
     settings = {
-        "seed": seed,
-        "capital": str(capital),
-        "funding": funding if isinstance(funding, str | float | int | None) else "given",
+        "interval": {symbol: str(pd.Timedelta(series.interval, unit="ms")) for symbol, series in bars.items()},
+        "products": {symbol: product_fields(state.product) for symbol, state in broker.states.items()},
         "path": repr(path),
         "liquidity": repr(liquidity),
         "slippage": repr(slippage),
@@ -155,13 +156,13 @@ class _Driver:
         broker, matcher, ctx = self.broker, self.matcher, self.broker.ctx
         arrivals, append = broker.arrivals, state.history.append
         on_bar, wants_books = broker.strategy.on_bar, overrides(broker.strategy, "on_book")
-        due = self._next_due()
+        due, floor, ceiling, bound = -1, 0.0, 0.0, True  # of the last walk; the first bar is always walked
         for bar in bars:
             closed = bar.closed
-            in_range = bar.low > state.floor_price and bar.high < state.ceiling_price
-            if not in_range or arrivals or state.waiting or due < closed or matcher.coupled:
-                self._walk(((state, bar),), closed)
-                due = self._next_due()
+            if arrivals or bound or bar.low <= floor or bar.high >= ceiling or due < closed:
+                self._walk_one(state, bar, closed)
+                due, floor, ceiling = self._next_due(), state.floor_price, state.ceiling_price
+                bound = matcher.coupled or bool(state.waiting)
             matcher.now = ctx.now = closed
             state.unapplied = bar
             append(bar)
@@ -212,6 +213,26 @@ class _Driver:
             return -1
         due = self.matcher.due
         return min(due, self.settlements[-1].time) if self.settlements else due
+
+    def _walk_one(self, state: SymbolState, bar: Bar, closed: int) -> None:
+        """Move along the path of one bar, as `_walk` does, up to where nothing more can happen in it."""
+        broker, matcher = self.broker, self.matcher
+        matcher.apply_closes()
+        state.begin_bar(bar, matcher.liquidity)
+        points = self.path.points(state.bar)
+        for number, (offset, price) in enumerate(points):
+            self._process_until(bar.time + offset)
+            if number and not (broker.arrivals or state.waiting or matcher.coupled or self._next_due() < closed):
+                if matcher.stale:
+                    matcher.update_wake_prices()
+                if bar.low > state.floor_price and bar.high < state.ceiling_price and not matcher.coupled:
+                    state.priced_ms = bar.time + points[-1][0]
+                    break
+            broker.move_price(state, price, bar.time + offset)
+        else:
+            self._process_until(closed)
+            matcher.update_wake_prices()
+        broker.record_balances(closed)
 
     def _walk(self, members: Sequence[Member], closed: int) -> None:
         """Move along the paths of bars that close at one time, with everything that happens on the way."""

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ...errors import InputError
+from ...funding import funding_rate
+from ...suggestions import check_known
 from ...venue.engine.core import Core
 from ...venue.model.constants import RATE
-from ...venue.risk.funding import FINE, rate_of
+from ...venue.risk.funding import FINE
 from ..data.bars import Bars
 
 
@@ -27,6 +29,8 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list
 
     `funding` is as in `backtest`. Raises InputError for a rate that is not a number or beyond the venue's cap.
     """
+    if isinstance(funding, Mapping):
+        check_known(funding, bars, "funding", "symbol of the data")
     schedule = []
     for code, (symbol, series) in zip(core.products, bars.items(), strict=True):
         given = funding.get(symbol) if isinstance(funding, Mapping) else funding
@@ -48,21 +52,29 @@ def _rates(core: Core, code: int, symbol: str, given: Any, first: int, last: int
     """Return (Unix ms, rate in 1e-8) of each settlement that `given` describes."""
     if isinstance(given, pd.Series):
         times = pd.DatetimeIndex(pd.to_datetime(given.index, utc=True)).as_unit("ms").asi8.tolist()
-        return [(time, _rate_e8(symbol, rate)) for time, rate in zip(times, given, strict=True)]
+        return [(time, round(_rate(symbol, rate) * RATE)) for time, rate in zip(times, given, strict=True)]
     interval_ms = core.products[code].funding_interval * 1000
-    rate_e8 = rate_of(core, code, 0) if given == "interest" else _rate_e8(symbol, given)
+    rate_e8 = round(constant_rate(symbol, given, interval_ms / 3_600_000) * RATE)
     return [(time, rate_e8) for time in range(-(-first // interval_ms) * interval_ms, last, interval_ms)]
 
 
-def _rate_e8(symbol: str, given: Any) -> int:
+def constant_rate(symbol: str, given: Any, interval_hours: float) -> float:
+    """Return the rate of every interval: `given`, or for "interest" that of the venue's formula at a premium of 0."""
+    return float(funding_rate(0, interval_hours)) if given == "interest" else _rate(symbol, given)
+
+
+def _rate(symbol: str, given: Any) -> float:
     try:
-        return round(float(given) * RATE)
-    except (ValueError, TypeError, OverflowError):
-        raise InputError(
-            f'{symbol}: funding {given!r} is not a rate; give "interest", a number, a Series of numbers, or None',
-            field="funding",
-            value=str(given),
-        ) from None
+        rate = float(given)
+        if rate - rate == 0:  # neither infinite nor NaN
+            return rate
+    except (ValueError, TypeError):
+        pass
+    raise InputError(
+        f'{symbol}: funding {given!r} is not a rate; give "interest", a number, a Series of numbers, or None',
+        field="funding",
+        value=str(given),
+    )
 
 
 def _premium_for(core: Core, code: int, rate_e8: int) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from ...errors import InputError
 from ...products import Product
+from ...suggestions import check_known
 from ..data.bars import Bars, tick_of
 
 FIELDS = {
@@ -36,6 +36,7 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
     """
     from ...venue.model.genesis import default_margin_tables, default_products
 
+    check_known(given or {}, bars, "products", "symbol of the data")
     tables = default_margin_tables()
     known = {row["symbol"]: row for row in default_products()}
     rows = []
@@ -45,14 +46,17 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
             rows.append(_product_row(wanted, tables))
             continue
         row = dict(known.get(symbol) or _derived_row(symbol, 101 + number, series, known["BTCUSDC"]))
+        check_known(wanted or {}, FIELDS, f"products[{symbol!r}]", "field of a product")
         for name, value in dict(wanted or {}).items():
-            if name not in FIELDS:
-                raise InputError(
-                    f"{symbol}: products may set {', '.join(FIELDS)}, not {name!r}", field=name, nearest=tuple(FIELDS)
-                )
             row[FIELDS[name]] = value if name == "funding_interval" else format(Decimal(str(value)), "f")
         rows.append(row)
     return rows, tables
+
+
+def product_fields(product: Product) -> dict[str, Any]:
+    """Return the fields of a product that `products=` may set, as it takes them."""
+    texts = {name: format(getattr(product, name), "f") for name in FIELDS if name != "funding_interval"}
+    return {**texts, "funding_interval": product.funding_interval}
 
 
 def _derived_row(symbol: str, code: int, bars: Bars, like: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,7 +89,7 @@ def _product_row(product: Product, tables: Tables) -> dict[str, Any]:
         }
         for tier in product.tiers
     ]
-    texts = {wire: getattr(product, name) for name, wire in FIELDS.items() if name != "funding_interval"}
+    fields = {FIELDS[name]: value for name, value in product_fields(product).items()}
     return {
         "name": product.name,
         "symbol": product.symbol,
@@ -93,8 +97,7 @@ def _product_row(product: Product, tables: Tables) -> dict[str, Any]:
         "currencyCode": product.currency_code,
         "pricePrecision": product.price_precision,
         "qtyPrecision": product.quantity_precision,
-        **{wire: format(value, "f") for wire, value in texts.items()},
-        "fundingInterval": product.funding_interval,
+        **fields,
         "productType": product.product_type,
         "listStatus": "listed",
         "onlyIsolated": product.only_isolated,

@@ -1,1 +1,23 @@
-"""Bars and recordings: reading, checking, storing and replaying them."""
+"""Market data: bars, events of books and trades from files, recordings, and their replay as a venue's market."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_LAZY = {"Events": "events", "Kind": "events", "check": "quality", "load": "loading"}
+"""Public name → module that holds it; loaded on first use, because they need pandas."""
+
+__all__ = sorted(_LAZY)
+
+if TYPE_CHECKING:
+    from .events import Events as Events
+    from .events import Kind as Kind
+    from .loading import load as load
+    from .quality import check as check
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

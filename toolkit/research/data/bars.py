@@ -25,7 +25,8 @@ TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
 class Bars:
     """Bars of one symbol: `opened` (Unix ms, int64, increasing), `interval` (ms) and float64 columns.
 
-    A bar covers [opened, opened + interval) and is complete at `closed` = opened + interval.
+    A bar covers [opened, closed): it is complete after `interval`, and no later than the next bar opens (months have
+    different lengths).
     """
 
     symbol: str
@@ -40,7 +41,9 @@ class Bars:
     @property
     def closed(self) -> NDArray[np.int64]:
         """When each bar is complete, Unix ms."""
-        return self.opened + self.interval
+        ends = self.opened + self.interval
+        np.minimum(ends[:-1], self.opened[1:], out=ends[:-1])
+        return ends
 
     def __len__(self) -> int:
         return len(self.opened)
@@ -52,8 +55,9 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
     `data` is one of: an OHLCV frame (columns open, high, low, close and perhaps volume in any case; times as index or
     in a column time or timestamp; epoch s, ms, µs and ns are distinguished by size); the same in long form with
     a column symbol; a mapping symbol → frame; a wide frame of closes with one column a symbol (each open is then the
-    previous close); a Recording (its bars of `interval`, default a minute). Naive times are UTC. `symbol` names a frame
-    that has no name of its own; `interval` is the length of a bar (default: the most frequent spacing).
+    previous close); what this function returned; a Recording (its bars of `interval`, default a minute). Naive times
+    are UTC. `symbol` names a frame that has no name of its own; `interval` is the length of a bar (default: the most
+    frequent spacing).
 
     Raises InputError for times that are missing, repeated or not increasing, for prices that are missing, not positive,
     or outside their bar's high and low, and for an `interval` longer than the bars' spacing.
@@ -63,7 +67,10 @@ def read_bars(data: Any, *, symbol: str | None = None, interval: str | pd.Timede
         seconds = round(pd.Timedelta(interval).total_seconds())
         recorded = {name: data.bars(name, seconds) for name in data.symbols}
         data = {name: part for name, part in recorded.items() if len(part)}
-    found = {name: _read_one(name, part, interval) for name, part in _parts(data, symbol).items()}
+    if isinstance(data, Mapping) and interval is None and all(isinstance(part, Bars) for part in data.values()):
+        found = dict(data)  # checked before
+    else:
+        found = {name: _read_one(name, part, interval) for name, part in _parts(data, symbol).items()}
     if not found:
         raise InputError("there are no bars in the data", field="data", rule="not empty")
     return found
@@ -150,7 +157,11 @@ def _numbers(symbol: str, data: pd.DataFrame, name: str) -> NDArray[np.float64]:
         raise InputError(f"{symbol}: {name} holds values that are not numbers: {error}", field=f"data.{name}") from None
 
 
-def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
+def row_times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
+    """Return the time of each row in Unix ms: of its time column (lower case), else of its index.
+
+    Raises InputError where there is none.
+    """
     column = next((name for name in TIME_COLUMNS if name in data.columns), None)
     times: Any = data[column] if column is not None else data.index
     if pd.api.types.is_numeric_dtype(times.dtype):
@@ -160,11 +171,14 @@ def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
                 field="data",
                 rule="times",
             )
-        opened = _epochs(symbol, times)
-    else:
-        stamps = pd.DatetimeIndex(pd.to_datetime(times, utc=True))
-        _refuse_missing(symbol, stamps.hasnans)
-        opened = stamps.as_unit("ms").asi8
+        return _epochs(symbol, times)
+    stamps = pd.DatetimeIndex(pd.to_datetime(times, utc=True))
+    _refuse_missing(symbol, stamps.hasnans)
+    return np.asarray(stamps.as_unit("ms").asi8)
+
+
+def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
+    opened = row_times(symbol, data)
     wrong = np.flatnonzero(np.diff(opened) <= 0)
     if len(wrong):
         at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, StaleData
+from ...extras import need
 from .recording import Recording
 from .recording_store import LOGS, RECORDED, Store, comparable, table
 
@@ -147,6 +148,7 @@ def record(
 
     Raises InputError for an unknown channel, missing symbols, or a directory that another recorder writes to.
     """
+    need("pyarrow")  # parts are written later; this is when somebody looks
     wanted = [symbols] if isinstance(symbols, str) else list(symbols)
     names = [channels] if isinstance(channels, str) else list(channels)
     unknown = [name for name in names if name not in RECORDED or name == "status"]

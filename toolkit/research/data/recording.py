@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...client.stream.book import LocalBook
 from ...client.stream.stream import interval_text
 from ...errors import InputError
+from ...extras import need
 from .recording_store import RECORDED, Store, arrow_schema
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Recording:
 
         Columns as `record` says; the same ones when there are no rows. Raises InputError for an unknown channel.
         """
+        need("pyarrow")
         import pandas as pd
         import pyarrow as pa
 

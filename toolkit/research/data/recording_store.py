@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...errors import InputError
+from ...extras import need
 from ...protocol.reads import feed_records as feed
 from ...protocol.reads.info_records import KLINE, Record
 
@@ -91,6 +92,7 @@ def comparable(form: str, value: Any) -> Any:
 
 def arrow_schema(channel: str, *, exact: bool) -> pa.Schema:
     """Return the Arrow schema of a channel's parts."""
+    need("pyarrow")
     import pyarrow as pa
 
     types = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...errors import InputError
+from ...guards import no_keys
 from ...venue.engine.core import Core
 from ...venue.simulation.replay import Replay, ReplayBar, Track
 from .bar_path import ExtremeOrder, Path
@@ -44,6 +45,7 @@ class Replaying:
         self.venue.query(participants.attach)
 
 
+@no_keys
 def replay(
     venue: LocalVenue | Session,
     data: Any,

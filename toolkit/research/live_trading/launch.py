@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ...errors import InputError
+from ...errors import InputError, WalletError
+from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..strategy import StrategyLike
 from .limits import Limits
 from .runner import Runner
+from .session_rows import utc
 
 if TYPE_CHECKING:
     from ...session import Session
 
 
+@repeatable
 def paper(
     strategy: StrategyLike,
     symbols: Sequence[str] | None = None,
@@ -83,9 +87,30 @@ def live(
 
     However it ends, open orders of its symbols are cancelled, and what is left open is printed. Interrupting the cell
     ends it like that and returns the Results. An error of the strategy ends it like that and is raised.
+
+    Raises WalletError before the first bar when the session's agent may not trade for its account.
     """
+    if not dry_run:
+        _check_agent(session)
     runner = Runner(session, strategy, symbols, interval, limits, poll=poll, warm_up=warm_up, dry_run=dry_run)
     if not background:
         return runner.run(duration, close_at_end=close_at_end)
     runner.start(duration, close_at_end=close_at_end)
     return runner
+
+
+def _check_agent(session: Session) -> None:
+    """Raise WalletError unless the venue lists the session's agent as active for its account, now."""
+    agent = session.wallet.agent if session.wallet is not None else None
+    if agent is None:
+        raise WalletError("a live run signs orders with an agent key, and this session has none; or use dry_run=True")
+    approvals = session.info.agents(account=agent, role="AGENT")
+    own = approvals[approvals["master"].astype(str).str.lower() == str(session.account).lower()]
+    now = utc(session.venue.now_ms() if session.venue is not None else time.time_ns() // 1_000_000)
+    active = (own["status"] == "ACTIVE") & (own["expires_at"].isna() | (own["expires_at"] > now))
+    if not active.any():
+        was = "is not approved" if own.empty else f"is no longer approved (until {own['expires_at'].max()})"
+        raise WalletError(
+            f"agent {agent} {was} by account {session.account}; approve it with "
+            "session.exchange.approve_agent(validity_seconds=7 * 86400), in a session with the master key"
+        )

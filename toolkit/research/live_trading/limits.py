@@ -19,7 +19,7 @@ class Limits:
             filled too (those of one side of each symbol), at the last price. Without any price nothing is sent.
         max_loss: largest fall of equity below its value at the start.
         max_orders_per_minute: orders sent in any 60 s.
-        max_stale: seconds without a new bar beyond the bar's own length, or without any answer of the venue.
+        max_stale: seconds without a complete answer of the venue. Bars without trades are flat ones, not stale.
     """
 
     max_notional: float | None = None
@@ -103,10 +103,8 @@ def check_run(limits: Limits, state: RunState) -> None:
         raise LimitReached(f"equity fell by {loss:,.2f} USDC; the limit is {limits.max_loss:,.2f}", limit="max_loss")
     if limits.max_stale is None:
         return
-    oldest_open = min(state.next_open_ms.values())
-    without_bar = (state.now() - max(oldest_open + state.interval_ms, state.started_ms)) / 1000
     without_answer = (state.now() - state.answered_ms) / 1000
-    if max(without_bar, without_answer) > limits.max_stale:
-        late = without_bar > limits.max_stale
-        what = f"no new bar for {without_bar:,.0f} s" if late else f"no answer for {without_answer:,.0f} s"
-        raise LimitReached(f"{what}; the limit is {limits.max_stale:,.0f} s", limit="max_stale")
+    if without_answer > limits.max_stale:
+        raise LimitReached(
+            f"no answer for {without_answer:,.0f} s; the limit is {limits.max_stale:,.0f} s", limit="max_stale"
+        )

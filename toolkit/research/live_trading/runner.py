@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 GRACE_MS = 300
 """How long after its end a bar is queried, so that it holds its last trade."""
+QUIET_GRACE_MS = 3_000
+"""How long after its end a bar that the venue does not list counts as one without trades."""
+LOOKBACK = 1_000
+"""Bars before the first one that are searched for the last price."""
 
 
 class Runner:
@@ -75,6 +79,8 @@ class Runner:
         self._results: Results | None = None
         self._read_bars: deque[tuple[int, int, Bar]] = deque()
         """Bars not delivered yet: (closing time, number of the symbol, bar)."""
+        self._last_close: dict[str, float] = {}
+        """Close of the last bar that was read of each symbol, at which the bars of quiet times are flat."""
         self._visible_ms: dict[str, int] = {}
         """Opening time of the last bar of each symbol in its history."""
         self._funding_due_ms = 0
@@ -145,18 +151,19 @@ class Runner:
         state.begin()
         self.ctx.now = state.started_ms
         edge_ms = state.started_ms // self.interval_ms * self.interval_ms
-        state.next_open_ms = dict.fromkeys(self.symbols, edge_ms)
+        first_ms = edge_ms - self.warm_up * self.interval_ms
         for symbol in self.symbols:
+            for row in rows_of(self._klines(symbol, first_ms - LOOKBACK * self.interval_ms, first_ms)):
+                self._last_close[symbol] = float(row.close)
             if overrides(self.strategy, "on_trade"):
                 self._feed.add_trades(symbol)
             if overrides(self.strategy, "on_book"):
                 self._feed.add_books(symbol)
         state.trading = not self.warm_up
+        state.next_open_ms = dict.fromkeys(self.symbols, first_ms)
         self.strategy.on_start(self.ctx)
         if self.warm_up:
-            state.next_open_ms = dict.fromkeys(self.symbols, edge_ms - self.warm_up * self.interval_ms)
             self._query_bars(edge_ms)
-            state.next_open_ms = dict.fromkeys(self.symbols, edge_ms)
             self.ctx.now = state.started_ms
             state.trading = True
         state.sample(state.started_ms)
@@ -206,24 +213,43 @@ class Runner:
     def _query_bars(self, until: int) -> None:
         """Read every bar that is complete at `until`, and deliver all by time and symbol."""
         bars: list[tuple[int, int, Bar]] = []
-        next_open_ms = dict(self.state.next_open_ms)
-        length = pd.Timedelta(self.interval_ms, unit="ms")
+        next_open_ms, last_close = dict(self.state.next_open_ms), dict(self._last_close)
         for number, symbol in enumerate(self.symbols):
             start, end = next_open_ms[symbol], until // self.interval_ms * self.interval_ms
             if end <= start:
                 continue
-            table = self.session.klines(symbol, length, utc(start), utc(end), closed=True, fill=True, progress=False)
-            for row in rows_of(table):
-                opened = unix_ms(row.Index)
-                if start <= opened < end and row.close == row.close:  # a bar before the first trade has no prices
-                    values = (float(value) for value in (row.open, row.high, row.low, row.close, row.volume))
-                    bar = Bar(symbol, opened, opened + self.interval_ms, *values)
-                    bars.append((bar.closed, number, bar))
-                    next_open_ms[symbol] = bar.closed
+            listed = {unix_ms(row.Index): row for row in rows_of(self._klines(symbol, start, end))}
+            settled = self._settled_ms(listed, end)
+            for opened in range(start, end, self.interval_ms):
+                row = listed.get(opened)
+                if row is not None and row.close == row.close:
+                    values = [float(value) for value in (row.open, row.high, row.low, row.close, row.volume)]
+                    last_close[symbol] = values[3]
+                elif opened >= settled:
+                    break
+                elif symbol in last_close:
+                    values = [last_close[symbol]] * 4 + [0.0]
+                else:
+                    continue  # nothing was ever traded, so there is no price
+                bar = Bar(symbol, opened, opened + self.interval_ms, *values)
+                bars.append((bar.closed, number, bar))
+            else:
+                opened = end
+            next_open_ms[symbol] = opened
         # Only now: a query that fails for one symbol leaves all of them to be read again.
-        self.state.next_open_ms = next_open_ms
+        self.state.next_open_ms, self._last_close = next_open_ms, last_close
         self._read_bars.extend(sorted(bars, key=lambda item: item[:2]))
         self._deliver_bars()
+
+    def _klines(self, symbol: str, start_ms: int, end_ms: int) -> pd.DataFrame:
+        length = pd.Timedelta(self.interval_ms, unit="ms")
+        return self.session.klines(symbol, length, utc(start_ms), utc(end_ms), closed=True, progress=False)
+
+    def _settled_ms(self, listed: Mapping[int, Any], end: int) -> int:
+        """Return the time before which a bar that the venue does not list had no trades, rather than being late."""
+        if self._manual_clock or self.state.now() - end >= QUIET_GRACE_MS:
+            return end
+        return max(listed, default=0)
 
     def _deliver_bars(self) -> None:
         """Deliver the bars that were read; bars after an error in a callback follow with the next poll."""

@@ -54,9 +54,14 @@ def make_record(point: Point, values: Mapping[str, Any], error: str, trace: str 
     }
 
 
+def is_strategy(task: Any) -> bool:
+    """Return whether a task is a Strategy class, each point of which is a backtest."""
+    return isinstance(task, type) and hasattr(task, "on_bar")
+
+
 def _call(task: Any, data: Any, options: Mapping[str, Any], point: Point) -> Any:
     seed: dict[str, Any] = {} if point.seed is None else {"seed": point.seed}
-    if isinstance(task, type) and hasattr(task, "on_bar"):
+    if is_strategy(task):
         # imported on first use: a task that is a function needs no backtest
         from ..backtesting.driver import backtest
 
@@ -67,7 +72,7 @@ def _call(task: Any, data: Any, options: Mapping[str, Any], point: Point) -> Any
 
 def _values(outcome: Any) -> Mapping[str, Any]:
     if isinstance(outcome, Results):
-        outcome = outcome.metrics()
+        return outcome.measures()
     if isinstance(outcome, pd.Series):
         return {str(name): value for name, value in outcome.items()}
     if isinstance(outcome, Mapping):

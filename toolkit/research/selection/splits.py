@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ...errors import InputError
+from ..data.bars import TIME_COLUMNS, row_times
+from ..market_data import time_index
 
 Size = int | str | pd.Timedelta
 """Rows (int) or a length of time ("30D", Timedelta)."""
@@ -50,7 +53,7 @@ def walk_forward(
     gap: Size = 0,
     anchored: bool = False,
 ) -> list[Split]:
-    """Return splits of `data` (a frame, a mapping of frames, or a DatetimeIndex), oldest first.
+    """Return splits of `data` (bars as `backtest` takes them, or a DatetimeIndex), oldest first.
 
     Each test part begins where its training part and the `gap` (an embargo against labels that look ahead) end;
     the next split begins `step` later (default: the length of the test, so that no row is tested twice). `anchored`
@@ -92,17 +95,36 @@ def walk_forward(
 
 
 def _index(data: Any) -> pd.DatetimeIndex:
-    if isinstance(data, dict):
+    """Return the times of `data`, each once."""
+    if isinstance(data, Mapping):
         union = pd.DatetimeIndex([])
         for number, part in enumerate(data.values()):
             union = _index(part) if number == 0 else union.union(_index(part))
         return union
+    index = _row_index(data)
+    if not index.is_monotonic_increasing:
+        if _symbol_column(data) is None:
+            raise InputError("the times are not increasing; sort the rows first", field="data", rule="increasing times")
+        index = index.sort_values()
+    return index.unique()
+
+
+def _row_index(data: Any) -> pd.DatetimeIndex:
+    """Return the time of each row: that of a time column as in `read_bars`, else of the index."""
+    if isinstance(data, pd.DataFrame):
+        lowered = data.set_axis([str(name).lower() for name in data.columns], axis=1)
+        if not isinstance(data.index, pd.DatetimeIndex) or set(TIME_COLUMNS) & set(lowered.columns):
+            return time_index(row_times("data", lowered))
     index = data if isinstance(data, pd.Index) else getattr(data, "index", None)
     if not isinstance(index, pd.DatetimeIndex):
-        raise InputError("splits need a DatetimeIndex; set the time column as index", field="data", rule="times")
-    if not index.is_monotonic_increasing:
-        raise InputError("the times are not increasing; sort the rows first", field="data", rule="increasing times")
+        raise InputError(
+            "splits need times: a DatetimeIndex, or a frame with a column 'time'", field="data", rule="times"
+        )
     return index
+
+
+def _symbol_column(data: Any) -> Any:
+    return next((name for name in getattr(data, "columns", ()) if str(name).lower() == "symbol"), None)
 
 
 def _size(size: Any, name: str) -> int | pd.Timedelta:
@@ -159,9 +181,9 @@ def _split(index: pd.DatetimeIndex, number: int, first: int, train_end: int, tes
 
 
 def _between(data: Any, start: pd.Timestamp, until: pd.Timestamp, warm_up: int = 0) -> Any:
-    if isinstance(data, dict):
+    if isinstance(data, Mapping):
         return {name: _between(part, start, until, warm_up) for name, part in data.items()}
-    index = data if isinstance(data, pd.DatetimeIndex) else data.index
-    first = max(int(index.searchsorted(start, side="left")) - warm_up, 0)
-    rows = slice(first, int(index.searchsorted(until, side="left")))
-    return data[rows] if isinstance(data, pd.Index) else data.iloc[rows]
+    times, rows = _index(data), _row_index(data)
+    first = max(int(times.searchsorted(start, side="left")) - warm_up, 0)
+    chosen = (rows >= times[first]) & (rows < until) if first < len(times) else np.zeros(len(rows), dtype=bool)
+    return data[chosen]

@@ -18,7 +18,8 @@ import cloudpickle  # type: ignore[import-untyped]
 import pandas as pd
 
 from ...errors import InputError
-from .points import Point, Record, RecordFile, execute, from_plain
+from ..data.bars import read_bars
+from .points import Point, Record, RecordFile, execute, from_plain, is_strategy
 from .workers import on_cluster, on_processes, pack
 
 
@@ -58,6 +59,7 @@ def sweep(
     found: dict[str, Record] = {point.key: store.known[point.key] for point in points if point.key in store.known}
     waiting = [point for point in points if point.key not in found]
     done: Iterator[Record]
+    data, options = _prepared(task, data, options)
     if not waiting:
         done = iter(())
     elif client is not None:
@@ -72,6 +74,15 @@ def sweep(
             found[record["key"]] = record
             bar.update(1)
     return _table(points, [found[point.key] for point in points], seeds is not None)
+
+
+def _prepared(task: Any, data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return data and options with bars read once, rather than at every point of a Strategy."""
+    frames = data.values() if isinstance(data, Mapping) else [data]
+    if not (is_strategy(task) and all(isinstance(part, pd.DataFrame) for part in frames)):
+        return data, options
+    rest = {name: value for name, value in options.items() if name != "interval"}
+    return read_bars(data, interval=options.get("interval")), rest
 
 
 def _points(task: Any, grid: Any, data: Any, seeds: Sequence[int] | None, options: Mapping[str, Any]) -> list[Point]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -32,6 +35,15 @@ _payload = b""
 def _begin_worker(payload: bytes) -> None:
     global _payload
     _payload = payload
+    threading.Thread(target=_end_with_parent, name="toolkit-parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent has died: one that was killed could not end its workers itself."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()  # waits on the parent's pipe or, on Windows, its handle; costs nothing meanwhile
+        os._exit(1)
 
 
 def _local_point(point: Point) -> Record:
@@ -74,8 +86,6 @@ def _gather(
 
 def _pool(payload: bytes, workers: int) -> ProcessPoolExecutor:
     """Return a pool of spawned processes: the same on all systems, and safe with threads."""
-    import multiprocessing
-
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise InputError(
             'sweep was called while a worker imports this script; put the call under if __name__ == "__main__":',

@@ -7,7 +7,7 @@ lock; only the command itself is applied under it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl
@@ -47,6 +47,10 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = JSON_HEADERS
     broken: str = ""
     delay: float = 0.0
+    code: int = 0
+    """The code in the envelope, for a log."""
+    action: str = ""
+    signer: str = ""
 
 
 @dataclass(slots=True)
@@ -71,11 +75,36 @@ class Incoming:
         return Incoming(self.method, self.path, self.query, self.body, self.peer, exempt_from_faults=True)
 
 
+class Submission(NamedTuple):
+    """A verified action on its way to the core. `admit` may refuse it, under the venue's lock, before it is applied."""
+
+    action: dict[str, Any]
+    signer: str
+    nonce: int
+    expiry_after: int | None
+    vault: str | None
+    digest: bytes
+    admit: Callable[[Core], None] | None
+
+
+Flow = Generator[Submission, Outcome, Answer]
+"""The answering of one request: yields a submission, is sent its outcome, returns the answer."""
+
+
+class Request(NamedTuple):
+    """One HTTP request as plain values; see `Gateway.handle`."""
+
+    method: str
+    path: str
+    query: Query | str = ()
+    body: bytes = b""
+    peer: str = ""
+
+
 class GatewayVenue(Protocol):
     """What the gateway needs of the venue."""
 
-    @property
-    def submit(self) -> Callable[..., Outcome]: ...
+    def submit_many(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]: ...
     def query(self, question: Callable[[Core], T]) -> T: ...
     def now_ms(self) -> int: ...
 
@@ -133,7 +162,7 @@ def enveloped(status: int, code: int, message: str, data: Any = None) -> Answer:
     except UnicodeEncodeError:
         message = message.encode("utf-8", "replace").decode()
         body = msgspec.json.encode({"code": code, "message": message, "data": None})
-    return Answer(status, body)
+    return Answer(status, body, code=code)
 
 
 def too_large(length: int) -> Answer:
@@ -164,32 +193,73 @@ class Gateway:
 
         Never raises: an unexpected error is answered 400 with code 40003 and the name of its class.
         """
+        return self.handle_many([Request(method, path, query, body, peer)])[0]
+
+    def handle_many(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer several requests as one group: its actions are applied in order, after one write of the journal."""
+        answers: list[Answer | None] = [None] * len(requests)
+        flows = [self._answer_in_time(request) for request in requests]
+        steps: list[tuple[int, Outcome | Exception | None]] = [(number, None) for number in range(len(flows))]
+        while steps:
+            waiting: list[tuple[int, Submission]] = []
+            for number, outcome in steps:
+                flow = flows[number]
+                try:
+                    if isinstance(outcome, Exception):
+                        waiting.append((number, flow.throw(outcome)))
+                    else:  # None starts the flow
+                        waiting.append((number, flow.send(outcome)))  # type: ignore[arg-type]
+                except StopIteration as done:
+                    answers[number] = done.value
+            outcomes = self.venue.submit_many([submission for _, submission in waiting]) if waiting else []
+            steps = [(number, outcome) for (number, _), outcome in zip(waiting, outcomes, strict=True)]
+        return [answer for answer in answers if answer is not None]
+
+    def _answer_in_time(self, request: Request) -> Flow:
+        action = signer = ""
         try:
+            query = request.query
             pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
-            incoming = Incoming(method.upper(), path, pairs, body, peer)
-            answer = self._handle_with_faults(incoming) if self.faults.active else self._answer(incoming)
+            incoming = Incoming(request.method.upper(), request.path, pairs, request.body, request.peer)
+            answer = yield from self._handle_with_faults(incoming) if self.faults.active else self._answer(incoming)
+            action, signer = incoming.action, incoming.signer
         except Exception as error:
             answer = refusal(error)
-        return answer._replace(headers={**answer.headers, "x-venue-time": str(self.venue.now_ms())})
+        headers = {**answer.headers, "x-venue-time": str(self.venue.now_ms())}
+        return answer._replace(headers=headers, action=action, signer=signer)
 
-    def _handle_with_faults(self, incoming: Incoming) -> Answer:
+    def _handle_with_faults(self, incoming: Incoming) -> Flow:
         self.execute_delayed(self.venue.now_ms())  # first, so that requests are executed in the order they arrive
         again = incoming.exempt_copy()
         try:
             self.faults.on_request(incoming)
-            answer = self._answer(incoming)
+            answer = yield from self._answer(incoming)
         except FaultTriggered as fault:
             return fault.answer
-        return self.faults.on_response(incoming, answer, lambda: self._answer(again))
+        return self.faults.on_response(incoming, answer, lambda: self._answer_now(again))
 
     def execute_delayed(self, now_ms: int) -> None:
         """Execute the requests that a fault held back until now; their answers are dropped."""
         for delayed in self.faults.due(now_ms):
-            self._answer(delayed)
+            self._answer_now(delayed)
 
-    def _answer(self, incoming: Incoming) -> Answer:
+    def _answer_now(self, incoming: Incoming) -> Answer:
+        """Run the flow of a request that belongs to no group."""
+        flow = self._answer(incoming)
+        try:
+            submission = next(flow)
+            while True:
+                [outcome] = self.venue.submit_many([submission])
+                submission = flow.throw(outcome) if isinstance(outcome, Exception) else flow.send(outcome)
+        except StopIteration as done:
+            answer: Answer = done.value
+            return answer
+
+    def _answer(self, incoming: Incoming) -> Flow:
         answer = self.hooks.on_request(incoming)
-        return self.hooks.on_response(incoming, self._route(incoming)) if answer is None else answer
+        if answer is None:
+            answer = self.hooks.on_response(incoming, (yield from self._route(incoming)))
+        return answer
 
     def _admit(self, incoming: Incoming, core: Core) -> None:
         self.admission.check(core, incoming.peer, incoming.action, incoming.signer.lower(), incoming.vault)
@@ -197,13 +267,13 @@ class Gateway:
             self.faults.on_authenticated(core, incoming)
         self.hooks.on_authenticated(incoming, core.state.time)
 
-    def _route(self, incoming: Incoming) -> Answer:
+    def _route(self, incoming: Incoming) -> Flow:
         try:
             path = incoming.path
             if len(incoming.body) > MAX_BODY:
                 return too_large(len(incoming.body))
             if path == EXCHANGE_PATH:
-                return _wrong_method(incoming, "POST") or self._exchange(incoming)
+                return _wrong_method(incoming, "POST") or (yield from self._exchange(incoming))
             if path in self.routes:
                 return self.routes[path](incoming)
             endpoint = BY_PATH.get(path)
@@ -217,20 +287,20 @@ class Gateway:
             404, 404, f"unknown path {path[:200]!r}; there are POST {EXCHANGE_PATH}, GET /info/… and WebSocket /ws/dex"
         )
 
-    def _exchange(self, incoming: Incoming) -> Answer:
+    def _exchange(self, incoming: Incoming) -> Flow:
         request = envelope.parse(incoming.body)
         incoming.action = request.type
         verified = signing.verify(request, self.chain)
         incoming.signer = verified.signer
         incoming.vault = (request.vault_address or "").lower()
-        outcome = self.venue.submit(
+        outcome = yield Submission(
             request.action,
             verified.signer,
             request.nonce,
             request.expiry_after,
             incoming.vault or None,
             verified.digest,
-            admit=lambda core: self._admit(incoming, core),
+            lambda core: self._admit(incoming, core),
         )
         return enveloped(outcome.status, outcome.code, outcome.message, outcome.data)
 

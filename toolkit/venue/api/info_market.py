@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ def products(core: Core, values: Values) -> dict[str, Any]:
     """Return the product list with margin tables and currencies."""
     status = values["listStatus"]
     rows = [row for _, row in sorted(core.state.products.items()) if status in (None, row.get("listStatus"))]
-    return _product_meta(core, rows)
+    return _product_meta(core, rows, core.state.margin_tables)
 
 
 @answers("product")
@@ -42,17 +42,17 @@ def product(core: Core, values: Values) -> dict[str, Any]:
     """Return one product in the form of the list."""
     wanted = product_of(core, values)
     assert wanted is not None
-    return _product_meta(core, [core.state.products[wanted.code]])
+    row = core.state.products[wanted.code]
+    return _product_meta(core, [row], {int(row["marginTableId"])})
 
 
-def _product_meta(core: Core, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    used = {int(row["marginTableId"]) for row in rows}
+def _product_meta(core: Core, rows: list[dict[str, Any]], tables: Collection[int]) -> dict[str, Any]:
     meta = {
         "perpProducts": rows,
         "marginTables": [
             {"tableId": table, "riskLimitVo": tiers}
             for table, tiers in sorted(core.state.margin_tables.items())
-            if table in used
+            if table in tables
         ],
         "currencies": [
             {

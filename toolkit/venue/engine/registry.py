@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -129,5 +130,6 @@ def begin(core: Any, genesis: Genesis) -> None:
             module.begin(core, genesis)
 
 
+@cache
 def _load() -> list[ModuleType]:
     return [importlib.import_module(f"toolkit.venue.{name}") for name in MODULES]

@@ -8,9 +8,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import InputError
+from ...guards import without_keys
 from ...suggestions import Suggesting
+from .. import development
 from ..clocks import milliseconds
 from ..engine import arguments
+from ..engine.commands import Control
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -19,6 +22,10 @@ Span = str | int | timedelta
 """A length of time: ms, a timedelta, or text like "90s"."""
 ExactAmount = str | int | Decimal
 """A number as exact text, an int or a Decimal; never a float."""
+
+
+LARGEST_BALANCE = 1_000_000_000
+"""Most that an account may begin with, in USDC; a thousand of them stay within what a venue takes."""
 
 
 class ControllableVenue(Protocol):
@@ -30,6 +37,7 @@ class ControllableVenue(Protocol):
     def apply_control(self, name: str, /, **args: Any) -> dict[str, Any]: ...
 
 
+@without_keys
 class Controls(Suggesting):
     """Interventions into one venue. Products are given by symbol or code, amounts are exact (text, int, Decimal).
 
@@ -124,6 +132,10 @@ class Controls(Suggesting):
             )
         return self._do("act", address=arguments.address(address), action=dict(action))
 
+    def stand_still(self, until: int) -> None:
+        """Let no price change and no participant act before `until` (Unix ms); all else that is due happens."""
+        self._do("stand_still", until=until)
+
     def set_position_mode(self, address: str, mode: str) -> dict[str, Any]:
         """Switch a whole account to ONE_WAY or HEDGE; refused while it has positions or orders."""
         return self._do("set_position_mode", address=arguments.address(address), mode=mode)
@@ -185,6 +197,23 @@ class Controls(Suggesting):
             value=product,
             nearest=symbols,
         )
+
+
+def funding(time_ms: int, accounts: int, balance: ExactAmount, mnemonic: str) -> list[Control]:
+    """Return the commands that fund the first `accounts` masters of a mnemonic. Raises InputError for wrong numbers."""
+    if not 0 <= accounts <= development.MOST:
+        raise InputError(f"accounts must be 0 to {development.MOST}, not {accounts}", field="accounts", value=accounts)
+    amount = arguments.positive(balance, "balance")
+    exact = Decimal(amount)
+    if exact != exact.quantize(Decimal("0.000001")) or exact > LARGEST_BALANCE:
+        raise InputError(
+            f"balance {amount} must have at most 6 decimals and be at most {LARGEST_BALANCE}",
+            field="balance",
+            rule="6 decimals",
+            value=balance,
+        )
+    masters = development.masters(accounts, mnemonic)
+    return [Control(time_ms, "fund", {"address": each.address.lower(), "amount": amount}) for each in masters]
 
 
 def _pairs(points: Any) -> list[tuple[Span, ExactAmount]]:

@@ -115,24 +115,27 @@ class Journal:
                 raise unreadable(path, error) from error
             raise
 
-    def append(self, command: Command) -> None:
-        """Write a command. Raises VenueError when that fails; the command must not be applied then."""
-        self._write("command", encode(command))
+    def append(self, commands: Sequence[Command]) -> None:
+        """Write commands, in one transaction. Raises VenueError when that fails; none must be applied then."""
+        self._write("command", [encode(command) for command in commands])
 
     def append_state(self, dump: bytes) -> None:
         """Write that the venue's state was replaced by this dump (a revert or a load)."""
-        self._write("state", dump)
+        self._write("state", [dump])
 
-    def _write(self, kind: str, body: bytes) -> None:
-        chain = chain_hash(self._chain, kind, body)
-        number = self.count + 1
+    def _write(self, kind: str, bodies: Sequence[bytes]) -> None:
+        chain, rows = self._chain, []
+        for number, body in enumerate(bodies, self.count + 1):
+            chain = chain_hash(chain, kind, body)
+            rows.append((number, kind, body, chain))
+        count = self.count + len(rows)
         try:
             with transaction(self._db):
-                self._db.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (number, kind, body, chain))
-                self._db.execute("UPDATE head SET n = ?, chain = ?", (number, chain))
+                self._db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", rows)
+                self._db.execute("UPDATE head SET n = ?, chain = ?", (count, chain))
         except sqlite3.Error as error:
             raise VenueError(f"the journal {self.path} can't be written: {error}; nothing was done") from error
-        self.count, self._chain = number, chain
+        self.count, self._chain = count, chain
 
     def keep_dump(self, core: Core, *, now: bool = False) -> None:
         """Keep a dump of the state when one is due, or `now`, so that the next start is quick."""

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
-TICK_SECONDS = 0.2
+TICK_MS = 200
 LOCK_SECONDS = 0.1
+STEP_SECONDS = 0.05
+"""How long a step of catching up or of an advance holds the venue's lock, in about."""
+PAUSE_SECONDS = 0.001
+"""Pause between two steps: without one, the thread that lets go of the lock usually takes it again itself."""
+FIRST_STEP_MS = 900_000
+
+
+class Steps:
+    """The lengths of an advance's steps, in ms of the venue's time: as long as can be simulated in STEP_SECONDS."""
+
+    def __init__(self) -> None:
+        self.span_ms = FIRST_STEP_MS
+        self._began = time.monotonic()
+
+    def pause(self) -> None:
+        """End a step: let others have the lock, and choose the length of the next step."""
+        spent = time.monotonic() - self._began
+        if spent < STEP_SECONDS / 2:
+            self.span_ms *= 2
+        elif spent > STEP_SECONDS * 2:
+            self.span_ms = max(60_000, self.span_ms // 2)
+        time.sleep(PAUSE_SECONDS)
+        self._began = time.monotonic()
 
 
 class Ticker:
-    """Calls `try_catch_up(seconds)` until it succeeds, then `afterwards()`, once per tick.
+    """Calls `try_catch_up(seconds)` until it returns True, then `afterwards()`, once per tick.
 
-    `try_catch_up` waits at most that many seconds for the venue's lock and returns whether it got it.
+    `try_catch_up` waits at most that many seconds for the venue's lock, does one step, and returns whether it was the
+    last.
     """
 
     def __init__(self, try_catch_up: Callable[[float], bool], afterwards: Callable[[], None]) -> None:
@@ -23,9 +48,9 @@ class Ticker:
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._stopped.wait(TICK_SECONDS):
+        while not self._stopped.wait(TICK_MS / 1000):
             # short waits for the lock, because the caller of `stop` may hold it
-            while not self._try_catch_up(LOCK_SECONDS) and not self._stopped.is_set():
+            while not self._try_catch_up(LOCK_SECONDS) and not self._stopped.wait(PAUSE_SECONDS):
                 pass
             self._afterwards()
 

@@ -58,7 +58,7 @@ def check_accounts(core: Core) -> bool:
                 due += [group for group in _groups(core, account) if judge_group(core, group)]
         for group in sorted(due, key=lambda each: each.urgency(core)):
             closed = close_group(core, group) or closed
-        for account in checked:
+        for account in sorted(checked, key=lambda each: each.balance):  # the largest debt first
             if account.balance < 0 and not MarginGroup(account, 0).open_legs():
                 settle_debt(core, account)
         for address in outside:

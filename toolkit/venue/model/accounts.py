@@ -55,8 +55,8 @@ class VenueOrder(msgspec.Struct, gc=False):
     armed: bool = True
     """False while a bracket's child waits for its parent's first fill."""
     triggered: bool = False
-    tried: tuple[int, int, int] = (0, 0, 0)
-    """Trades, mark and index of its market when it last found nothing, for a triggered exit that stays armed."""
+    tried: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """What a triggered exit that stays armed last found too little in: see `trading.liquidity.prospects`."""
     group: int = 0
     """Bracket it belongs to (id of the main order, which has it too), 0 = none; its TP and SL cancel each other."""
     cover: int = 0

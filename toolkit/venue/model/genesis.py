@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ...checks import MIN_WITHDRAWAL
 from .constants import DAY, PERCENT, USDC
 
 GENESIS_TIME = 1_767_225_600_000
@@ -134,7 +135,7 @@ class Config(msgspec.Struct, frozen=True):
     lp_pause: int = 60_000
     """Time between two slices of the LP vault."""
 
-    withdrawal_minimum: int = 2 * USDC
+    withdrawal_minimum: int = int(MIN_WITHDRAWAL) * USDC
     faucet_amount: int = 500 * USDC
     faucet_pause: int = DAY
 

@@ -20,7 +20,7 @@ from ..engine.registry import handles
 from ..model.constants import RATE
 from ..model.program_state import Builder, Grant
 from ..trading import orders
-from .permissions import agent_of, grant_of, seconds_of_validity
+from .permissions import agent_of, expiry, grant_of
 
 FEE_CAP = RATE // 1000
 """The environment's cap on builder fees, parts of RATE: 0.001 [L]. Source: venue-facts, "Trading rules"."""
@@ -54,14 +54,14 @@ def approve_agent_to_builder(core: Core, context: ActionContext, action: dict[st
     trader = context.account.address
     agent, builder = str(action["agentAddress"]).lower(), str(action["builderAddress"]).lower()
     cap = _checked_cap(action["maxFeeRate"])
-    validity = seconds_of_validity(action)
     _check_parties(core, trader, agent, builder)
     known, now = core.state.permissions, core.state.time
     before = active_grant(core, trader)
     if before is not None:
         _end(core, context, before, replaced=True)
     position = len(known.grants)
-    grant = Grant(position + 1, trader, agent, builder, cap, now, context.tx_hash, now + validity * 1000)
+    until = expiry(now, int(action["validitySeconds"]))
+    grant = Grant(position + 1, trader, agent, builder, cap, now, context.tx_hash, until)
     known.grants.append(grant)
     for index, key in (
         (known.grants_by_agent, agent),

@@ -13,6 +13,7 @@ from ...environments import LOCAL
 from ...protocol.actions import ACTIONS
 from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
+from ...protocol.reads.info_params import MAX_TIME
 from ..engine.codes import SIGNATURE, TxCode
 from ..engine.commands import ActionContext, Refused, Submit, WireError
 from ..engine.core import Core
@@ -206,7 +207,12 @@ def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) ->
     if agent == ZERO_ADDRESS:
         _revoke(core, context, name)
         return {}
-    validity = seconds_of_validity(action)
+    validity = int(action["validitySeconds"])
+    if not 0 <= validity <= LONGEST_VALIDITY:
+        raise Refused(
+            TxCode.BAD_VALIDITY,
+            f"validitySeconds {validity} is not between 0 (7 days) and {LONGEST_VALIDITY} (365 days)",
+        )
     _check_free(core, master, agent)
     code = action.get("referralCode")
     if first and code:
@@ -217,7 +223,7 @@ def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) ->
     position = len(known.approvals)
     now = core.state.time
     known.approvals.append(
-        Approval(position + 1, master, agent, name, now, core.height, context.tx_hash, now + validity * 1000)
+        Approval(position + 1, master, agent, name, now, core.height, context.tx_hash, expiry(now, validity))
     )
     known.by_agent.setdefault(agent, []).append(position)
     known.by_master.setdefault(master, []).append(position)
@@ -225,15 +231,9 @@ def approve_agent(core: Core, context: ActionContext, action: dict[str, Any]) ->
     return {}
 
 
-def seconds_of_validity(action: dict[str, Any]) -> int:
-    """Return an approval's validity in seconds (0 stands for 7 days). Raises Refused above 365 days."""
-    validity = int(action["validitySeconds"])
-    if not 0 <= validity <= LONGEST_VALIDITY:
-        raise Refused(
-            TxCode.BAD_VALIDITY,
-            f"validitySeconds {validity} is not between 0 (7 days) and {LONGEST_VALIDITY} (365 days)",
-        )
-    return validity or DEFAULT_VALIDITY
+def expiry(now_ms: int, validity_seconds: int) -> int:
+    """Return when an approval ends, Unix ms: 0 stands for 7 days, and none outlasts the calendar (the year 9999)."""
+    return min(now_ms + (validity_seconds or DEFAULT_VALIDITY) * 1000, MAX_TIME)
 
 
 def _check_free(core: Core, master: str, agent: str) -> None:

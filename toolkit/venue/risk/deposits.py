@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from ...checks import check_withdrawal
 from ...numerals import micro_text
 from ..engine import arguments
 from ..engine.codes import TxCode
@@ -67,12 +69,9 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
 def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict[str, Any]:
     """Withdraw free money to an address; the ledger keeps the address and the withdrawSequence."""
     amount = micro(action["amount"])
-    smallest = core.state.config.withdrawal_minimum
-    if amount < smallest:
-        raise Refused(
-            TxCode.WITHDRAWAL_TOO_SMALL,
-            f"amount {action['amount']} is below the smallest withdrawal, {micro_text(smallest)} USDC",
-        )
+    smallest = Decimal(core.state.config.withdrawal_minimum) / MICRO
+    for failure in check_withdrawal(Decimal(action["amount"]), smallest):
+        raise Refused(TxCode.WITHDRAWAL_TOO_SMALL, failure.message)
     check_covered(core, context.account, amount)
     sequence = action.get("withdrawSequence")
     reference = str(action["destination"]).lower() + (f" #{sequence}" if sequence is not None else "")

@@ -40,11 +40,13 @@ def settle_isolated(
     if closed_value:
         _release(core, account, position, closed_value, gained, step_micro, opened)
     if opened:
-        need, _ = _need(position, side, opened, opened_value, step_micro)
+        need, _ = margin_to_open(position, side, opened, opened_value, step_micro)
         assign(core, account, position, min(need, _spare(core, account)))
 
 
-def _need(position: Position, side: int, opened_steps: int, value_micro: int, step_micro: int) -> tuple[int, int]:
+def margin_to_open(
+    position: Position, side: int, opened_steps: int, value_micro: int, step_micro: int
+) -> tuple[int, int]:
     """Return what opening needs in an isolated position: margin with the loss against mark, and that loss alone."""
     at_mark = opened_steps * step_micro
     loss = max(0, side * (value_micro - at_mark))
@@ -102,7 +104,7 @@ def has_margin_for(
         return True
     table, config = core.risk_index.table(position.product), core.state.config
     step_micro = mark_step(core, position.product)
-    need, loss = _need(position, side, opened_steps, value_micro, step_micro)
+    need, loss = margin_to_open(position, side, opened_steps, value_micro, step_micro)
     own_steps = (position.long if side > 0 else position.short).size
     more = table.maintenance((own_steps + opened_steps) * step_micro) - table.maintenance(own_steps * step_micro)
     freed = _freed(core, account, position, side, value_micro // opened_steps, step_micro)

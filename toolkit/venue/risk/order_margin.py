@@ -23,6 +23,7 @@ from .account_margin import (
     reducible,
     required,
 )
+from .isolated_fills import margin_to_open
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -82,7 +83,7 @@ def check_increase(
     loss = 0
     if taken_steps:
         if position.mode == ISOLATED:
-            _check_isolated_growth(core, account, position, side, taken_steps)
+            _check_isolated_growth(core, account, position, side, taken_steps, paid * unit)
         roundings = 0
         if builder_rate or position.mode == ISOLATED:
             # margin and builder fees are rounded up at every fill, up to a micro-USDC each
@@ -128,13 +129,16 @@ def _after_close(
     return equity, initial + required(max(same + value_micro - held_micro, other), position.leverage)
 
 
-def _check_isolated_growth(core: Core, account: VenueAccount, position: Position, side: int, taken_steps: int) -> None:
+def _check_isolated_growth(
+    core: Core, account: VenueAccount, position: Position, side: int, taken_steps: int, paid_micro: int
+) -> None:
     """Refuse to grow an isolated position that, with the margin of what opens, is not above its maintenance margin."""
     if not (position.long.size or position.short.size) or reducible(account, position, side):
         return  # a flip closes the position, and what it opens has its own margin
     table, own = core.risk_index.table(position.product), isolated_margin(core, position)
     step_micro = mark_step(core, position.product)
-    equity = own.equity + required(taken_steps * step_micro, position.leverage)
+    taken_margin, _ = margin_to_open(position, side, taken_steps, paid_micro, step_micro)
+    equity = own.equity + taken_margin + side * (taken_steps * step_micro - paid_micro)
     leg_micro = (position.long if side > 0 else position.short).size * step_micro
     more = table.maintenance(leg_micro + taken_steps * step_micro) - table.maintenance(leg_micro)
     if equity <= own.maintenance + more:

@@ -8,51 +8,44 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.routing import Mount, WebSocketRoute
-from starlette.types import Receive, Scope, Send
-from starlette.websockets import WebSocket
 
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
-from ...protocol.reads.feed import POLICY_CLOSE
-from ..api.gateway import MAX_BODY, Answer, too_large
-from ..feed.hub import Hub
-from .sockets import bridge
+from .application import Application, ServedVenue
+from .boundary import LOOPBACK, Boundary
+from .bounded_http import bounded
+from .settings import ServeSettings
 
-FEED_PATH = "/ws/dex"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 START_LIMIT = 10.0
 STOP_LIMIT = 10.0
 """Seconds a server may take to start and to stop."""
-
-
-class ServedVenue(Protocol):
-    """What the server needs of the venue."""
-
-    @property
-    def feed(self) -> Hub: ...
-    def handle(self, method: str, path: str, query: str, body: bytes, peer: str) -> Answer: ...
-    def start_running(self) -> None: ...
-    def stop_running(self) -> None: ...
+GRACE = 0.3
+"""Seconds that requests have to end when the server stops."""
+_NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+_QUIET = 60.0
+"""Seconds between two reports of the same trouble."""
 
 
 class Served:
-    """The addresses of a served venue: `base_url`, `ws_url`, `port` and `environment` to connect to."""
+    """The addresses of a served venue: `base_url`, `ws_url`, `port` and `environment` to connect to.
 
-    def __init__(self, venue: ServedVenue, host: str, port: int) -> None:
+    `control_token` opens its controls, if they are served.
+    """
+
+    def __init__(self, venue: ServedVenue, host: str, port: int, settings: ServeSettings) -> None:
         self.venue = venue
         self.port = port
+        self.control_token = settings.control_token
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"  # IPv6 addresses are bracketed in URLs
         self.base_url = f"http://{authority}"
         self.ws_url = f"ws://{authority}"
@@ -64,72 +57,6 @@ class Served:
 
     def __repr__(self) -> str:
         return f"<Served {self.base_url}>"
-
-
-def application(venue: ServedVenue) -> Starlette:
-    """Return the ASGI application of a venue: /ws/dex is the feed, every other path goes to the gateway."""
-
-    async def feed(websocket: WebSocket) -> None:
-        await websocket.accept()
-        await bridge(venue.feed, websocket, websocket.client.host if websocket.client else "")
-
-    http = _Http(venue)
-    app = Starlette(routes=[WebSocketRoute(FEED_PATH, feed), Mount("/", app=http)])
-    app.router.default = http  # for a target that is not a path, such as a proxy's http://host/path
-    return app
-
-
-class _Http:
-    """Reads a request, hands it to the gateway, and delivers the answer as its faults demand."""
-
-    def __init__(self, venue: ServedVenue) -> None:
-        self._venue = venue
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": POLICY_CLOSE, "reason": f"the feed is at {FEED_PATH}"})
-            return
-        request = Request(scope, receive)
-        try:
-            body = await _body(request)
-        except ClientDisconnect:
-            return
-        if body is None:
-            answer = too_large(MAX_BODY + 1)
-        else:
-            peer = request.client.host if request.client else ""
-            query = scope["query_string"].decode("latin-1")
-            answer = self._venue.handle(request.method, scope["path"], query, body, peer)
-        await _deliver(answer, request, scope, receive, send)
-
-
-async def _body(request: Request) -> bytes | None:
-    """Return the body, or None as soon as it exceeds MAX_BODY; a chunked body has no length in its headers."""
-    length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length) > MAX_BODY:
-        return None
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MAX_BODY:
-            return None
-        parts.append(part)
-    return b"".join(parts)
-
-
-async def _deliver(answer: Answer, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
-    if answer.delay:
-        await asyncio.sleep(answer.delay)
-    if answer.broken == "timeout":
-        while not await request.is_disconnected():
-            await asyncio.sleep(0.05)
-        return
-    if answer.broken:
-        headers = [(b"content-length", b"1000"), (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"{", "more_body": True})
-        return  # the server drops the connection of an unfinished answer
-    await Response(answer.body, answer.status, dict(answer.headers))(scope, receive, send)
 
 
 def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket:
@@ -172,16 +99,25 @@ def listen(host: str, port: int, *, allow_remote: bool = False) -> socket.socket
 
 @contextmanager
 def running(
-    venue: ServedVenue, port: int = 0, *, host: str = "127.0.0.1", allow_remote: bool = False
+    venue: ServedVenue,
+    port: int = 0,
+    *,
+    host: str = "127.0.0.1",
+    allow_remote: bool = False,
+    settings: ServeSettings | None = None,
 ) -> Iterator[Served]:
     """Serve a venue in a thread while a `with` block runs; port 0 takes a free one.
 
     Start and stop are bounded in time, and no thread is left behind. Raises as `listen`, and VenueError when the
     server does not start.
     """
+    settings = settings or ServeSettings()
     listener = listen(host, port, allow_remote=allow_remote)
+    application = Application(venue, Boundary(settings, host), settings)
+    venue.feed.connections = settings.connections_per_ip
     config = uvicorn.Config(
-        application(venue),
+        application,
+        http=bounded(settings.connections_per_ip, settings.head_seconds),  # type: ignore[arg-type]
         log_config=None,
         log_level="critical",
         access_log=False,
@@ -189,7 +125,9 @@ def running(
         ws="websockets-sansio",
         ws_max_size=1 << 16,  # above the feed's own limit, so that the feed answers a long message with a reason
         ws_ping_interval=None,  # the feed closes idle connections itself
-        timeout_graceful_shutdown=2,
+        timeout_keep_alive=settings.idle_seconds,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=GRACE,  # type: ignore[arg-type]
+        backlog=128,  # also how often the loop tries to accept when there are no descriptors left
         server_header=False,
     )
     server = uvicorn.Server(config)
@@ -200,19 +138,23 @@ def running(
         thread.start()
         if not started.wait(START_LIMIT) or not server.started:
             raise VenueError(f"the server did not start on port {listener.getsockname()[1]}")
-        yield Served(venue, host, listener.getsockname()[1])
+        yield Served(venue, host, listener.getsockname()[1], settings)
     finally:
+        venue.closing = True  # a long advance of a control ends at its next step
         server.should_exit = True
         thread.join(STOP_LIMIT)
         if thread.is_alive():
             server.force_exit = True
             thread.join(STOP_LIMIT)
+        application.stop()
+        venue.closing = False
         listener.close()
         venue.stop_running()
 
 
 def _run(server: uvicorn.Server, listener: socket.socket, started: threading.Event) -> None:
     async def serve() -> None:
+        asyncio.get_running_loop().set_exception_handler(_report_descriptors())
         task = asyncio.ensure_future(server.serve(sockets=[listener]))
         while not server.started and not task.done():
             await asyncio.sleep(0.005)
@@ -224,3 +166,24 @@ def _run(server: uvicorn.Server, listener: socket.socket, started: threading.Eve
             asyncio.run(serve())
     finally:
         started.set()
+
+
+def _report_descriptors() -> Any:
+    """Return an exception handler that reports running out of file descriptors once a minute, not at every attempt."""
+    last = -_QUIET
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal last
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in _NO_DESCRIPTORS:
+            loop.default_exception_handler(context)
+        elif time.monotonic() - last >= _QUIET:
+            last = time.monotonic()
+            print(
+                f"toolkit venue: no file descriptors are left ({error.strerror}), so new connections wait; close some, "
+                "raise the limit (ulimit -n), or lower --connections-per-ip",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    return handle

@@ -156,6 +156,16 @@ def _sizes(product: Product, price: str, quantity: str, gap: str) -> tuple[int, 
     return ticks, steps, apart
 
 
+@controls("stand_still")
+def stand_still(core: Core, until: int) -> None:
+    """Let no price change and no participant act before `until` (ms); all else that is due happens."""
+    interval = core.state.config.price_interval
+    schedule, following = core.state.schedule, (until // interval + 1) * interval
+    for name in ("prices", "market"):
+        if name in schedule:
+            schedule[name] = max(schedule[name], following)
+
+
 # participants
 
 

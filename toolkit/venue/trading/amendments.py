@@ -111,11 +111,13 @@ def replace(core: Core, account: VenueAccount, order: VenueOrder, item: Item) ->
             lifecycle.reduce_leaves(core, position, order, leaves_steps)
         lifecycle.record(core, account, order, "replaced")
         return
-    # the order must not count against itself: its old price and quantity leave the sums while the new ones are checked
+    # the order must not count against itself: it is no resting order while its new price and quantity are checked
     lifecycle.count_resting(core, position, order, -order.leaves)
+    place, order.priority = order.priority, 0
     try:
         leaves_steps = _readmit(core, account, product, position, order, spec, leaves_steps)
     finally:
+        order.priority = place
         lifecycle.count_resting(core, position, order, order.leaves)
     lifecycle.remove_from_book(core, position, order)
     holds_less = _holds_less(core, order, spec, leaves_steps)

@@ -13,6 +13,7 @@ from ..model.book import Ladder, Level
 from ..model.constants import CANCELED, FILLED, REJECTED, UNTRIGGERED
 from ..model.history import OrderEvent
 from ..risk import order_margin
+from .liquidity import prospects
 
 
 def record(core: Core, account: VenueAccount, order: VenueOrder, reason: str = "") -> None:
@@ -159,12 +160,13 @@ def cancel_or_retry(core: Core, account: VenueAccount, order: VenueOrder, reason
     if not (order.triggered and order.reducing and not order.price):
         cancel(core, account, order, reason)
         return
-    market = core.state.markets[order.product]
-    order.tried = (market.trades, market.mark, market.oracle)
+    order.tried = prospects(core, order)
     order.status = UNTRIGGERED
     account.waiting += 1
     core.triggers[order.product].add(order)
-    record(core, account, order, f"{reason}; it stays armed and tries again at the next trade or price")
+    record(
+        core, account, order, f"{reason}; it stays armed and tries again at the next trade, price or offer within it"
+    )
 
 
 def end(

@@ -1,15 +1,45 @@
-"""How much an order could fill from the book, exactly: what a fill-or-kill order must know before it trades.
+"""What an order would meet in the book: how far it may reach, and how much it could fill.
 
+A fill-or-kill order must know that exactly before it trades.
 Level totals are not enough. Orders of the taker's own account do not count, and a maker's fills may shrink the position
 that its reduce-only orders further back may reduce, which cuts those (`lifecycle.shrink_reduce_only`).
 """
 
 from __future__ import annotations
 
+from ...checks import slippage_bound
 from ..engine.core import Core
 from ..model.accounts import VenueAccount, VenueOrder
-from ..model.constants import HEDGE, ISOLATED
+from ..model.constants import HEDGE, ISOLATED, LAST_PRICE, MARK_PRICE
+from ..model.state import MarketState
 from ..risk import isolated_fills
+
+
+def reference_price(market: MarketState, by: int) -> int:
+    """Return the price in ticks that triggers by LAST_PRICE, MARK_PRICE or INDEX_PRICE are compared with."""
+    return market.last if by == LAST_PRICE else market.mark if by == MARK_PRICE else market.oracle
+
+
+def slippage_limit(core: Core, order: VenueOrder, price_ticks: int) -> int:
+    """Return the worst price, in ticks, that a market order triggered at a price may trade at.
+
+    It counts from that price or the last trade, whichever is further in the direction of the order: after a gap one of
+    them may be far from where anybody trades.
+    """
+    last_ticks = core.state.markets[order.product].last or price_ticks
+    reference_ticks = max(price_ticks, last_ticks) if order.side > 0 else min(price_ticks, last_ticks)
+    return slippage_bound(core.products[order.product], order.side, reference_ticks, order.slippage)
+
+
+def prospects(core: Core, order: VenueOrder) -> tuple[int, int, int, int]:
+    """Return what must change before a triggered exit is worth another try.
+
+    That is trades, mark and index of its market, and the steps that are offered within its bound.
+    """
+    market = core.state.markets[order.product]
+    limit_ticks = slippage_limit(core, order, reference_price(market, order.trigger_by))
+    offered = sum(level.total for level in core.books[order.product].side(-order.side).within(limit_ticks))
+    return market.trades, market.mark, market.oracle, offered
 
 
 class _Maker:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from ...checks import check_leverage
 from ...numerals import micro_text
+from ...products import MICRO
 from ..engine import arguments
 from ..engine import events as ev
 from ..engine.codes import TxCode
@@ -33,13 +35,9 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     leverage = int(Decimal(action["leverage"]) * 100)
     position = position_of(core, account, product)
     _refuse_under_liquidation(core, account, position)
-    limit = core.risk_index.table(product.code).leverage_limit(_reach(core, account, position))
-    if leverage > limit:
-        raise Refused(
-            TxCode.LEVERAGE_TOO_HIGH,
-            f"leverage {leverage_text(leverage)} is above {leverage_text(limit)}, the most {product.symbol} allows "
-            f"for your position and orders of {micro_text(_reach(core, account, position))} USDC",
-        )
+    reach = Decimal(_reach(core, account, position)) / MICRO
+    for failure in check_leverage(product, Decimal(action["leverage"]), reach):
+        raise Refused(TxCode.LEVERAGE_TOO_HIGH, failure.message)
     before, position.leverage = position.leverage, leverage
     need = 0
     if position.mode == ISOLATED:

@@ -2,12 +2,11 @@
 
 A waiting trigger holds no margin. When it is met the order is checked like a new one, and cancelled with a reason if it
 does not fit. Triggers that are met at the same instant go by age. A market exit that finds nothing within its bound
-stays armed and tries again whenever its market trades or a price moves.
+stays armed and tries again whenever its market trades, a price moves or somebody offers within the bound.
 """
 
 from __future__ import annotations
 
-from ...checks import slippage_bound
 from ..engine.commands import Refused
 from ..engine.core import Core
 from ..engine.registry import post_command
@@ -26,12 +25,8 @@ from ..model.state import MarketState
 from ..model.triggers import Triggers
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
+from .liquidity import prospects, reference_price, slippage_limit
 from .positions import closing_leg
-
-
-def reference_price(market: MarketState, by: int) -> int:
-    """Return the price in ticks that triggers by LAST_PRICE, MARK_PRICE or INDEX_PRICE are compared with."""
-    return market.last if by == LAST_PRICE else market.mark if by == MARK_PRICE else market.oracle
 
 
 @post_command("triggers")
@@ -60,6 +55,8 @@ def run_triggers(core: Core) -> None:
                 # entries of orders that have ended, or have another trigger now, stay in the queue until here
                 if order is None or order.status != UNTRIGGERED or not order.armed or order.trigger != trigger:
                     continue
+                if order.triggered and order.tried == prospects(core, order):
+                    continue  # nothing is new to it: it has just been tried, or another order took what was offered
                 fire(core, account, order, price_ticks)
                 again = True
 
@@ -71,8 +68,7 @@ def _retries(core: Core, triggers: Triggers, market: MarketState) -> list[tuple[
         order = core.state.accounts[address].orders.get(order_id)
         if order is None:
             del triggers.retrying[order_id]
-        elif order.tried != (market.trades, market.mark, market.oracle):
-            del triggers.retrying[order_id]  # it comes back if it finds nothing again
+        elif order.tried != prospects(core, order):
             found.append((order_id, address, order.trigger, reference_price(market, order.trigger_by)))
     return found
 
@@ -118,17 +114,6 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int)
         lifecycle.cancel(core, account, order, refusal)
     else:
         matching.process_order(core, account, position, order, limit_ticks)
-
-
-def slippage_limit(core: Core, order: VenueOrder, price_ticks: int) -> int:
-    """Return the worst price, in ticks, that a market order triggered at a price may trade at.
-
-    It counts from that price or the last trade, whichever is further in the direction of the order: after a gap one of
-    them may be far from where anybody trades.
-    """
-    last_ticks = core.state.markets[order.product].last or price_ticks
-    reference_ticks = max(price_ticks, last_ticks) if order.side > 0 else min(price_ticks, last_ticks)
-    return slippage_bound(core.products[order.product], order.side, reference_ticks, order.slippage)
 
 
 def crosses(core: Core, order: VenueOrder) -> bool:

@@ -22,6 +22,10 @@ function toggleClass(element, name, on) {
   if (element.classList.contains(name) !== Boolean(on)) element.classList.toggle(name, Boolean(on));
 }
 
+function setAttribute(element, name, value) {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
 function setVisible(element, on) {
   if (element.hidden === Boolean(on)) element.hidden = !on;
 }
@@ -48,31 +52,93 @@ function setSignedText(element, text) {
 }
 
 let panelCount = 0;
+const GONE_MS = 3000;
+const WATCH_MS = 500;
+const hearts = new Set();
+let watching = 0;
 
-/** Make the header and body of a panel. `build(body, id)` returns the function that draws, at most once a display frame. */
+/** Follow a panel's signs of life; `draw` is called when they may have changed. A dead kernel sends nothing, so a timer looks. */
+function makeHeart(model, draw) {
+  const heart = { model, draw, born: performance.now(), last: 0, lastTime: null };
+  const beat = () => {
+    heart.last = performance.now();
+    heart.lastTime = new Date();
+  };
+  // The state that a view is made from is a sign of life too, if it is that recent; a saved one is not.
+  const age = Date.now() - ((model.get("beat") || {}).at || 0);
+  if (age > -GONE_MS && age < GONE_MS) beat();
+  model.on("change:beat", beat);
+  hearts.add(heart);
+  if (!watching) watching = setInterval(() => hearts.forEach((one) => one.draw()), WATCH_MS);
+  model.send({ do: "hello" });
+  heart.stop = () => {
+    model.off("change:beat", beat);
+    hearts.delete(heart);
+    if (!hearts.size) watching = clearInterval(watching) || 0;
+  };
+  return heart;
+}
+
+/** Return what a panel is: [word, reason]; only "live" and "stale" let anything be pressed. */
+function vitality(heart) {
+  const { model, last, lastTime, born } = heart;
+  const { time, busy } = model.get("beat") || {};
+  const lock = model.get("lock");
+  const now = performance.now();
+  if (lock === "closed") return ["closed", "closed"];
+  if (!last && now - born < GONE_MS) return ["connecting", ""];
+  if (!last) return ["saved", `Saved view as of ${time || "an unknown time"}: no kernel answers. Run the cell for the live one.`];
+  if (now - last >= GONE_MS) {
+    return ["no kernel", `No kernel since ${lastTime.toLocaleTimeString("en-GB")}: what is shown is as of ${time}. Run the cell again.`];
+  }
+  if (busy) return ["busy", "The kernel is busy with a cell; buttons wait until it is done."];
+  return lock ? ["stale", lock] : ["live", ""];
+}
+
+const DEAD = ["saved", "no kernel", "connecting", "busy", "closed"];
+
+/** Make the header and body of a panel. `build(body, id, parts)` returns the function that draws, at most once a display frame. */
 function renderPanel(model, el, title, build) {
   const id = `tk${++panelCount}-${Math.random().toString(36).slice(2, 7)}`;
   const heading = h("h3", { class: "tk-title", id: `${id}-title` });
   const note = h("span", { class: "tk-note" });
   const dot = h("span", { class: "tk-dot", "aria-hidden": "true" });
-  const status = h("span", { class: "tk-status", role: "status", "aria-live": "polite" });
+  const status = h("span", { class: "tk-status" });
   const head = h("header", { class: "tk-head" }, heading, note, h("span", { class: "tk-state" }, dot, status));
-  const lockNote = h("p", { class: "tk-lock", role: "status", "aria-live": "polite", hidden: true });
+  // What follows the market is never in a live region; what a person did or must know is.
+  const lockNote = h("p", { class: "tk-lock", role: "status", "aria-live": "polite", tabindex: "-1", hidden: true });
   const problem = h("p", { class: "tk-problem", role: "alert", hidden: true });
-  const body = h("div", { class: "tk-body" });
+  // A field set, because it disables everything in it at once, also what a panel adds later.
+  const body = h("fieldset", { class: "tk-body", "aria-labelledby": `${id}-title` });
   const root = h(
     "section", { class: "tk tk-panel", "aria-labelledby": `${id}-title`, "data-lm-suppress-shortcuts": "true" }, head, lockNote, body, problem,
   );
   const draw = build(body, id, { root, heading, note, head });
   let request = 0;
+  let left = null;
+  const drawState = () => {
+    const [now, reason] = vitality(heart);
+    setText(status, now);
+    toggleClass(root, "tk-locked", now !== "live");
+    toggleClass(root, "tk-veiled", ["saved", "no kernel"].includes(now));
+    setText(lockNote, reason ? `⚠ ${reason}` : "");
+    setVisible(lockNote, reason);
+    const dead = DEAD.includes(now);
+    if (body.disabled !== dead) {
+      // What is disabled loses the focus; it waits at the reason, and returns.
+      if (dead && body.contains(document.activeElement)) {
+        left = document.activeElement;
+        if (reason) lockNote.focus();
+      }
+      body.disabled = dead;
+      if (!dead && left && [lockNote, document.body].includes(document.activeElement)) left.focus();
+      if (!dead) left = null;
+    }
+  };
   const drawNow = () => {
     request = 0;
-    const lock = model.get("lock");
     setText(heading, title(model.get("view") || {}));
-    setText(status, lock ? (lock === "closed" ? "closed" : "stale") : "live");
-    toggleClass(root, "tk-locked", lock);
-    setText(lockNote, lock ? `⚠ ${lock}` : "");
-    setVisible(lockNote, lock);
+    drawState();
     setText(problem, model.get("problem") ? `✖ ${model.get("problem")}` : "");
     setVisible(problem, model.get("problem"));
     const colors = model.get("colors") || {};
@@ -80,26 +146,63 @@ function renderPanel(model, el, title, build) {
       if (colors[name]) root.style.setProperty(`--tk-${name}`, colors[name]);
       else root.style.removeProperty(`--tk-${name}`);
     }
-    draw(model.get("view") || {}, lock);
+    draw(model.get("view") || {}, model.get("lock"));
   };
   const schedule = () => {
     // Many traits change at once; they are drawn together in the next frame.
     if (!request) request = requestAnimationFrame(drawNow);
   };
+  // Pressing what is off does nothing; it keeps the focus, which `disabled` would take from it.
+  root.addEventListener("click", (event) => {
+    const off = event.target.closest('[aria-disabled="true"]');
+    const guarded = off && off.offFor && off.offFor.has("guard");
+    // Only a pointer presses twice at one place; the keyboard has to move to a button that has just appeared.
+    if (guarded && off.fresh && off.offFor.size === 1 && !event.detail) return;
+    if (off) {
+      // Every further press of a series of clicks starts the half second again.
+      if (guarded) guardPress(off);
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    }
+  }, true);
+  const heart = makeHeart(model, drawState);
   model.on("change", schedule);
   el.append(root);
   drawNow();
   return () => {
+    heart.stop();
     model.off("change", schedule);
     if (request) cancelAnimationFrame(request);
   };
+}
+
+/** Turn a button off for a reason, or on again, without taking the focus from it. */
+function setOff(button, off, reason = "state") {
+  button.offFor = button.offFor || new Set();
+  if (off) button.offFor.add(reason);
+  else button.offFor.delete(reason);
+  setAttribute(button, "aria-disabled", button.offFor.size ? "true" : "false");
+}
+
+const GUARD_MS = 500;
+
+/** Turn a button that confirms something off for half a second, so that a double click can't press it. */
+function guardPress(button) {
+  clearTimeout(button.guard);
+  setOff(button, true, "guard");
+  button.guard = setTimeout(() => setOff(button, false, "guard"), GUARD_MS);
+}
+
+/** A held key presses a button again and again; only the first counts. */
+function ignoreHeldKey(button) {
+  button.addEventListener("keydown", (event) => event.repeat && event.preventDefault());
 }
 
 /** Return a table with a caption for screen readers, and its body. */
 function makeTable(caption, columns) {
   const body = h("tbody");
   const head = h(
-    "tr", {}, ...columns.map((column) => h("th", { scope: "col", class: column.num ? "tk-num" : null }, column.name)),
+    "tr", {}, ...columns.map((column) => h("th", { scope: "col", class: column.num ? "tk-num" : null }, column.name || h("span", { class: "tk-hidden" }, "Action"))),
   );
   const table = h("table", { class: "tk-table" }, h("caption", { class: "tk-hidden" }, caption), h("thead", {}, head), body);
   return { table, body };
@@ -108,6 +211,7 @@ function makeTable(caption, columns) {
 /** Draw one row for each key; a row is kept while others change, so that its button stays armed. */
 function drawKeyed(parent, list, key, make, fill) {
   const known = new Map([...parent.children].map((row) => [row.dataset.key, row]));
+  const held = parent.contains(document.activeElement) ? [...parent.children].findIndex((row) => row.contains(document.activeElement)) : -1;
   list.forEach((one, index) => {
     const row = known.get(key(one)) || make(one);
     row.dataset.key = key(one);
@@ -118,11 +222,18 @@ function drawKeyed(parent, list, key, make, fill) {
     fill(row.children, one, row);
   });
   for (const row of known.values()) row.remove();
+  // The row that had the focus is gone: the next one takes it, or the panel's heading.
+  if (held >= 0 && !parent.contains(document.activeElement)) {
+    const next = parent.children[Math.min(held, parent.children.length - 1)];
+    const target = (next && next.querySelector("button:not([hidden])")) || parent.closest(".tk").querySelector(".tk-title");
+    if (target.tagName === "H3") target.tabIndex = -1;
+    target.focus();
+  }
 }
 
 const ARMED_MS = 5000;
 
-/** Return a button that asks for confirmation: the first press arms it for a few seconds, the second one sends. */
+/** Return a button that asks for confirmation: the first press arms it for a few seconds, a later one sends, a double click does not. */
 function confirmButton(label, question, send) {
   let timer = 0;
   const button = h("button", { type: "button", class: "tk-small" }, label());
@@ -133,17 +244,27 @@ function confirmButton(label, question, send) {
     setText(button, label());
     button.setAttribute("aria-label", button.dataset.name || label());
   };
+  ignoreHeldKey(button);
   button.addEventListener("click", () => {
     if (timer) {
       disarm();
       send();
       return;
     }
+    guardPress(button);
     setText(button, question());
     button.setAttribute("aria-label", `${question()} ${button.dataset.name || ""}. Press again to confirm.`);
     button.classList.add("tk-armed");
+    // Some browsers do not focus a button that is clicked; Enter must reach the confirmation, Tab must leave it.
+    button.focus();
     timer = setTimeout(disarm, ARMED_MS);
   });
   button.addEventListener("blur", () => timer && disarm());
+  button.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && timer) {
+      event.stopPropagation();
+      disarm();
+    }
+  });
   return button;
 }

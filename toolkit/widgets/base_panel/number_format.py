@@ -33,6 +33,11 @@ def grouped(value: Decimal | None) -> str:
     return MISSING if value is None else minus(f"{value:,f}")
 
 
+def in_units(value: Decimal | None, unit: Decimal) -> str:
+    """Return a number with grouping and the decimals of its unit (a tick or step), so that columns line up."""
+    return MISSING if value is None else grouped(value.quantize(unit, ROUND_HALF_EVEN, WIDE))
+
+
 def trimmed(value: Decimal | None) -> str:
     """Return a number as plain text without trailing zeros."""
     if value is None:

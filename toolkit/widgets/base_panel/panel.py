@@ -6,8 +6,11 @@ static snapshot for pages without a kernel, and the plain text.
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,12 +18,15 @@ import anywidget
 import traitlets
 
 from ...client.stream.topic import LIVE
-from .refresher import REFRESHER
-from .static_view import page
+from ...errors import ToolkitError
+from .refresher import HEARTBEAT, KERNEL_LOOP, REFRESHER
+from .static_view import heading, page
 
 if TYPE_CHECKING:
     from ...session import Session
 
+FIRST_DATA_SECONDS = 3.0
+"""Longest time that a static view waits for the first data."""
 _WIDGETS = resources.files("toolkit.widgets")
 
 
@@ -44,6 +50,9 @@ class Panel(anywidget.AnyWidget):
     """Why the data is not reliable (stale, reconnecting, closed), in words; "" while it is."""
     problem = traitlets.Unicode("").tag(sync=True)
     """The last error, in words; the next success clears it."""
+    beat = traitlets.Dict().tag(sync=True)
+    """Sign of life for the front end, about once a second: `at` (the computer's clock, Unix ms), `time` (the
+    session's, text) and `busy` (for how many seconds a cell has kept the kernel from handling presses)."""
     colors = traitlets.Dict().tag(sync=True)
     """Colours of up and down that differ from the default, see `toolkit.widgets.theme`."""
 
@@ -53,7 +62,9 @@ class Panel(anywidget.AnyWidget):
     _stopped = True
     """Until the constructor has run there is nothing to refresh."""
 
-    def __init__(self, subject: str = "", **traits: Any) -> None:
+    def __init__(self, session: Session, subject: str = "", **traits: Any) -> None:
+        self._session = session
+        self._beaten = 0.0
         self._guard = threading.RLock()
         self._lives: list[Any] = []
         self._needed: list[Any] = []
@@ -61,6 +72,7 @@ class Panel(anywidget.AnyWidget):
         self._stopped = self._failed = False
         super().__init__(colors=dict(Panel.theme_colors), **traits)
         self.on_msg(self._on_message)
+        KERNEL_LOOP.attach()
         Panel.open_panels[self] = None
 
     def _make_view(self) -> dict[str, Any]:
@@ -92,6 +104,14 @@ class Panel(anywidget.AnyWidget):
             live.on_state(self._on_change)
         REFRESHER.add(self)
 
+    def _unfollow(self, *lives: Any) -> None:
+        """Stop following these live objects, and close them."""
+        for live in lives:
+            self._lives = [one for one in self._lives if one is not live]
+            self._needed = [one for one in self._needed if one is not live]
+            live.off(self._on_change)
+            live.close()
+
     def _on_change(self, _: Any = None) -> None:
         REFRESHER.request(self)
 
@@ -101,9 +121,10 @@ class Panel(anywidget.AnyWidget):
             return
         # The refresher's thread and the caller's may refresh at the same time.
         with self._guard:
+            self._send_beat()
             try:
                 lock = self._lock_reason()
-                view = self._make_view()
+                view = {**self._make_view(), "loaded": self.loaded}
             except Exception as error:
                 self._failed = True
                 self._show_error(error)
@@ -114,6 +135,33 @@ class Panel(anywidget.AnyWidget):
                 self._failed, self.problem = False, ""
             if view != self.view:
                 self.view = view
+
+    def _send_beat(self) -> None:
+        now = time.monotonic()
+        # A little less than the heartbeat, so that none is left out because a refresh came a moment early.
+        if now - self._beaten < HEARTBEAT * 0.9:
+            return
+        self._beaten = now
+        busy = round(KERNEL_LOOP.busy_seconds())
+        self.beat = {"at": time.time_ns() // 1_000_000, "time": self.as_of, "busy": busy}
+
+    @property
+    def as_of(self) -> str:
+        """The session's time as text, e.g. "2026-01-01 00:05:00 UTC"."""
+        return f"{datetime.fromtimestamp(self._session._runtime.now() / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+    @property
+    def loaded(self) -> bool:
+        """True once everything that the panel needs has had data."""
+        return not any(_awaits_data(live) for live in self._needed)
+
+    def _await_data(self) -> None:
+        """Wait for the first data, a few seconds at most."""
+        end = time.monotonic() + FIRST_DATA_SECONDS
+        for live in self._needed:
+            if _awaits_data(live):
+                with contextlib.suppress(ToolkitError):  # the lock says why there is none
+                    live.wait(timeout=max(0.0, end - time.monotonic()))
 
     def _lock_reason(self) -> str:
         for live in self._lives:
@@ -135,6 +183,10 @@ class Panel(anywidget.AnyWidget):
     def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict):
             return
+        if content.get("do") == "hello":  # a view has just been displayed
+            self._beaten = 0.0
+            REFRESHER.request(self)
+            return
         command = self._commands().get(str(content.get("do")))
         if command is None:
             return
@@ -151,9 +203,7 @@ class Panel(anywidget.AnyWidget):
         self._stopped = True
         REFRESHER.remove(self)
         Panel.open_panels.pop(self, None)
-        for live in self._lives:
-            live.off(self._on_change)
-            live.close()
+        self._unfollow(*self._lives)
         if self.comm is not None:
             self.lock = "closed"
 
@@ -163,18 +213,28 @@ class Panel(anywidget.AnyWidget):
         super().close()
 
     def __repr__(self) -> str:
+        if not self.loaded:
+            return f"<{type(self).__name__} {self._subject}: not loaded>"
         text = " · ".join(line for line in self._lines() if line)
         return f"<{type(self).__name__} {text or self._subject}>"
 
     def __str__(self) -> str:
-        return "\n".join([f"{type(self).__name__} {self._subject}".strip(), *self._lines()])
+        lines = self._lines() if self.loaded else ("not loaded",)
+        return "\n".join([f"{type(self).__name__} {self._subject}".strip(), *lines])
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        self._await_data()
         self.refresh()
         bundle: Any = super()._repr_mimebundle_()
         # anywidget returns data and metadata, or None where widgets can't be displayed.
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        return {**data, "text/plain": repr(self), "text/html": page(self._snapshot(), self.lock, self.colors)}, metadata
+        inner = self._snapshot() if self.loaded else heading(f"{type(self).__name__} {self._subject}", "not loaded")
+        html = page(inner, self.lock, self.colors, self.as_of)
+        return {**data, "text/plain": repr(self), "text/html": html}, metadata
+
+
+def _awaits_data(live: Any) -> bool:
+    return bool(live.age_ms is None and live.stale)
 
 
 def stale_reason(live: Any) -> str:

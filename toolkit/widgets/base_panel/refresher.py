@@ -6,6 +6,9 @@ that silence is noticed too. The thread ends with the last panel.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import sys
 import threading
 import time
 from typing import Protocol
@@ -15,6 +18,8 @@ INTERVAL = 0.08
 HEARTBEAT = 1.0
 """Longest time between two refreshes in seconds: a panel has to show that its data gets old."""
 STOP_SECONDS = 5.0
+BUSY_SECONDS = 3.0
+"""After this time without an answer the kernel counts as busy: presses would wait for the running cell."""
 
 
 class Refreshable(Protocol):
@@ -22,6 +27,43 @@ class Refreshable(Protocol):
 
     def refresh(self) -> None:
         """Update what is shown; never raises."""
+
+
+class KernelLoop:
+    """Tells whether the kernel handles messages: its event loop answers a call, or is busy with a cell."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._asked: float | None = None
+
+    def attach(self) -> None:
+        """Watch the loop of the Jupyter kernel on this thread; elsewhere, as in a script, nothing is ever busy."""
+        ipython = sys.modules.get("IPython")
+        if ipython is None or getattr(ipython.get_ipython(), "kernel", None) is None:
+            return
+        with contextlib.suppress(RuntimeError):
+            self._loop, self._asked = asyncio.get_running_loop(), None
+
+    def busy_seconds(self) -> float:
+        """Return for how long the loop has not answered, 0 while it answers; never blocks."""
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            return 0.0
+        now = time.monotonic()
+        asked = self._asked
+        if asked is None:
+            # Set first: the answer may come before the next line.
+            self._asked = now
+            loop.call_soon_threadsafe(self._answer)
+            return 0.0
+        return now - asked if now - asked >= BUSY_SECONDS else 0.0
+
+    def _answer(self) -> None:
+        self._asked = None
+
+
+KERNEL_LOOP = KernelLoop()
+"""The loop of the kernel that shows the panels."""
 
 
 class Refresher:

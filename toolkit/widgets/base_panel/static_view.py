@@ -11,12 +11,12 @@ _NOTE = "font-size:85%;opacity:.75"
 _UP, _DOWN = "#1f6fb5", "#c2570c"
 
 
-def page(inner: str, lock: str, colors: Mapping[str, str]) -> str:
-    """Return a snapshot: `inner` is HTML made by the functions below."""
+def page(inner: str, lock: str, colors: Mapping[str, str], as_of: str) -> str:
+    """Return a snapshot of a time: `inner` is HTML made by the functions below."""
     warning = f"<div style='{_NOTE}'>⚠ {escape(lock)}</div>" if lock else ""
     up, down = colors.get("up", _UP), colors.get("down", _DOWN)
     style = f"{_BOX};--tk-up:{escape(up, quote=True)};--tk-down:{escape(down, quote=True)}"
-    hint = f'<div style="{_NOTE}">snapshot; run the cell for the live widget</div>'
+    hint = f'<div style="{_NOTE}">as of {escape(as_of)} · snapshot; run the cell for the live widget</div>'
     return f'<div style="{style}">{inner}{warning}{hint}</div>'
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from ...orders import Bracket, Order
@@ -186,16 +186,6 @@ def walk(levels: Sequence[Level], quantity: Decimal, limit: Decimal, sign: int) 
         left -= taken
         value += taken * price
     return quantity - left, value
-
-
-def decimal_of(text: str) -> Decimal | None:
-    """Return the number of a plain decimal text of at most 40 characters, None for anything else."""
-    if not 0 < len(text) <= 40 or not text.isascii() or not text.replace(".", "", 1).isdigit():
-        return None
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return None
 
 
 def rounded_up(amount: Decimal) -> Decimal:

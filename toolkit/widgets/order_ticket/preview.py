@@ -120,6 +120,16 @@ def liquidation_price(
     return None if price is None or price <= 0 else price
 
 
+def current_liquidation(product: Product, holdings: Holdings, mark: Decimal) -> Decimal | None:
+    """Return the estimated liquidation price of the position as it is, None when there is none."""
+    size = holdings.long or -holdings.short
+    if not size or not holdings.known:
+        return None
+    value = holdings.long_value if size > 0 else holdings.short_value
+    now = {"size": size, "entry": value / abs(size), "realized": ZERO, "before": size}
+    return liquidation_price(product, holdings, now, ZERO, mark, ZERO)
+
+
 def shown_price(price: Decimal | None, product: Product) -> str:
     """Return an estimated price with the decimals of the product's tick."""
     return grouped(None if price is None else price.quantize(product.tick_size, context=WIDE))

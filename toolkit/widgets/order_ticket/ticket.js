@@ -1,78 +1,20 @@
-const TIFS = [["", "default"], ["GTC", "GTC"], ["IOC", "IOC"], ["FOK", "FOK"], ["POST_ONLY", "Post only"]];
-const UNITS = [["base", "units"], ["notional", "USDC"], ["share", "%"]];
-const TRIGGERS = [["MARK_PRICE", "mark price"], ["LAST_PRICE", "last price"], ["INDEX_PRICE", "index price"]];
-const TYPING_PAUSE_MS = 120;
-
-/** Radio buttons for a trait; real inputs, so that the keyboard and screen readers work. */
-function radios(model, name, label, options, id) {
-  const group = h("fieldset", { class: `tk-radios tk-${name}` }, h("legend", { class: "tk-hidden" }, label));
-  const inputs = options.map(([value, text]) => {
-    const input = h("input", { type: "radio", name: `${id}-${name}`, id: `${id}-${name}-${value}`, value });
-    input.addEventListener("change", () => {
-      model.set(name, value);
-      model.save_changes();
-    });
-    group.append(input, h("label", { for: input.id, class: `tk-choice tk-choice-${value}` }, text));
-    return input;
-  });
-  return { group, draw: () => inputs.forEach((input) => (input.checked = input.value === model.get(name))) };
-}
-
-/** A drop-down list for a trait. */
-function select(model, name, options, id) {
-  const list = h("select", { id: `${id}-${name}` }, ...options.map(([value, text]) => h("option", { value }, text)));
-  list.addEventListener("change", () => {
-    model.set(name, list.value);
-    model.save_changes();
-  });
-  return {
-    list,
-    draw: () => {
-      if (list.value !== model.get(name)) list.value = model.get(name);
-    },
-  };
-}
-
-/** A text field that is sent to Python shortly after the last key; a pending edit is never overwritten. */
-function text(model, name, id, attributes) {
-  const input = h("input", {
-    type: "text", id: `${id}-${name}`, autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-${name}-message`, ...attributes,
-  });
-  let timer = 0;
-  const send = () => {
-    clearTimeout(timer);
-    timer = 0;
-    if (model.get(name) !== input.value) {
-      model.set(name, input.value);
-      model.save_changes();
-    }
-  };
-  input.addEventListener("input", () => {
-    clearTimeout(timer);
-    timer = setTimeout(send, TYPING_PAUSE_MS);
-  });
-  input.addEventListener("change", send);
-  // Otherwise Jupyter takes keys for its shortcuts.
-  input.addEventListener("keydown", (event) => event.stopPropagation());
-  return {
-    input,
-    send,
-    draw: () => {
-      if (!timer && input.value !== model.get(name)) input.value = model.get(name);
-    },
-  };
-}
-
 function render({ model, el }) {
   return renderPanel(model, el, (view) => `Order · ${view.symbol || ""}`, (body, id, { root, note }) => {
+    root.classList.add("tk-ticket");
     const draws = [];
+    let edited = "";
     const register = (control, name) => {
       draws.push(control.draw);
-      // The first key clears the buttons of an outdated problem, so that Tab leads to the next field.
-      if (control.input) control.input.addEventListener("input", () => messages[name] && (messages[name].replaceChildren(), (messages[name].dataset.key = "")));
+      if (control.input) {
+        control.input.addEventListener("input", () => {
+          edited = name;
+          if (messages[name]) setAttribute(messages[name], "aria-live", "polite");
+          drawProblems(model.get("view"));
+        });
+      }
       return control;
     };
-    const message = (name) => h("div", { class: "tk-message", id: `${id}-${name}-message`, role: "status", "aria-live": "polite" });
+    const message = (name) => h("div", { class: "tk-message", id: `${id}-${name}-message`, "aria-live": "off" });
     const messages = {};
     const field = (name, label, control, extra) => {
       messages[name] = message(name);
@@ -133,41 +75,25 @@ function render({ model, el }) {
     const preview = h("dl", { class: "tk-pairs tk-preview" });
     const reviewButton = h("button", { type: "submit", class: "tk-go" }, "Review order");
     form.append(preview, reviewButton);
+    const submit = () => {
+      const fields = Object.fromEntries(texts.map((one) => [one.name, one.input.value]));
+      texts.forEach((one) => one.send());
+      model.send({ do: "submit", fields });
+    };
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      texts.forEach((one) => one.send());
-      model.send({ do: "submit" });
+      submit();
     });
+    // Also while the button is off: the last keys may make the order valid, and Python checks all of it.
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && event.target.matches('input[type="text"]') && !event.repeat) {
+        event.preventDefault();
+        submit();
+      }
+    }, true);
 
-    // Nothing is signed before the button of the review is pressed.
-    const question = h("p", { class: "tk-question", id: `${id}-question`, tabindex: "-1" });
-    const details = {};
-    const detail = (name, label, block) => {
-      details[name] = h(block ? "pre" : "code", block ? { tabindex: "0", "aria-label": label } : {});
-      return h("div", { class: "tk-detail" }, h("span", {}, label), details[name]);
-    };
-    const signing = h(
-      "details", { class: "tk-more" }, h("summary", {}, "What will be signed"),
-      detail("signer", "Signer (agent)"), detail("digest", "Digest"), detail("connectionId", "connectionId"), detail("nonce", "Nonce"),
-      detail("action", "Action", true), detail("typedData", "Typed data", true), detail("proto", "Protobuf bytes", true),
-    );
-    const typed = h("input", { type: "text", id: `${id}-typed`, autocomplete: "off", spellcheck: "false" });
-    typed.addEventListener("keydown", (event) => event.stopPropagation());
-    const typedLabel = h("label", { for: `${id}-typed` });
-    const typedField = h("div", { class: "tk-field" }, typedLabel, typed);
-    const sign = h("button", { type: "button", class: "tk-go tk-sign" }, "Sign and send");
-    const back = h("button", { type: "button", class: "tk-plain" }, "Back");
-    const reviewPreview = h("dl", { class: "tk-pairs tk-preview" });
-    const review = h("div", { class: "tk-review", role: "group", "aria-labelledby": `${id}-question`, hidden: true }, question, reviewPreview, signing, typedField, h("div", { class: "tk-buttons" }, back, sign));
-    let token = 0;
-    const matches = () => !model.get("view").mainnet || typed.value === model.get("view").symbol;
-    typed.addEventListener("input", () => (sign.disabled = !matches()));
-    sign.addEventListener("click", () => {
-      sign.disabled = true;
-      model.send({ do: "confirm", token, typed: typed.value });
-    });
-    back.addEventListener("click", () => model.send({ do: "back" }));
-    review.addEventListener("keydown", (event) => event.key === "Escape" && model.send({ do: "back" }));
+    const focusForm = () => (reviewButton.getAttribute("aria-disabled") === "true" ? quantity.input : reviewButton).focus();
+    const review = reviewPart(model, id, root, focusForm, () => !tracker.hidden && (tracker.focus(), true));
 
     const steps = h("ol", { class: "tk-steps" });
     const [outcomeHead, outcomeRest] = [h("strong"), h("span")];
@@ -176,46 +102,50 @@ function render({ model, el }) {
     const children = h("ul", { class: "tk-children" });
     const ask = h("button", { type: "button", class: "tk-small" }, "Ask the venue");
     ask.addEventListener("click", () => model.send({ do: "ask" }));
-    const tracker = h("div", { class: "tk-tracker", hidden: true }, summary, steps, outcome, children, ask);
-    body.append(banner, quotes, form, review, tracker);
+    const tracker = h("div", { class: "tk-tracker", tabindex: "-1", role: "group", "aria-label": "Last order", hidden: true }, summary, steps, outcome, children, ask);
+    body.append(banner, quotes, form, review.element, tracker);
 
-    const drawPairs = (list, entries) => {
-      const elements = fitRows(list, entries.length, () => h("div", {}, h("dt"), h("dd")));
-      entries.forEach(([name, value, about], index) => {
-        const [term, description] = elements[index].children;
-        setText(term, name);
-        setSignedText(description, value);
-        description.title = about;
-        description.dataset.about = about;
-      });
-    };
     const drawProblems = (view) => {
-      const list = view.problems || [];
+      // What was found out about an earlier text is not shown beside a later one, so that Tab leads to the next field.
+      const outdated = texts.filter((one) => (view.typed || {})[one.name] !== one.input.value).map((one) => one.name);
+      const list = (view.problems || []).filter((one) => !outdated.includes(one.field));
       const all = { price: priceField, quantity: quantityField, slippage: slippageField };
       for (const [name, message] of Object.entries(messages)) {
         const own = list.filter((one) => (name === "other" ? !(one.field in messages) : one.field === name));
-        const key = JSON.stringify(own);
-        // Unchanged messages are left alone: replacing them would take the focus from a button that is in use.
-        if (message.dataset.key === key) continue;
         const inside = message.contains(document.activeElement);
-        message.dataset.key = key;
-        message.replaceChildren(...own.map((one) => problemLine(one)));
+        // In place: a line that was replaced between press and release would lose the click.
+        const lines = fitRows(message, own.length, problemLine);
+        own.forEach((one, index) => drawProblem(lines[index], one));
         const input = root.querySelector(`#${id}-${name}`);
-        if (input) input.setAttribute("aria-invalid", String(own.some((one) => !one.missing)));
-        if (inside && input) input.focus();
+        const wrong = own.filter((one) => !one.missing);
+        if (input) input.setAttribute("aria-invalid", String(wrong.length > 0));
+        if (inside && input && !message.contains(document.activeElement)) input.focus();
+        if (edited === name && !outdated.includes(name)) {
+          setTimeout(() => setAttribute(message, "aria-live", "off"), SPEAK_MS);
+          edited = "";
+        }
       }
       for (const [name, part] of Object.entries(all)) toggleClass(part, "tk-wrong", list.some((one) => one.field === name && !one.missing));
       if (list.some((one) => ["take_profit", "stop_loss", "client_id", "trigger_by"].includes(one.field))) extra.open = true;
     };
-    const problemLine = (one) => {
-      const line = h("div", { class: one.missing ? "tk-hint" : "tk-wrong-line" });
-      line.append(h("span", {}, `${one.missing ? "" : "✖ "}${one.message}`));
-      for (const label of one.choices) {
-        const button = h("button", { type: "button", class: "tk-chip", "aria-label": `Use ${label} for ${one.field.replace("_", " ")}` }, label);
-        button.addEventListener("click", () => model.send({ do: "take", field: one.field, label }));
-        line.append(button);
-      }
-      return line;
+    const problemLine = () => h("div", {}, h("span"));
+    const chip = (line) => {
+      const button = h("button", { type: "button", class: "tk-chip" });
+      button.addEventListener("click", () => {
+        const { field, rule } = line.problem;
+        model.send({ do: "take", field, rule, label: button.textContent, place: [...line.children].indexOf(button) - 1 });
+      });
+      return button;
+    };
+    const drawProblem = (line, one) => {
+      line.problem = one;
+      line.className = one.missing ? "tk-hint" : "tk-wrong-line";
+      setText(line.firstChild, `${one.missing ? "" : "✖ "}${one.message}`);
+      const buttons = fitRows(line, one.choices.length + 1, () => chip(line));
+      one.choices.forEach((label, index) => {
+        setText(buttons[index + 1], label);
+        setAttribute(buttons[index + 1], "aria-label", `Use ${label} for ${one.field.replace("_", " ")}`);
+      });
     };
 
     return (view, lock) => {
@@ -246,32 +176,13 @@ function render({ model, el }) {
       slippage.input.placeholder = `0.03 (at most ${limits.maxSlippage})`;
       drawProblems(view);
 
-      const reviewing = model.get("phase") === "review" && view.review;
       const sending = model.get("phase") === "sending";
       const stopped = Boolean(lock) || Boolean(view.readOnly);
       drawPairs(preview, view.preview || []);
+      const reviewing = model.get("phase") === "review" && view.review;
       setVisible(form, !reviewing);
       setText(reviewButton, sending ? "Sending…" : `Review ${buys ? "buy" : "sell"} order`);
-      reviewButton.disabled = stopped || sending || !view.valid;
-      // A new review starts with an empty confirmation, also when it follows another one directly.
-      if (reviewing && token !== view.review.token) {
-        token = view.review.token;
-        typed.value = "";
-        signing.open = false;
-        const inside = root.contains(document.activeElement);
-        setVisible(review, true);
-        if (inside) question.focus();
-      }
-      setVisible(review, reviewing);
-      if (reviewing) {
-        setText(question, view.order);
-        drawPairs(reviewPreview, view.preview || []);
-        for (const [name, element] of Object.entries(details)) setText(element, view.review[name]);
-        setVisible(typedField, view.mainnet);
-        setText(typedLabel, `Real money. Type ${view.symbol} to confirm`);
-        setText(sign, `Sign and ${buys ? "buy" : "sell"}`);
-        sign.disabled = stopped || !matches();
-      }
+      setOff(reviewButton, stopped || sending || !view.valid);
       const last = view.following;
       setVisible(tracker, last);
       if (last) {
@@ -289,6 +200,7 @@ function render({ model, el }) {
         setVisible(ask, last.status === "UNKNOWN");
         toggleClass(tracker, "tk-warn", ["UNKNOWN", "REJECTED", "NOT_SENT"].includes(last.status));
       }
+      review.draw(view, stopped);
     };
   });
 }

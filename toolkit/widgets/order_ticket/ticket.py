@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -16,16 +15,15 @@ from ...errors import (
     LimitReached,
     OutcomeUnknown,
     ToolkitError,
-    TransportError,
-    WalletError,
 )
 from ..base_panel import static_view
 from ..base_panel.number_format import short
-from ..base_panel.panel import Panel, can_sign, module
+from ..base_panel.panel import can_sign, module
+from ..base_panel.review import ReviewedPanel
 from .draft import Choice, Draft, Problem, TicketInputs, TicketMarket, Validation
 from .holdings import holdings_of
 from .order_tracker import NOT_SENT, REJECTED, UNKNOWN, OrderTracker
-from .ticket_view import limits_view, market_view, preview_view, problem_view, review_view
+from .ticket_view import limits_view, market_view, preview_view, problem_view
 from .validation import validate
 
 if TYPE_CHECKING:
@@ -36,16 +34,14 @@ if TYPE_CHECKING:
 
 DEPTH = 200
 """Levels a side used to estimate the cost of an order."""
-EXPIRY_MARGIN_MS = 2_000
-"""A review ends this long before its request expires, so that the request still reaches the venue in time."""
-EXPIRED = "the review has expired, nothing was signed; review the order again"
+_TEXTS = ("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id")
 _INPUTS = (
     *("side", "order_type", "price", "quantity", "quantity_as", "tif", "reduce_only", "take_profit", "stop_loss"),
     *("trigger_by", "slippage", "client_id"),
 )
 
 
-class OrderTicket(Panel):
+class OrderTicket(ReviewedPanel):
     """An order ticket that can't sign a bad order. Made by `session.ticket(symbol)`.
 
     Fields are traits, typed as text and never rounded: `side`, `order_type`, `price`, `quantity` (with `quantity_as`
@@ -57,7 +53,7 @@ class OrderTicket(Panel):
     of a field cancels the review. On Mainnet `confirm` requires the symbol to be typed.
     """
 
-    _esm = module("base_panel/common.js", "order_ticket/ticket.js")
+    _esm = module("base_panel/common.js", "base_panel/review.js", "order_ticket/fields.js", "order_ticket/ticket.js")
 
     symbol = traitlets.Unicode("", read_only=True).tag(sync=True)
     """Product of the ticket."""
@@ -85,23 +81,18 @@ class OrderTicket(Panel):
     """Allowed slippage of a market order as a ratio, "" for the default (0.03)."""
     client_id = traitlets.Unicode("").tag(sync=True)
     """Client order id, "" for one derived from the nonce."""
-    phase = traitlets.Enum(("edit", "review", "sending"), "edit", read_only=True).tag(sync=True)
-    """edit, review (waiting for the confirmation) or sending."""
 
     def __init__(self, session: Session, symbol: str | int, **fields: Any) -> None:
         unknown = sorted(set(fields) - set(_INPUTS))
         if unknown:
             known = ", ".join(_INPUTS)
             raise InputError(f"a ticket has no field {unknown[0]!r}; it has {known}", field=unknown[0], nearest=_INPUTS)
-        self._session = session
         self._products = session.product_table()
         self._product = self._products.find(symbol)
         self._validation = Validation(())
-        self._prepared: Prepared | None = None
-        self._token = 0
         self.following: OrderTracker | None = None
         """The tracker of the last confirmed order."""
-        super().__init__(self._product.symbol)
+        super().__init__(session, self._product.symbol)
         self.set_trait("symbol", self._product.symbol)
         for name, value in fields.items():
             setattr(self, name, value)
@@ -150,11 +141,6 @@ class OrderTicket(Panel):
         return "" if self.following is None else self.following.status
 
     @property
-    def review(self) -> Prepared | None:
-        """What `confirm` would sign, None outside a review."""
-        return self._prepared
-
-    @property
     def receipt(self) -> Receipt | None:
         """The receipt of the last confirmed order."""
         return None if self.following is None else self.following.receipt
@@ -174,42 +160,8 @@ class OrderTicket(Panel):
         self._end_review()
         self._product = self._session.product(self._product.symbol)
         order = self._checked_order()
-        self._prepared = self._session.prepare(order)
-        self._token += 1
-        self.set_trait("phase", "review")
-        self.problem = ""
-        self.refresh()
-        return self._prepared
-
-    def back(self) -> None:
-        """Leave the review; nothing was signed."""
-        self._end_review()
-        self.refresh()
-
-    def confirm(self, typed: str = "") -> Receipt:
-        """Check everything again, sign with the agent key, send, and return the receipt.
-
-        On Mainnet `typed` must be the symbol. Raises LimitReached without a review or when it has expired, CheckFailed
-        when prices have moved so that the order no longer passes, and as `session.place` does.
-        """
-        prepared = self._confirmable(typed)
-        order = self._validate().order
-        assert order is not None
-        # Cleared before sending: a second click finds no review, so nothing is sent twice.
-        self._prepared = None
-        # Tracked before sending: the feed may report the order before the response arrives.
-        self.following = tracker = OrderTracker(prepared, order.describe())
-        self.set_trait("phase", "sending")
-        self.refresh()
-        try:
-            tracker.receipt = self._session.send_prepared(prepared, confirmed=True)
-        except BaseException as error:  # an interrupted request may have been placed
-            _record_failure(tracker, error)
-            raise
-        finally:
-            self.set_trait("phase", "edit")
-            self.refresh()
-        return tracker.receipt
+        verb = "buy" if self.side == "BUY" else "sell"
+        return self._begin_review(order, order.describe(), verb, self.symbol)
 
     def ask_venue(self) -> str:
         """Resolve an order of unknown outcome by asking the venue, and return its status."""
@@ -232,7 +184,7 @@ class OrderTicket(Panel):
     def clear(self) -> None:
         """Clear the fields and the last order; an order of unknown outcome stays until it is resolved."""
         with self._guard, self.hold_trait_notifications():
-            for name in ("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id"):
+            for name in _TEXTS:
                 setattr(self, name, "")
             self.reduce_only = False
         if self.status != UNKNOWN:
@@ -241,53 +193,39 @@ class OrderTicket(Panel):
 
     def _checked_order(self) -> Order | Bracket:
         """Return the order if it may be signed now; raises as `submit` does."""
-        if not can_sign(self._session):
-            raise WalletError("this session is read-only: there is no agent key to sign with")
         if self.status == UNKNOWN:
             raise LimitReached(
                 "the outcome of the last order is unknown; ask the venue first, or it may be placed twice",
                 limit="unknown outcome",
             )
-        lock = self._lock_reason()
-        if lock:
-            raise LimitReached(f"locked: {lock}; nothing was signed", limit="stale")
+        super()._check_review()
         validation = self._validate()
         if validation.problems:
             raise CheckFailed(validation.problems)
         assert validation.order is not None
         return validation.order
 
-    def _confirmable(self, typed: str) -> Prepared:
-        prepared = self._prepared
-        if prepared is None:
-            raise LimitReached("nothing is under review: call submit() first; nothing was signed", limit="review")
-        try:
-            self._checked_order()
-        except (CheckFailed, LimitReached) as error:
-            self._end_review(f"the review was cancelled, nothing was signed: {error}")
-            raise
-        if self._is_expired(prepared):
-            self._end_review(EXPIRED)
-            raise LimitReached("the review has expired; call submit() again, nothing was signed", limit="review")
-        if self._session.environment.is_mainnet and typed != self.symbol:
-            raise LimitReached(f"real money: type {self.symbol} to confirm; nothing was signed", limit="confirm")
-        return prepared
+    def _check_review(self) -> None:
+        self._checked_order()
 
-    def _is_expired(self, prepared: Prepared) -> bool:
-        now_ms = self._session._runtime.now()
-        return prepared.expiry_after is not None and now_ms > prepared.expiry_after - EXPIRY_MARGIN_MS
+    def _before_sending(self, prepared: Prepared) -> None:
+        order = self._validate().order
+        assert order is not None
+        # Tracked before sending: the feed may report the order before the response arrives.
+        self.following = OrderTracker(prepared, order.describe())
+
+    def _on_receipt(self, receipt: Receipt) -> None:
+        assert self.following is not None
+        self.following.receipt = receipt
+
+    def _on_failure(self, error: BaseException) -> None:
+        assert self.following is not None
+        _record_failure(self.following, error)
 
     def _on_edit(self, _: Any) -> None:
         self._end_review()
         self.problem = ""
         self.refresh()
-
-    def _end_review(self, reason: str = "") -> None:
-        if self._prepared is not None:
-            self._prepared = None
-            self.set_trait("phase", "edit")
-        if reason:
-            self.problem = reason
 
     def _on_order_history(self, update: Any) -> None:
         if self.following is not None:
@@ -322,11 +260,8 @@ class OrderTicket(Panel):
 
     def _make_view(self) -> dict[str, Any]:
         validation = self._validate()
-        if self._prepared is not None:
-            if self._is_expired(self._prepared):
-                self._end_review(EXPIRED)
-            elif validation.problems:
-                self._end_review(f"the review was cancelled, nothing was signed: {validation.problems[0].message}")
+        if self._prepared is not None and validation.problems:
+            self._end_review(f"the review was cancelled, nothing was signed: {validation.problems[0].message}")
         session, product = self._session, self._product
         return {
             "symbol": product.symbol,
@@ -337,11 +272,12 @@ class OrderTicket(Panel):
             "readOnly": "" if can_sign(session) else "read-only session: no agent key to sign with",
             "limits": limits_view(product),
             "market": market_view(self._market()),
+            "typed": {name: getattr(self, name) for name in _TEXTS},
             "problems": [problem_view(problem) for problem in validation.problems],
             "valid": validation.valid,
             "order": validation.order.describe() if validation.order is not None and validation.valid else "",
             "preview": preview_view(validation.preview, product, self._ticker.value.get("mark_price")),
-            "review": None if self._prepared is None else review_view(self._prepared, self._token),
+            "review": self._review_view(),
             "following": None if self.following is None else self.following.view(),
         }
 
@@ -352,27 +288,26 @@ class OrderTicket(Panel):
 
     def _commands(self) -> dict[str, Any]:
         return {
+            **self._review_commands(),
             "take": self._clicked_choice,
-            "submit": self.submit,
-            "back": self.back,
-            "confirm": self._clicked_confirm,
+            "submit": self._clicked_submit,
             "ask": self.ask_venue,
             "clear": self.clear,
         }
 
-    def _clicked_choice(self, field: str, label: str) -> None:
+    def _clicked_choice(self, field: str, label: str, rule: str = "", place: int = -1) -> None:
         for problem in self._validate().problems:
-            for choice in problem.choices:
-                if (problem.field, choice.label) == (field, label):
+            for index, choice in enumerate(problem.choices):
+                # Prices move between what was drawn and the click: the button at the same place is meant.
+                same = (index, problem.rule) == (place, rule) if rule else choice.label == label
+                if problem.field == field and same:
                     self.take(choice)
                     return
 
-    def _clicked_confirm(self, token: int, typed: str = "") -> None:
-        # A click on a review that was replaced meanwhile must not confirm the new one.
-        if self._prepared is None or token != self._token:
-            return
-        with contextlib.suppress(ExchangeError, OutcomeUnknown, TransportError):  # shown as the order's status
-            self.confirm(typed)
+    def _clicked_submit(self, fields: dict[str, Any] | None = None) -> None:
+        # With the last keys, which may not have been sent yet.
+        self.take(Choice("", {name: value for name, value in (fields or {}).items() if name in _INPUTS}))
+        self.submit()
 
     def _lines(self) -> Iterable[str]:
         validation = self._validate()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...products import Product
 from ..base_panel.number_format import MISSING, grouped, money, percent, signed, trimmed
 from .draft import Problem, TicketMarket
 from .preview import shown_price
-
-if TYPE_CHECKING:
-    from ...client.orders.delivery import Prepared
 
 
 def limits_view(product: Product) -> dict[str, str]:
@@ -70,19 +66,3 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
     distance = f"{percent(abs(price - mark) / mark, 1)} from mark" if price is not None and mark else ""
     rows.append(["Liquidation (est.)", shown, distance])
     return rows
-
-
-def review_view(prepared: Prepared, token: int) -> dict[str, Any]:
-    """Return what would be signed; the front end confirms it by `token`."""
-    explained = prepared.explain()
-    return {
-        "token": token,
-        "signer": prepared.signer,
-        "nonce": str(prepared.nonce),
-        "expiry": str(prepared.expiry_after or ""),
-        "digest": "0x" + explained.digest.hex(),
-        "connectionId": "0x" + (explained.connection_id or b"").hex(),
-        "proto": "0x" + (explained.proto or b"").hex(),
-        "action": json.dumps(prepared.payload, indent=1),
-        "typedData": json.dumps(explained.typed_data, indent=1, default=str),
-    }

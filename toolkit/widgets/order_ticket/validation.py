@@ -11,12 +11,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from ...checks import SLIPPAGE_UNIT, Failure, check_order, default_slippage, slippage_bound, slippage_width
-from ...numerals import plain_text
+from ...numerals import meanings, plain_decimal, plain_text
 from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
 from .buying_power import account_rules, cover, max_affordable_steps
-from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation, decimal_of
+from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
 from .preview import preview_order
 
 FIELDS = {
@@ -93,7 +93,7 @@ def _rule_problems(
 ) -> list[Problem]:
     """Return a problem for every pre-trade rule that the order or its children break."""
     prices = {name: getattr(market, name) for name in ("mark", "last", "index", "bid", "ask")}
-    entry = decimal_of(draft.price) if not draft.market else None
+    entry = plain_decimal(draft.price) if not draft.market else None
     problems: list[Problem] = []
     for failure in check_order(product, order.to_items(product)[0], **prices, cover=covered):
         if failure.field == "ordPx" and not draft.price:
@@ -120,18 +120,13 @@ def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Probl
     choices = [Choice(value, {name: value}) for value in failure.nearest]
     if name == "quantity":
         choices = [Choice(value, {"quantity": value, "quantity_as": "base"}) for value in failure.nearest]
-    ungrouped = _ungrouped(getattr(draft, name, ""))
-    if failure.rule == "decimal text" and ungrouped:
-        choices.append(Choice(ungrouped, {name: ungrouped}))
+    if failure.rule == "decimal text":
+        choices += _meant(name, getattr(draft, name, ""))
     return Problem(name, failure.rule, failure.message, tuple(choices))
 
 
-def _ungrouped(text: object) -> str:
-    """Return a number without grouping or blanks: "60,000" → "60000"; "" for text that is not a grouped number."""
-    if not isinstance(text, str):
-        return ""
-    plain_text = text.replace(",", "").replace("_", "").replace(" ", "").replace("'", "")
-    return plain_text if plain_text != text and decimal_of(plain_text) is not None else ""
+def _meant(name: str, text: str) -> tuple[Choice, ...]:
+    return tuple(Choice(number, {name: number}) for number in meanings(text))
 
 
 def _client_id_problems(draft: Draft, holdings: Holdings) -> list[Problem]:
@@ -164,12 +159,10 @@ def _quantity(inputs: TicketInputs, worst: Decimal | None) -> str | Problem | No
         return _missing("quantity", f"{what} is needed")
     if unit == "base":
         return text
-    number = decimal_of(text)
+    number = plain_decimal(text)
     if number is None or number <= 0:
-        ungrouped = _ungrouped(text)
-        choices = (Choice(ungrouped, {"quantity": ungrouped}),) if ungrouped else ()
         what = "amount" if unit == "notional" else "share"
-        return Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", choices)
+        return Problem("quantity", "decimal text", f"{what} {text!r} is not a number above 0", _meant("quantity", text))
     if unit == "share" and number > 100:
         message = f"share {text} % is above 100 %"
         return Problem("quantity", "share", message, (Choice("100 %", {"quantity": "100"}),))
@@ -216,16 +209,16 @@ def _max_quantity(inputs: TicketInputs, worst: Decimal) -> Decimal:
 def _reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
     """Return the price a quantity is valued at: the limit, or the best price for a market order."""
     if not draft.market:
-        return decimal_of(draft.price)
+        return plain_decimal(draft.price)
     return (market.ask if draft.sign > 0 else market.bid) or market.last or market.mark
 
 
 def _worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
     """Return the worst price the order may trade at: its limit, or a market order's slippage bound."""
     if not draft.market:
-        return decimal_of(draft.price)
+        return plain_decimal(draft.price)
     last = market.last or market.mark
-    slippage = decimal_of(draft.slippage) if draft.slippage else Decimal(default_slippage(product)) / SLIPPAGE_UNIT
+    slippage = plain_decimal(draft.slippage) if draft.slippage else Decimal(default_slippage(product)) / SLIPPAGE_UNIT
     if last is None or slippage is None or not 0 < slippage < 1:
         return None
     width = slippage_width(slippage)

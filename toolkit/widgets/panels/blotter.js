@@ -29,7 +29,7 @@ function render({ model, el }) {
       toggleClass(note, "tk-danger", view.mainnet);
       const held = view.positions || [];
       setText(positions.count, held.length);
-      setText(positions.empty, held.length ? "" : "No positions.");
+      setText(positions.empty, held.length ? "" : view.loaded ? "No positions." : "Not loaded yet.");
       setVisible(positions.empty, !held.length);
       setVisible(positions.table, held.length);
       drawKeyed(
@@ -42,16 +42,16 @@ function render({ model, el }) {
           setText(row[7], one.leverage);
           line.button.dataset.name = `Close the ${one.symbol} position at market`;
           if (!line.button.hasAttribute("aria-label")) line.button.setAttribute("aria-label", line.button.dataset.name);
-          line.button.disabled = disabled;
+          setOff(line.button, disabled);
         },
       );
       const open = view.orders || [];
       setText(orders.count, open.length);
-      setText(orders.empty, open.length ? "" : "No open orders.");
+      setText(orders.empty, open.length ? "" : view.loaded ? "No open orders." : "Not loaded yet.");
       setVisible(orders.empty, !open.length);
       setVisible(orders.table, open.length);
       setVisible(all, open.length > 1);
-      all.disabled = disabled;
+      setOff(all, disabled);
       drawKeyed(
         orders.lines, open, (one) => one.id,
         withButton("tttnn", () => "Cancel", () => "Cancel order?", (one) => ({ do: "cancel", order: one.id })),
@@ -63,12 +63,12 @@ function render({ model, el }) {
           setText(row[4], one.quantity);
           line.button.dataset.name = `Cancel order ${one.id}: ${one.side.slice(2)} ${one.quantity} ${one.symbol} at ${one.price}`;
           if (!line.button.hasAttribute("aria-label")) line.button.setAttribute("aria-label", line.button.dataset.name);
-          line.button.disabled = disabled;
+          setOff(line.button, disabled);
         },
       );
       const done = view.fills || [];
       setText(fills.count, "");
-      setText(fills.empty, done.length ? "" : "No fills yet.");
+      setText(fills.empty, done.length ? "" : view.loaded ? "No fills yet." : "Not loaded yet.");
       setVisible(fills.empty, !done.length);
       setVisible(fills.table, done.length);
       drawKeyed(fills.lines, done, (one) => one.id, () => h("tr", {}, ...cells("tttnnnn")), (row, one) => {

@@ -19,7 +19,7 @@ function render({ model, el }) {
         h("span", { class: "tk-price" }), h("span"), h("span"), h("i", { class: "tk-bar", "aria-hidden": "true" }),
       );
       const pick = () => {
-        if (model.get("view").pick && row.dataset.price && !model.get("lock")) {
+        if (model.get("view").pick && row.dataset.price && !model.get("lock") && !body.disabled) {
           model.send({ do: "pick", price: row.dataset.price });
         }
       };

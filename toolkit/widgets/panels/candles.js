@@ -1,155 +1,339 @@
+const GRAB_PIXELS = 6;
+const EDGE_BARS = 20;
+const BAR_PIXELS = 6;
+const RIGHT_BARS = 20;
+const TABLE_ROWS = 60;
+const OFFERED = ["SMA 20", "SMA 50", "EMA 20", "EMA 50", "RSI 14", "ATR 14"];
+const BELOW = ["StdDev", "ATR", "RSI"];
+
 function render({ model, el }) {
-  let resized = null;
+  const ends = [];
   const stop = renderPanel(model, el, (view) => `${view.symbol || ""} · ${view.interval || ""}`, (body, id, { note, root }) => {
-    const canvas = h("canvas", { class: "tk-chart", tabindex: "0", role: "img" });
-    const readout = h("p", { class: "tk-readout", role: "status", "aria-live": "polite" });
-    body.append(readout, canvas);
-    let view = {};
+    root.classList.add("tk-candles");
+    const colors = themeColors(root);
+    const bar = h("div", { class: "tk-tools" });
+    const readout = h("p", { class: "tk-readout", "aria-live": "off" });
+    const host = h("div", { class: "tk-chart", tabindex: "0", role: "group" });
+    const details = h("details", { class: "tk-more" }, h("summary", {}, "Candles as a table"));
+    const { table, body: lines } = makeTable("Latest candles, newest first", [{ name: "Time (UTC)" }, ...["Open", "High", "Low", "Close", "Volume"].map((name) => ({ name, num: true }))]);
+    details.append(h("div", { class: "tk-scroll", tabindex: "0", role: "region", "aria-label": "Candles" }, table));
+    const main = h("div", {}, bar, readout, host, details);
+    const review = reviewPart(model, id, root, () => host.focus(), () => (host.focus(), true));
+    body.append(review.element, main);
+
+    const drawing = makeChart(host, colors, model, () => !body.disabled && !model.get("lock") && !model.get("view").readOnly);
+    ends.push(drawing.stop, colors.watch(() => drawing.paint()));
+    const intervals = h("div", { class: "tk-switch", role: "group", "aria-label": "Length of a candle" });
+    const studies = h("div", { class: "tk-switch", role: "group", "aria-label": "Indicators" });
+    const zoom = h("div", { class: "tk-switch", role: "group", "aria-label": "View" });
+    for (const [text, name, call] of [["−", "Zoom out", () => drawing.zoom(1.5)], ["+", "Zoom in", () => drawing.zoom(1 / 1.5)], ["⇥", "Latest candle", () => drawing.latest()]]) {
+      zoom.append(h("button", { type: "button", class: "tk-small", "aria-label": name, title: name, on: { click: call } }, text));
+    }
+    bar.append(intervals, studies, zoom);
+    const toggles = (parent, names, chosen, press) => {
+      const buttons = fitRows(parent, names.length, () => {
+        const button = h("button", { type: "button", class: "tk-small" });
+        button.addEventListener("click", () => press(button.textContent));
+        return button;
+      });
+      names.forEach((name, index) => {
+        setText(buttons[index], name);
+        setAttribute(buttons[index], "aria-pressed", String(chosen.includes(name)));
+      });
+    };
+    const set = (name, value) => {
+      model.set(name, value);
+      model.save_changes();
+    };
+
+    const toggleStudy = (name) => {
+      const chosen = model.get("indicators") || [];
+      set("indicators", chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name]);
+    };
+
     let picked = null;
-    const pickAt = (event) => {
-      const list = view.rows || [];
-      const box = canvas.getBoundingClientRect();
-      const index = Math.floor(((event.clientX - box.left) / (box.width - AXIS)) * list.length);
-      picked = index >= 0 && index < list.length ? index : null;
-      redraw();
-    };
-    canvas.addEventListener("pointermove", pickAt);
-    canvas.addEventListener("pointerleave", () => ((picked = null), redraw()));
-    canvas.addEventListener("blur", () => ((picked = null), redraw()));
-    canvas.addEventListener("keydown", (event) => {
-      const last = (view.rows || []).length - 1;
+    host.addEventListener("keydown", (event) => {
+      const last = drawing.rows().length - 1;
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (step && last >= 0) {
-        event.preventDefault();
-        event.stopPropagation();
-        picked = Math.min(last, Math.max(0, (picked === null ? last + 1 : picked) + step));
-        redraw();
-      }
+      const other = { "+": () => drawing.zoom(1 / 1.5), "-": () => drawing.zoom(1.5), End: () => drawing.latest() }[event.key];
+      if ((!step && !other) || last < 0) return;
+      event.preventDefault();
+      event.stopPropagation();
+      if (other) return other();
+      picked = Math.min(last, Math.max(0, (picked === null ? last + 1 : picked) + step));
+      setAttribute(readout, "aria-live", "polite");
+      drawing.point(picked);
+      drawReadout();
     });
-    const redraw = () => {
-      const list = view.rows || [];
-      const one = picked === null ? list[list.length - 1] : list[picked];
-      const places = view.places || 0;
+    host.addEventListener("blur", () => {
+      picked = null;
+      setAttribute(readout, "aria-live", "off");
+      drawing.point(null);
+    });
+    const drawReadout = () => {
+      const rows = drawing.rows();
+      const one = rows[picked === null ? drawing.hovered() : picked] || rows[rows.length - 1];
+      const places = model.get("view").places || 0;
       const text = (value) => priceText(value, places);
-      setText(readout, one ? `${clock(one[0], true)} O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
-      canvas.setAttribute("aria-label", `${list.length} candles of ${view.symbol}; last close ${view.last}, ${view.change} in the window. Use the arrow keys to read single candles.`);
-      chart(canvas, list, picked, places, getComputedStyle(root));
+      setText(readout, one ? `${clock(one[0])}  O ${text(one[1])}  H ${text(one[2])}  L ${text(one[3])}  C ${text(one[4])}  V ${one[5]}` : "No candles yet.");
     };
-    resized = new ResizeObserver(() => redraw());
-    resized.observe(canvas);
-    return (current) => {
-      view = current;
+    drawing.onHover(drawReadout);
+    details.addEventListener("toggle", () => drawTable());
+    const drawTable = () => {
+      if (!details.open) return;
+      const places = model.get("view").places || 0;
+      const shown = drawing.rows().slice(-TABLE_ROWS).reverse();
+      const elements = fitRows(lines, shown.length, () => h("tr", {}, h("th", { scope: "row" }), ...Array.from({ length: 5 }, () => h("td", { class: "tk-num" }))));
+      shown.forEach((row, index) => {
+        setText(elements[index].children[0], clock(row[0]));
+        for (const place of [1, 2, 3, 4]) setText(elements[index].children[place], priceText(row[place], places));
+        setText(elements[index].children[5], String(row[5]));
+      });
+    };
+    return (view, lock) => {
       setSignedText(note, `${view.last || ""} ${view.change || ""}`);
       const kind = direction(view.change);
       toggleClass(note, "tk-up", kind === "up");
       toggleClass(note, "tk-down", kind === "down");
-      redraw();
+      toggles(intervals, view.intervals || [], [model.get("interval")], (name) => set("interval", name));
+      const chosen = model.get("indicators") || [];
+      toggles(studies, [...new Set([...OFFERED, ...chosen])], chosen, toggleStudy);
+      drawing.draw(view, model.get("history") || {});
+      setAttribute(host, "aria-label", `${drawing.rows().length} candles of ${view.symbol}, ${view.interval} each; last close ${view.last}, ${view.change}. Arrow keys read single candles, plus and minus zoom.`);
+      drawReadout();
+      drawTable();
+      review.draw(view, Boolean(lock) || Boolean(view.readOnly));
+      toggleClass(main, "tk-behind", !review.element.hidden);
     };
   });
   return () => {
-    if (resized) resized.disconnect();
+    ends.forEach((end) => end());
     stop();
   };
 }
-
-const AXIS = 64;
-const FOOT = 18;
 
 function priceText(value, places) {
   return value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
 }
 
-function clock(seconds, full) {
+function clock(seconds) {
   const time = new Date(seconds * 1000).toISOString();
-  return full ? `${time.slice(5, 10)} ${time.slice(11, 16)}` : time.slice(11, 16);
+  return `${time.slice(5, 10)} ${time.slice(11, 16)}`;
 }
 
-/** Draw candles (up hollow, down filled, so that they differ without colour), volume, axis and the picked candle. */
-function chart(canvas, list, picked, places, style) {
-  const ratio = window.devicePixelRatio || 1;
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-  if (!width || !height) return;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-  }
-  const pen = canvas.getContext("2d");
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  if (!list.length) return;
-  const color = (name) => style.getPropertyValue(name).trim();
-  const text = color("--tk-soft");
-  const plot = { width: width - AXIS, height: (height - FOOT) * 0.8 };
-  const low = Math.min(...list.map((one) => one[3]));
-  const high = Math.max(...list.map((one) => one[2]));
-  const margin = (high - low || Math.abs(high) * 0.001 || 1) * 0.06;
-  const y = (price) => plot.height * (1 - (price - low + margin) / (high - low + 2 * margin));
-  const maxVolume = Math.max(...list.map((one) => one[5])) || 1;
-  const step = plot.width / list.length;
-  const body = Math.max(1, Math.min(12, step * 0.68));
-  pen.font = "11px " + (color("--tk-mono") || "monospace");
-  pen.lineWidth = 1;
-  for (const price of ticks(low - margin, high + margin, Math.max(2, Math.floor(plot.height / 34)))) {
-    pen.strokeStyle = color("--tk-line");
-    line(pen, 0, y(price), plot.width, y(price));
-    pen.fillStyle = text;
-    pen.fillText(priceText(price, places), plot.width + 6, y(price) + 4);
-  }
-  const every = Math.max(1, Math.ceil(list.length / Math.max(1, Math.floor(plot.width / 76))));
-  list.forEach((one, index) => {
-    const x = (index + 0.5) * step;
-    const rise = one[4] >= one[1];
-    const ink = color(rise ? "--tk-up" : "--tk-down");
-    pen.globalAlpha = 0.28;
-    pen.fillStyle = ink;
-    const barHeight = ((height - FOOT) * 0.17 * one[5]) / maxVolume;
-    pen.fillRect(x - body / 2, height - FOOT - barHeight, body, barHeight);
-    pen.globalAlpha = 1;
-    pen.strokeStyle = ink;
-    const [top, bottom] = [y(Math.max(one[1], one[4])), y(Math.min(one[1], one[4]))];
-    line(pen, x, y(one[2]), x, top);
-    line(pen, x, bottom, x, y(one[3]));
-    if (rise && body > 2) pen.strokeRect(x - body / 2 + 0.5, top, body - 1, Math.max(1, bottom - top));
-    else pen.fillRect(x - body / 2, top, body, Math.max(1, bottom - top));
-    if (index % every === Math.floor(every / 2)) {
-      pen.fillStyle = text;
-      pen.textAlign = "center";
-      pen.fillText(clock(one[0]), x, height - 4);
-      pen.textAlign = "left";
-    }
+/** Make the chart in `host`. Its prices are numbers to draw; what is sent to Python is rounded to ticks there. */
+function makeChart(host, colors, model, mayMove) {
+  const library = window.LightweightCharts;
+  const inside = h("div", { style: "position:absolute;inset:0" });
+  // In a shadow tree: notebooks restyle every table of their page, and the library draws in one.
+  host.attachShadow({ mode: "closed" }).append(inside);
+  const chart = library.createChart(inside, {
+    autoSize: true,
+    layout: { background: { color: "transparent" }, attributionLogo: true, fontSize: 11 },
+    timeScale: { timeVisible: true, secondsVisible: false, rightOffset: RIGHT_BARS, minBarSpacing: 0.5 },
+    crosshair: { mode: library.CrosshairMode.Normal },
+    localization: { locale: "en-GB" },
+    rightPriceScale: { scaleMargins: { top: 0.08, bottom: 0.22 } },
   });
-  const last = list[list.length - 1];
-  const ink = color(last[4] >= last[1] ? "--tk-up" : "--tk-down");
-  pen.setLineDash([3, 3]);
-  pen.strokeStyle = ink;
-  line(pen, 0, y(last[4]), plot.width, y(last[4]));
-  pen.setLineDash([]);
-  pen.fillStyle = ink;
-  pen.fillRect(plot.width, y(last[4]) - 8, AXIS, 16);
-  pen.fillStyle = color("--tk-back");
-  pen.fillText(priceText(last[4], places), plot.width + 6, y(last[4]) + 4);
-  if (picked !== null && list[picked]) {
-    pen.strokeStyle = color("--tk-text");
-    pen.globalAlpha = 0.5;
-    line(pen, (picked + 0.5) * step, 0, (picked + 0.5) * step, height - FOOT);
-    pen.globalAlpha = 1;
-  }
-}
+  const candles = chart.addSeries(library.CandlestickSeries, { priceLineStyle: 1 });
+  const volume = chart.addSeries(library.HistogramSeries, { priceScaleId: "volume", priceFormat: { type: "volume" }, lastValueVisible: false, priceLineVisible: false });
+  volume.priceScale().applyOptions({ scaleMargins: { top: 0.84, bottom: 0 } });
+  const plain = { lineWidth: 1, priceLineVisible: false, crosshairMarkerVisible: false };
+  const followers = { mark: chart.addSeries(library.LineSeries, { ...plain, title: "mark", lineStyle: 0 }), index: chart.addSeries(library.LineSeries, { ...plain, title: "index", lineStyle: 1 }) };
+  const marks = library.createSeriesMarkers(candles, []);
+  const state = { rows: [], shades: null, studies: new Map(), lines: new Map(), history: null, hovered: null, hover: () => {}, loading: false, fills: "", view: {}, drag: null, placed: false };
 
-function line(pen, x, y, toX, toY) {
-  pen.beginPath();
-  pen.moveTo(Math.round(x) + 0.5, Math.round(y) + 0.5);
-  pen.lineTo(Math.round(toX) + 0.5, Math.round(toY) + 0.5);
-  pen.stroke();
-}
+  const bars = (row) => ({ time: row[0], open: row[1], high: row[2], low: row[3], close: row[4] });
+  const volumes = (row) => ({ time: row[0], value: row[5], color: colors.fade(row[4] >= row[1] ? state.shades.up : state.shades.down, 0.3) });
+  const study = (text) => {
+    const place = BELOW.some((name) => text.startsWith(name)) ? 1 + [...state.studies.keys()].filter((one) => BELOW.some((name) => one.startsWith(name))).length : 0;
+    const series = chart.addSeries(library.LineSeries, { ...plain, title: place > 0 ? text : "", lastValueVisible: place > 0 }, place);
+    state.studies.set(text, series);
+    return series;
+  };
+  const points = (rows, values) => rows.map((row, index) => (typeof values[index] === "number" ? { time: row[0], value: values[index] } : { time: row[0] }));
 
-/** Return about `count` round numbers between low and high. */
-function ticks(low, high, count) {
-  const raw = (high - low) / count;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= raw) || raw;
-  const values = [];
-  for (let value = Math.ceil(low / step) * step; value <= high; value += step) values.push(value);
-  return values;
+  const paint = () => {
+    const shades = (state.shades = colors.read());
+    chart.applyOptions({
+      layout: { textColor: shades.soft, fontFamily: colors.font(), panes: { separatorColor: shades.line } },
+      grid: { vertLines: { color: colors.fade(shades.line, 0.5) }, horzLines: { color: colors.fade(shades.line, 0.5) } },
+      timeScale: { borderColor: shades.line },
+      rightPriceScale: { borderColor: shades.line },
+    });
+    // Up is hollow and down is filled, so that they differ without colour.
+    candles.applyOptions({ upColor: shades.back, borderUpColor: shades.up, wickUpColor: shades.up, downColor: shades.down, borderDownColor: shades.down, wickDownColor: shades.down });
+    followers.mark.applyOptions({ color: shades.text });
+    followers.index.applyOptions({ color: shades.soft });
+    const inks = [shades.focus, shades.bad, shades.text, shades.soft, shades.up, shades.down];
+    [...state.studies.values()].forEach((series, index) => series.applyOptions({ color: inks[index % inks.length] }));
+    volume.setData(state.rows.map(volumes));
+    for (const line of state.lines.values()) line.key = "";
+    state.fills = "";
+    host.dataset.ink = shades.up;
+    if (state.view.lines) drawAccount(state.view);
+  };
+
+  /** Show the latest candles, as soon as the chart has a width; until then it would squeeze all of them into nothing. */
+  const place = () => {
+    if (state.placed || !state.rows.length || chart.timeScale().width() < 50) return;
+    chart.timeScale().applyOptions({ barSpacing: BAR_PIXELS });
+    chart.timeScale().scrollToPosition(RIGHT_BARS, false);
+    state.placed = true;
+  };
+
+  const drawHistory = (view, history) => {
+    const wanted = Object.keys(history.studies || {});
+    const last = (history.rows || []).length ? history.rows[history.rows.length - 1][0] : -1;
+    const recent = (view.rows || []).filter((row) => row[0] > last);
+    const before = state.rows.length ? state.rows[0][0] : null;
+    const same = state.history && state.history.interval === history.interval;
+    const range = same && state.placed ? chart.timeScale().getVisibleLogicalRange() : null;
+    state.rows = [...(history.rows || []), ...recent];
+    candles.setData(state.rows.map(bars));
+    volume.setData(state.rows.map(volumes));
+    for (const [text, series] of state.studies) {
+      if (!wanted.includes(text)) {
+        chart.removeSeries(series);
+        state.studies.delete(text);
+      }
+    }
+    for (const text of wanted) {
+      const values = [...history.studies[text], ...((view.studies || {})[text] || []).slice(-recent.length || Infinity)];
+      (state.studies.get(text) || study(text)).setData(points(state.rows, values));
+    }
+    if (!same) for (const series of Object.values(followers)) series.setData([]);
+    if (!same) state.placed = false;
+    place();
+    // Earlier candles shift the numbers of the others; what is shown stays where it is.
+    const added = before === null ? 0 : state.rows.findIndex((row) => row[0] === before);
+    if (range && added > 0) chart.timeScale().setVisibleLogicalRange({ from: range.from + added, to: range.to + added });
+    state.history = history;
+    state.loading = false;
+    paint();
+  };
+
+  const drawRecent = (view) => {
+    const newest = state.rows.length ? state.rows[state.rows.length - 1][0] : -1;
+    (view.rows || []).forEach((row, index) => {
+      if (row[0] < newest) return;
+      if (state.rows.length && row[0] === state.rows[state.rows.length - 1][0]) state.rows[state.rows.length - 1] = row;
+      else state.rows.push(row);
+      candles.update(bars(row));
+      volume.update(volumes(row));
+      for (const [text, series] of state.studies) {
+        const value = ((view.studies || {})[text] || [])[index];
+        series.update(typeof value === "number" ? { time: row[0], value } : { time: row[0] });
+      }
+    });
+    if (!state.rows.length) return;
+    const time = state.rows[state.rows.length - 1][0];
+    for (const [name, series] of Object.entries(followers)) if (view[name]) series.update({ time, value: view[name] });
+  };
+
+  const inkOf = (one) => ({ liquidation: state.shades.bad, entry: state.shades.text }[one.kind] || (one.up ? state.shades.up : state.shades.down));
+  const drawAccount = (view) => {
+    const known = new Set(state.lines.keys());
+    for (const one of view.lines || []) {
+      known.delete(one.id);
+      const held = state.drag && state.drag.id === one.id ? state.drag.price : one.price;
+      const key = JSON.stringify([one, held]);
+      const line = state.lines.get(one.id) || { made: candles.createPriceLine({ price: held }) };
+      state.lines.set(one.id, line);
+      line.one = one;
+      if (line.key === key) continue;
+      line.key = key;
+      line.made.applyOptions({ price: held, color: inkOf(one), lineWidth: 1, lineStyle: one.kind === "entry" ? 0 : 2, axisLabelVisible: true, title: one.text });
+    }
+    for (const id of known) {
+      candles.removePriceLine(state.lines.get(id).made);
+      state.lines.delete(id);
+    }
+    const key = JSON.stringify(view.fills || []);
+    if (key !== state.fills) {
+      state.fills = key;
+      marks.setMarkers((view.fills || []).filter((one) => state.rows.length && one[0] >= state.rows[0][0]).map(([time, buys, price, text]) => ({
+        time, price, position: buys ? "belowBar" : "aboveBar", shape: buys ? "arrowUp" : "arrowDown", color: buys ? state.shades.up : state.shades.down, text: state.rows.length > 400 ? "" : text,
+      })));
+    }
+    host.dataset.lines = JSON.stringify([...state.lines.values()].map(({ one }) => [one.id, one.kind, Math.round(candles.priceToCoordinate(one.price) || -1)]));
+  };
+
+  // Dragging a line asks Python for a replacement, which is reviewed and signed as any order.
+  const at = (event) => event.clientY - host.getBoundingClientRect().top;
+  const near = (event) => {
+    if (!mayMove()) return null;
+    let best = null;
+    for (const { one } of state.lines.values()) {
+      const distance = Math.abs((candles.priceToCoordinate(one.price) ?? -99) - at(event));
+      if (one.moves && distance <= GRAB_PIXELS && (!best || distance < best.distance)) best = { one, distance };
+    }
+    return best && best.one;
+  };
+  host.addEventListener("pointerdown", (event) => {
+    const one = near(event);
+    if (!one || event.button !== 0) return;
+    state.drag = { id: one.id, price: one.price };
+    chart.applyOptions({ handleScroll: false, handleScale: false });
+    host.setPointerCapture(event.pointerId);
+  }, true);
+  host.addEventListener("pointermove", (event) => {
+    if (!state.drag) {
+      const over = near(event);
+      host.style.cursor = over ? "ns-resize" : "";
+      return;
+    }
+    const price = candles.coordinateToPrice(at(event));
+    if (price > 0) state.drag.price = price;
+    drawAccount(state.view);
+  }, true);
+  const drop = (send) => {
+    const drag = state.drag;
+    if (!drag) return;
+    state.drag = null;
+    chart.applyOptions({ handleScroll: true, handleScale: true });
+    const line = state.lines.get(drag.id);
+    if (send && line && mayMove() && drag.price !== line.one.price) model.send({ do: "move", order: drag.id, price: drag.price.toFixed(state.view.places || 0) });
+    drawAccount(state.view);
+  };
+  host.addEventListener("pointerup", () => drop(true));
+  host.addEventListener("pointercancel", () => drop(false));
+  host.addEventListener("keydown", (event) => event.key === "Escape" && drop(false));
+
+  chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
+    if (!range || !state.placed || state.loading || !state.history || state.history.complete || range.from > EDGE_BARS) return;
+    state.loading = true;
+    model.send({ do: "older" });
+  });
+  chart.subscribeCrosshairMove((event) => {
+    state.hovered = event.logical === undefined ? null : event.logical;
+    state.hover();
+  });
+  return {
+    paint,
+    rows: () => state.rows,
+    hovered: () => state.hovered,
+    onHover: (call) => (state.hover = call),
+    draw: (view, history) => {
+      state.view = view;
+      if (!state.shades) paint();
+      candles.applyOptions({ priceFormat: { type: "price", precision: view.places || 0, minMove: 10 ** -(view.places || 0) } });
+      // Both come in messages of their own: between them they may be of different lengths of candles.
+      if (view.interval !== history.interval) return;
+      if (history !== state.history) drawHistory(view, history);
+      drawRecent(view);
+      place();
+      drawAccount(view);
+    },
+    zoom: (factor) => {
+      const range = chart.timeScale().getVisibleLogicalRange();
+      if (!range) return;
+      const width = (range.to - range.from) * factor;
+      chart.timeScale().setVisibleLogicalRange({ from: range.to - width, to: range.to });
+    },
+    latest: () => chart.timeScale().scrollToRealTime(),
+    point: (index) => (index === null || !state.rows[index] ? chart.clearCrosshairPosition() : chart.setCrosshairPosition(state.rows[index][4], state.rows[index][0], candles)),
+    stop: () => chart.remove(),
+  };
 }
 export default { render };

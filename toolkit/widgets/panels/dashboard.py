@@ -8,7 +8,8 @@ import ipywidgets
 
 from ..base_panel.panel import Panel
 from ..order_ticket.ticket import OrderTicket
-from .market import Candles, OrderBook, Trades
+from .candles import Candles
+from .market import OrderBook, Trades
 from .portfolio import Account, Blotter
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """All panels."""
-        return (self.ticket, self.candles, self.trades, self.order_book, self.account, self.blotter)
+        """All panels; of a dashboard whose making failed half-way, those that were made."""
+        names = ("ticket", "candles", "trades", "order_book", "account", "blotter")
+        return tuple(vars(self)[name] for name in names if name in vars(self))
 
     def refresh(self) -> None:
         """Update all panels now."""
@@ -61,7 +63,7 @@ class Dashboard(ipywidgets.VBox):  # type: ignore[misc]
 
     def close(self) -> None:
         """Close all panels and their live objects."""
-        for widget in (*self.panels, *self._boxes):
+        for widget in (*self.panels, *vars(self).get("_boxes", ())):
             widget.close()
         super().close()
 

@@ -1,4 +1,4 @@
-"""Widgets of a market: order book, trades, candles."""
+"""Widgets of a market: order book and trades."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, change, grouped, percent, side_text, trimmed
+from ..base_panel.number_format import MISSING, grouped, in_units, percent, side_text, trimmed
 from ..base_panel.panel import Panel, module
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...products import Product
     from ...session import Session
 
-SHOWN_CANDLES = 120
 SHOWN_TRADES = 40
 
 
@@ -26,7 +26,7 @@ class _MarketPanel(Panel):
 
     def __init__(self, session: Session, symbol: str | int) -> None:
         self._product = session.product(symbol)
-        super().__init__(self._product.symbol)
+        super().__init__(session, self._product.symbol)
 
     def frame(self) -> pd.DataFrame:
         """Return the data as a DataFrame, as that of the live object does."""
@@ -68,8 +68,8 @@ class OrderBook(_MarketPanel):
             "base": self._product.base_currency,
             "depth": self._depth,
             "pick": self._on_pick is not None,
-            "bids": _ladder(bids, deepest),
-            "asks": _ladder(asks, deepest),
+            "bids": _ladder(self._product, bids, deepest),
+            "asks": _ladder(self._product, asks, deepest),
             "mid": MISSING if mid is None else grouped(mid),
             "spread": MISSING if spread is None else trimmed(spread),
             "spreadPct": percent(spread / mid, 3) if spread is not None and mid else "",
@@ -90,14 +90,13 @@ class OrderBook(_MarketPanel):
         )
 
 
-def _ladder(levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[list[Any]]:
+def _ladder(product: Product, levels: list[tuple[Decimal, Decimal]], deepest: Decimal) -> list[list[Any]]:
     """Return [price, quantity, cumulative quantity, its ratio to the deeper side, price as input] for each level."""
     total, rows = Decimal(0), []
     for price, quantity in levels:
         total += quantity
-        rows.append(
-            [grouped(price), trimmed(quantity), trimmed(total), round(float(total / deepest), 4), format(price, "f")]
-        )
+        shown = (in_units(price, product.tick_size), *(in_units(one, product.step_size) for one in (quantity, total)))
+        rows.append([*shown, round(float(total / deepest), 4), format(price, "f")])
     return rows
 
 
@@ -118,8 +117,8 @@ class Trades(_MarketPanel):
             [
                 f"{one['time']:%H:%M:%S}",
                 side_text(one["side"]),
-                grouped(one["price"]),
-                trimmed(one["quantity"]),
+                in_units(one["price"], self._product.tick_size),
+                in_units(one["quantity"], self._product.step_size),
             ]
             for one in reversed(self.live.rows(self._count))
         ]
@@ -134,55 +133,3 @@ class Trades(_MarketPanel):
         rows = [(one[0], one[1], one[2], one[3]) for one in self.view["rows"][:10]]
         table = static_view.table(("time (UTC)", "taker", "price", "quantity"), rows, "no trades yet")
         return static_view.heading(f"{self.view['symbol']} trades") + table
-
-
-class Candles(_MarketPanel):
-    """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or seconds.
-
-    `frame()` returns the candles as a DataFrame.
-    """
-
-    _esm = module("base_panel/common.js", "panels/candles.js")
-
-    def __init__(
-        self, session: Session, symbol: str | int, interval: str | int = "1m", count: int = SHOWN_CANDLES
-    ) -> None:
-        super().__init__(session, symbol)
-        self._interval = interval
-        self._count = count
-        self.live = session.stream.candles(self._product.symbol, interval)
-        self._follow(self.live)
-        self.refresh()
-
-    def _make_view(self) -> dict[str, Any]:
-        rows = self.live.rows(self._count)
-        first, last = (rows[0]["open"], rows[-1]["close"]) if rows else (None, None)
-        return {
-            "symbol": self._product.symbol,
-            "interval": str(self._interval),
-            "places": self._product.price_precision,
-            "last": grouped(last),
-            "change": change((last - first) / first) if first and last is not None else "",
-            "rows": [
-                [
-                    int(one["time"].timestamp()),
-                    *(float(one[name]) for name in ("open", "high", "low", "close", "volume")),
-                ]
-                for one in rows
-            ],
-        }
-
-    def _lines(self) -> Iterable[str]:
-        last = self.live.last
-        text = "no candles yet" if last is None else f"close {last['close']}"
-        return (f"{self._product.symbol} {self._interval}: {text}",)
-
-    def _snapshot(self) -> str:
-        rows = [
-            (f"{one['time']:%m-%d %H:%M}", *(grouped(one[name]) for name in ("open", "high", "low", "close")))
-            for one in reversed(self.live.rows(6))
-        ]
-        head = static_view.heading(
-            f"{self.view['symbol']} {self.view['interval']}", f"{self.view['last']} {self.view['change']}"
-        )
-        return head + static_view.table(("time (UTC)", "open", "high", "low", "close"), rows, "no candles yet")

@@ -26,7 +26,7 @@ function render({ model, el }) {
         setText(cells[3], one.until);
         setText(cells[4], one.cap);
         setVisible(row.button, one.revocable);
-        row.button.disabled = !view.master || Boolean(lock);
+        setOff(row.button, !view.master || Boolean(lock));
       });
       setText(notice, view.notice ? `✓ ${view.notice}` : view.complete === false ? "Builders unknown to this session are not shown." : "");
     };

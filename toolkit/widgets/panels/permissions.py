@@ -31,11 +31,10 @@ class Permissions(Panel):
     _esm = module("base_panel/common.js", "panels/permissions.js")
 
     def __init__(self, session: Session) -> None:
-        self._session = session
         self.table: pd.DataFrame = session.permissions()
         self.notice = ""
         """The result of the last command, in words."""
-        super().__init__("permissions")
+        super().__init__(session, "permissions")
         self.live = session.stream.events()
         self._follow(self.live)
         self.refresh()

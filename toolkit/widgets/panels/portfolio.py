@@ -31,10 +31,9 @@ class Blotter(Panel):
     _esm = module("base_panel/common.js", "panels/blotter.js")
 
     def __init__(self, session: Session, symbol: str | int | None = None) -> None:
-        self._session = session
         self._only = None if symbol is None else session.product(symbol).symbol
         self._products = session.product_table()
-        super().__init__(self._only or "all products")
+        super().__init__(session, self._only or "all products")
         stream = session.stream
         self.positions, self.orders, self.fills = stream.positions(), stream.orders(), stream.fills()
         self.tickers = stream.tickers()
@@ -233,8 +232,7 @@ class Account(Panel):
     _esm = module("base_panel/common.js", "panels/account.js")
 
     def __init__(self, session: Session) -> None:
-        self._session = session
-        super().__init__("account")
+        super().__init__(session, "account")
         self.live = session.stream.account()
         self.positions = session.stream.positions()
         self._follow(self.live, self.positions)

@@ -8,6 +8,7 @@ function render({ model, el }) {
     const make = () => h("tr", {}, h("td"), h("td"), h("td", { class: "tk-num" }), h("td", { class: "tk-num" }));
     return (view) => {
       const list = view.rows || [];
+      setText(empty, view.loaded ? "No trades yet." : "Not loaded yet.");
       setVisible(empty, !list.length);
       const elements = fitRows(lines, list.length, make);
       list.forEach((one, index) => {

@@ -1,0 +1,140 @@
+"""Everyone can use the page: axe-core finds nothing, the focus is never lost, and only what matters is announced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.host import Host
+from tests.browser.test_widgets import Open, host, session, show, venue
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+__all__ = ["host", "session", "show", "venue"]
+
+FOCUSED = "document.activeElement === document.body ? 'body' : document.activeElement.textContent"
+
+
+@pytest.fixture(params=["light", "dark", "contrast"])
+def themed(request: pytest.FixtureRequest, browser: Browser, host: Host) -> Iterator[Any]:
+    """Open widgets in a light page, a dark page, and with the colours of a high-contrast system."""
+    forced = "active" if request.param == "contrast" else "none"
+    context = browser.new_context(viewport={"width": 1320, "height": 900}, forced_colors=forced)
+    page = context.new_page()
+
+    def opened(*widgets: Any) -> Page:
+        host.show(*widgets)
+        page.goto(f"{host.url}?theme={'dark' if request.param == 'dark' else 'light'}")
+        page.wait_for_selector("body[data-ready]")
+        page.locator(".tk-status", has_text="live").first.wait_for()
+        return page
+
+    yield opened
+    context.close()
+
+
+def violations(page: Page) -> list[str]:
+    from axe_playwright_python.sync_playwright import Axe
+
+    # What the page around the widgets should have (a heading, landmarks) is not theirs.
+    found = Axe().run(page, context={"include": [".tk"]}, options={"resultTypes": ["violations"]}).response
+    return [f"{one['id']}: {node['html'][:160]}" for one in found["violations"] for node in one["nodes"]]
+
+
+def test_axe_finds_nothing(themed: Any, session: Session, venue: LocalVenue) -> None:
+    venue.advance("10m")
+    session.buy("BTCUSDC", "0.05")
+    session.buy("BTCUSDC", "0.01", price="50000")
+    dashboard = session.dashboard("BTCUSDC")
+    page = themed(dashboard, session.widgets.permissions())
+    assert violations(page) == []
+    dashboard.ticket.price, dashboard.ticket.quantity = "50000.05", "0,5"
+    page.get_by_text("is not a multiple of tickSize").wait_for()
+    assert violations(page) == []
+    dashboard.ticket.price, dashboard.ticket.quantity = "50000", "0.01"
+    dashboard.ticket.submit()
+    page.get_by_role("button", name="Sign and buy").and_(page.locator("[aria-disabled=false]")).wait_for()
+    page.get_by_text("What will be signed").click()
+    assert violations(page) == []
+
+
+def test_an_untouched_page_announces_nothing(show: Open, session: Session, venue: LocalVenue) -> None:
+    session.buy("BTCUSDC", "0.05")
+    ticket_fields: dict[str, Any] = {"price": "99000", "quantity": "0.01", "tif": "POST_ONLY"}
+    page = show(session.dashboard("BTCUSDC"), session.ticket("BTCUSDC", **ticket_fields), session.ticket("BTCUSDC"))
+    page.locator(".tk-wrong-line").first.wait_for()
+    page.evaluate(
+        """() => {
+          window.said = [];
+          new MutationObserver((list) => list.forEach((one) => {
+            const element = one.target.nodeType === 1 ? one.target : one.target.parentElement;
+            const region = element && element.closest('[aria-live=polite], [role=alert], [role=log]');
+            if (region) window.said.push(region.className + ': ' + region.textContent);
+          })).observe(document.body, { subtree: true, childList: true, characterData: true });
+        }"""
+    )
+    before = page.evaluate("window.counts.messages")
+    for _ in range(60):
+        venue.advance("10s")
+        page.wait_for_timeout(20)
+    assert page.evaluate("window.counts.messages") - before > 30
+    assert page.evaluate("window.said") == []
+
+
+def test_the_focus_follows_the_order_and_never_falls_to_the_page(show: Open, session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
+    page = show(ticket)
+    review, sign = (page.get_by_role("button", name=name) for name in ("Review buy order", "Sign and buy"))
+    for leave in ("Escape", "Back"):
+        review.focus()
+        page.keyboard.press("Enter")
+        sign.wait_for()
+        page.wait_for_function(f"({FOCUSED}).includes('BUY 0.01 BTCUSDC')")
+        if leave == "Escape":
+            page.keyboard.press("Escape")
+        else:
+            page.get_by_role("button", name="Back").click()
+        page.wait_for_function(f"({FOCUSED}) === 'Review buy order'")
+    page.keyboard.press("Enter")
+    sign.click()
+    page.get_by_text("rests in the book").first.wait_for()
+    page.wait_for_function(f"({FOCUSED}).includes('rests in the book')")
+
+
+def test_the_focus_stays_in_the_table_when_its_row_goes(show: Open, session: Session) -> None:
+    for price in ("50000", "50001"):
+        session.buy("BTCUSDC", "0.01", price=price)
+    page = show(session.blotter())
+    for left in (1, 0):
+        page.locator(".tk-act button").first.click()
+        page.locator(".tk-armed").click()
+        page.wait_for_function(f"document.querySelectorAll('.tk-act button').length === {left}")
+        page.wait_for_function(f"({FOCUSED}) !== 'body'")
+
+
+def test_enter_right_after_typing_reviews_what_was_typed(show: Open, session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="50000")
+    page = show(ticket)
+    page.get_by_label("Quantity, in BTC").focus()
+    page.keyboard.type("0.01")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Sign and buy").wait_for()
+    review = ticket.review
+    assert review is not None
+    assert review.payload["orders"][0]["ordQty"] == "0.01"
+
+
+def test_enter_with_a_wrong_number_says_why_and_signs_nothing(show: Open, session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="50000")
+    page = show(ticket)
+    page.get_by_label("Quantity, in BTC").focus()
+    page.keyboard.type("0.0101")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").get_by_text("is not a multiple of stepSize 0.001").wait_for()
+    assert ticket.phase == "edit"
+    assert page.evaluate("document.activeElement.id.endsWith('-quantity')")

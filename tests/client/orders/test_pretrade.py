@@ -1,0 +1,297 @@
+"""What breaks a rule is refused before it is signed, whichever call it came from; the venue agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import toolkit
+from tests.client.fake import META, FakeVenue, enveloped
+from tests.client.fake import session as session_of
+from toolkit import checks, orders
+from toolkit.errors import ActionRejected, CheckFailed, InputError, MalformedRequest
+from toolkit.orders import BUILDER_TYPES, bracket, buy, order, sell
+from toolkit.products import ProductTable
+from toolkit.protocol.reads.info_params import MAX_TIME
+from toolkit.session import Session
+from toolkit.venue import development
+from toolkit.venue.engine.codes import TxCode
+from toolkit.venue.local import LocalVenue
+
+BTC = ProductTable.from_meta(META)["BTCUSDC"]
+OFF_TICK = buy("BTCUSDC", "0.01", "60000.05")
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False, accounts=3) as made:
+        yield made
+
+
+@pytest.fixture
+def trader(venue: LocalVenue) -> Iterator[Session]:
+    with toolkit.connect(venue=venue) as made:
+        yield made
+
+
+@pytest.fixture
+def builder(venue: LocalVenue, trader: Session) -> Iterator[Session]:
+    wallet = toolkit.Wallet(agent=development.account(30).key, master=development.account(1).key)
+    with toolkit.connect(venue=venue, wallet=wallet, approve=False) as made:
+        made.builder.register("Acme")
+        trader.allow_builder(str(made.account), str(wallet.agent), "0.0005")
+        yield made
+
+
+def item(given: orders.Order, reduce_field: str = "reduceOnlyOption") -> dict[str, Any]:
+    return given.to_item(BTC, reduce_field=reduce_field)
+
+
+DOORS: dict[str, Callable[[Session], Any]] = {
+    "buy": lambda s: s.buy("BTCUSDC", "0.01", price="60000.05"),
+    "place": lambda s: s.place([buy("BTCUSDC", "0.01", "60000"), OFF_TICK]),
+    "prepare": lambda s: s.prepare(OFF_TICK),
+    "prepare an action": lambda s: s.prepare({"type": "placeOrder", "orders": [item(OFF_TICK)]}),
+    "replace": lambda s: s.replace(5, OFF_TICK),
+    "place_order": lambda s: s.exchange.place_order(OFF_TICK),
+    "place_order, items": lambda s: s.exchange.place_order([item(OFF_TICK)]),
+    "replace_order": lambda s: s.exchange.replace_order(
+        "BTCUSDC", "60000.05", "0.01", "LIMIT", "BUY", "GTC", ord_id=5
+    ),
+    "place_bracket_order": lambda s: s.exchange.place_bracket_order(bracket(OFF_TICK, stop_loss="50000")),
+    "place_builder_order": lambda s: s.exchange.place_builder_order(OFF_TICK, s.account, "0"),
+    "place_builder_bracket_order": lambda s: s.exchange.place_builder_bracket_order(
+        bracket(OFF_TICK, stop_loss="50000"), s.account, "0"
+    ),
+    "builder.place": lambda s: s.builder.place(OFF_TICK, "0"),
+    "send": lambda s: s.exchange.send({"type": "placeOrder", "orders": [item(OFF_TICK)]}),
+    "for a vault": lambda s: s.exchange.place_order(OFF_TICK, vault_address="0x" + "ab" * 20),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_an_order_off_tick_is_refused_at_every_door_before_it_is_recorded(trader: Session, door: str) -> None:
+    before = len(trader.intents())
+    with pytest.raises(CheckFailed, match=r"60000\.05 is not a multiple of tickSize 0\.1; nearest 60000\.0 or"):
+        DOORS[door](trader)
+    assert len(trader.intents()) == before
+
+
+def test_a_market_order_is_worth_the_minimum_at_the_last_price(venue: LocalVenue, trader: Session) -> None:
+    with toolkit.connect(venue=venue, account=1) as other:
+        other.sell("XRPUSDC", "2000", price="0.5")
+        assert trader.buy("XRPUSDC", "20").state == "ACCEPTED"  # the last price is 0.5 now
+        before = len(trader.intents())
+        with pytest.raises(
+            CheckFailed, match=r"order value 9\.5 \(19 at 0\.5000\) is below minOrderValue 10"
+        ) as caught:
+            trader.buy("XRPUSDC", "19")
+        (nearest,) = caught.value.failures[0].nearest
+        assert len(trader.intents()) == before
+        assert trader.buy("XRPUSDC", nearest).state == "ACCEPTED"
+
+
+def hold(session: Session, other: Session, quantity: int) -> None:
+    """Give a session a position in XRPUSDC of any size, negative for a short."""
+    way, back = ("buy", "sell") if quantity > 0 else ("sell", "buy")
+    for open_, close, amount in ((way, back, abs(quantity) + 20), (back, way, 20)):
+        getattr(other, close)("XRPUSDC", amount, price="0.62")
+        getattr(session, open_)("XRPUSDC", amount, price="0.62")
+
+
+def test_a_small_position_can_be_closed_as_a_whole(venue: LocalVenue, trader: Session) -> None:
+    with toolkit.connect(venue=venue, account=1) as other:
+        hold(trader, other, 15)
+        other.buy("XRPUSDC", "30", price="0.61")
+        with pytest.raises(CheckFailed, match="minOrderValue"):
+            trader.sell("XRPUSDC", "14")
+        with pytest.raises(CheckFailed, match="minOrderValue"):
+            trader.buy("XRPUSDC", "15")
+        assert trader.sell("XRPUSDC", "15").state == "ACCEPTED"
+        assert trader.positions().empty
+
+
+def test_leverage_is_held_against_product_and_tier(venue: LocalVenue, trader: Session) -> None:
+    before = len(trader.intents())
+    for call in (trader.set_leverage, trader.exchange.set_leverage):
+        with pytest.raises(CheckFailed, match="leverage 41x is above 40x, the most BTCUSDC allows") as caught:
+            call("BTCUSDC", "41")
+        assert caught.value.failures[0].nearest == ("40",)
+    assert len(trader.intents()) == before
+    venue.control.fund(str(trader.account), "3000000")
+    trader.set_leverage("XRPUSDC", "20")
+    trader.buy("XRPUSDC", "4000000", price="0.6")  # 2.4 M USDC: above table 2's first floor, 2 M
+    with pytest.raises(CheckFailed, match="leverage 21x is above 20x"):
+        trader.set_leverage("XRPUSDC", "21")
+    answer = venue.control.act(str(trader.account), {"type": "setLeverage", "symbolCode": 4, "leverage": "21"})
+    assert answer["txCode"] == TxCode.LEVERAGE_TOO_HIGH, "the venue agrees"
+    trader.cancel_all("XRPUSDC")
+    trader.set_leverage("XRPUSDC", "21")
+
+
+def test_limits_of_leverage_are_those_of_the_tiers() -> None:
+    two = ProductTable.from_meta(
+        {**META, "marginTables": [{"tableId": 1, "riskLimitVo": [
+            {"minimumValue": "0", "maintainMarginRatio": "0.02", "maxLeverage": "25"},
+            {"minimumValue": "2000000", "maintainMarginRatio": "0.025", "maxLeverage": "20"}]}]}
+    )["BTCUSDC"]  # fmt: skip
+    limits = [checks.leverage_limit(two, Decimal(value)) for value in ("0", "2000000", "2000000.01")]
+    assert limits == [25, 25, 20], "a notional at a floor belongs to the tier below"
+    assert checks.check_leverage(two, Decimal("20.01"), Decimal(2_000_001))[0].limit == "20"
+    assert checks.check_leverage(two, Decimal(20), Decimal(2_000_001)) == []
+
+
+def test_withdrawals_and_deposits_have_minimums(trader: Session, venue: LocalVenue) -> None:
+    before = len(trader.intents())
+    with pytest.raises(CheckFailed, match=r"amount 1\.999999 is below the smallest withdrawal, 2 USDC"):
+        trader.exchange.withdraw(str(trader.account), "1.999999")
+    assert len(trader.intents()) == before
+    assert trader.exchange.withdraw(str(trader.account), "2").state == "ACCEPTED"
+    assert checks.check_deposit(Decimal("9.99"))[0].message == "amount 9.99 is below the smallest deposit, 10 USDC"
+    assert checks.check_deposit(Decimal(10)) == []
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "LIMIT": {"price": "60000"},
+    "MARKET": {},
+    "STOP_LIMIT": {"price": "60000", "trigger_price": "60010", "side": "SELL"},
+    "STOP_MARKET": {"trigger_price": "65000"},
+    "TAKE_PROFIT_LIMIT": {"price": "60000", "trigger_price": "60010", "side": "BUY"},
+    "TAKE_PROFIT_MARKET": {"trigger_price": "65000", "side": "SELL", "trigger_by": "MARK_PRICE"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_builder_places_every_kind_of_order(venue: LocalVenue, trader: Session, builder: Session, kind: str) -> None:
+    with toolkit.connect(venue=venue, account=2) as other:
+        other.sell("BTCUSDC", "0.05", price="62500")
+    given = {"side": "BUY", **KINDS[kind]}
+    made = order("BTCUSDC", quantity="0.01", type=kind.lower(), **given)
+    assert isinstance(made, orders.Order)
+    assert made.check(BTC).to_item(BTC)["ordType"] == kind
+    assert builder.builder.place(made, "0.0001").state == "ACCEPTED"
+    shown = trader.orders(exact=True).iloc[-1]
+    assert (shown["type"], shown["side"], shown["quantity"]) == (kind, given["side"], Decimal("0.01"))
+    assert shown["price"] == Decimal(given.get("price", 0))
+    assert shown["trigger_price"] == Decimal(given.get("trigger_price", 0))
+    if kind in BUILDER_TYPES:
+        assert shown["status"] == "ORDER_STATUS_UNTRIGGERED"
+        assert made.describe().startswith(f"{kind} {given['side']}")
+        with pytest.raises((CheckFailed, MalformedRequest), match="is for builder orders"):
+            trader.place(made)
+    with pytest.raises(CheckFailed, match="stepSize"):
+        builder.builder.place(order("BTCUSDC", quantity="0.0105", type=kind, **given), "0.0001")
+
+
+def test_a_kind_that_contradicts_its_fields_is_no_order() -> None:
+    with pytest.raises(InputError, match="a STOP_LIMIT order: give a price"):
+        order("BTCUSDC", "BUY", "1", type="STOP_LIMIT", trigger_price="5")
+    with pytest.raises(InputError, match="a STOP_MARKET order: leave price out"):
+        order("BTCUSDC", "BUY", "1", "5", type="STOP_MARKET", trigger_price="5")
+    with pytest.raises(InputError, match="a TAKE_PROFIT_MARKET order: give a trigger_price"):
+        order("BTCUSDC", "BUY", "1", type="TAKE_PROFIT_MARKET")
+    with pytest.raises(InputError, match="type 'ADL' is not known"):
+        order("BTCUSDC", "BUY", "1", type="ADL")
+
+
+def test_a_builders_bracket_may_have_conditional_exits(trader: Session, builder: Session) -> None:
+    entry = buy("BTCUSDC", "0.01", "60000")
+    exit_options: dict[str, Any] = {"reduce_only": "SL_FROM_POSITION", "type": "STOP_MARKET"}
+    stop = sell("BTCUSDC", 0, trigger_price="55000", **exit_options)
+    assert builder.builder.place(bracket(entry, stop_loss=stop), "0").state == "ACCEPTED"
+    late = sell("BTCUSDC", 0, trigger_price="61000", **exit_options)
+    with pytest.raises(CheckFailed, match="trigger price 61000 is met already"):
+        builder.builder.place(bracket(entry, stop_loss=late), "0")
+
+
+def test_a_builders_authorisation_has_no_longest_validity(venue: LocalVenue, trader: Session, builder: Session) -> None:
+    for seconds, until in ((366 * 86_400, venue.now_ms() + 366 * 86_400_000), (2**63 - 1, MAX_TIME)):
+        trader.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=seconds)
+        shown = trader.info.builder_agents(wallet=trader.account)
+        assert int(shown["expires_at"][0].timestamp()) == until // 1000
+    assert venue.snapshot() > 0, "the state still fits its format"
+    with pytest.raises(MalformedRequest, match="validitySeconds"):
+        trader.allow_builder(str(builder.account), str(builder.wallet.agent), "0.0005", validity_seconds=-1)
+    with pytest.raises(MalformedRequest, match="validitySeconds"):
+        trader.exchange.approve_agent("0x" + "12" * 20, validity_seconds=366 * 86_400)
+
+
+class Prices(FakeVenue):
+    """A fake venue with a last price, or none."""
+
+    def __init__(self, close: Any) -> None:
+        super().__init__()
+        self.close = close
+
+    def _info(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/info/kline/last":
+            if isinstance(self.close, int):
+                return httpx.Response(self.close, text="down")
+            return enveloped(0, "success", [] if self.close is None else [{"close": self.close}])
+        return super()._info(request)
+
+    @property
+    def asked(self) -> int:
+        return sum("kline" in read for read in self.reads)
+
+
+@pytest.mark.parametrize("close", [None, "", "nonsense", "NaN", 503, 404])
+def test_without_a_last_price_the_venue_judges(close: Any) -> None:
+    fake = Prices(close)
+    with session_of(fake, attempts=1) as s:
+        assert s.buy("BTCUSDC", "0.001").state == "ACCEPTED"
+        assert fake.asked == 1
+
+
+def test_the_last_price_is_read_once_a_minute_for_orders_far_above_the_minimum() -> None:
+    fake = Prices("20000")
+    with session_of(fake) as s:
+        for _ in range(5):
+            s.buy("BTCUSDC", "0.001")
+        assert fake.asked == 1
+        s.sell("BTCUSDC", "0.002", reduce_only=True)
+        s.buy("BTCUSDC", "0.001", price="20000")
+        assert fake.asked == 1, "neither what reduces nor a limit order needs it"
+        fake.close = "9999.9"
+        assert s.buy("BTCUSDC", "0.002").state == "ACCEPTED"
+        s._delivery.check.__self__._prices[1] = (0, Decimal("15000"))  # type: ignore[union-attr]
+        with pytest.raises(CheckFailed, match="minOrderValue"):
+            s.buy("BTCUSDC", "0.001")
+        assert fake.asked == 2
+
+
+@settings(max_examples=60)
+@given(
+    side=st.sampled_from(["BUY", "SELL"]),
+    steps=st.integers(1, 40),
+    ticks=st.none() | st.integers(6_000, 6_500),
+    held=st.integers(-30, 30),
+)
+def test_client_and_venue_agree_on_every_small_order(side: str, steps: int, ticks: int | None, held: int) -> None:
+    """The venue never refuses for a pre-trade rule what the client let pass, nor would it take the others."""
+    with LocalVenue(clock="manual", market=False, accounts=2) as venue, toolkit.connect(venue=venue) as s:
+        if held:
+            with toolkit.connect(venue=venue, account=1) as other:
+                hold(s, other, held)
+        price = None if ticks is None else f"0.{ticks}"
+        given = order("XRPUSDC", side, str(steps), price)
+        assert isinstance(given, orders.Order)
+        product = s.product("XRPUSDC")
+        refused = []
+        try:
+            s.place(given)
+        except CheckFailed as error:
+            refused = [failure.rule for failure in error.failures]
+            answer = venue.control.act(str(s.account), {"type": "placeOrder", "orders": [given.to_item(product)]})
+            code = answer["results"][0]["txCode"]
+        except ActionRejected as error:
+            code = (error.data or {})["txCode"]
+        else:
+            code = 0
+        assert (code == TxCode.PRE_TRADE_RULE) == bool(refused)

@@ -1,0 +1,22 @@
+"""Clarification 2: a stop survives a gap of the index, and venue and backtest agree where it fills."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.research.backtesting import gaps
+
+
+@pytest.mark.parametrize("fall", gaps.FALLS)
+@pytest.mark.parametrize("seed", gaps.SEEDS)
+def test_a_stop_through_a_gap_fills_where_somebody_buys_on_the_venue_and_in_a_backtest(seed: int, fall: float) -> None:
+    gap = gaps.through(seed, fall)
+    assert gap.venue is not None
+    assert gap.backtest == gap.after, "the first price after the gap"
+    assert abs(gap.venue - gap.after) < gap.after / 100, "participants have quoted around the new index before it acts"
+
+
+def test_the_table_shows_open_positions_as_open() -> None:
+    shown = gaps.table([gaps.Gap(3, 0.06, 60_000.0, 56_400.0, None, 56_400.0, 2)])
+    assert "open" in shown
+    assert shown.splitlines()[1].split()[:4] == ["3", "6.0%", "60000.0", "56400.0"]

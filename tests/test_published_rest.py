@@ -1,0 +1,295 @@
+"""Every published answer of the REST interface, read through client, frames, live objects and widgets, in every form.
+
+`vectors/published-rest.jsonl` has one answer of each published shape, with our own values and the source of the shape.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pandas as pd
+import pytest
+
+from tests.client.fake import Clock
+from tests.client.fake import session as session_of
+from tests.client.stream.test_published import PublishedVenue
+from toolkit.client.reads import frames
+from toolkit.client.reads.reading import meta_rows
+from toolkit.errors import EXCHANGE_ERRORS, ExchangeError, exchange_error
+from toolkit.orders import buy
+from toolkit.protocol.enums import ENUMS
+from toolkit.protocol.reads import feed_records, info
+from toolkit.protocol.reads.info_records import PRODUCT, Record
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+from toolkit.widgets.base_panel.panel import Panel
+
+LINES = (Path(__file__).parent / "vectors" / "published-rest.jsonl").read_text(encoding="utf-8").splitlines()
+ANSWERS = [json.loads(line) for line in LINES]
+EXCHANGE = "/api/v1/exchange"
+DATA = {one["path"]: one["body"]["data"] for one in ANSWERS if one["path"] != EXCHANGE}
+ACTION = next(one["body"] for one in ANSWERS if one["path"] == EXCHANGE and one["body"]["code"] == 0)
+REFUSALS = [one["body"] for one in ANSWERS if one["path"] == EXCHANGE and one["body"]["code"]]
+DISABLED = next(one for one in REFUSALS if one["code"] == 40280)
+ENDPOINTS = [endpoint for endpoint in info.ENDPOINTS.values() if endpoint.published]
+SYMBOLS = {1: "BTCUSDC", 4: "XRPUSDC"}
+AMOUNTS = ("price", "quantity", "money", "ratio")
+
+Row = dict[str, Any]
+
+
+def rows_of(endpoint: info.Endpoint, data: Any) -> list[Row]:
+    return endpoint.rows(data)
+
+
+def each_field(record: Record, change: Callable[[str, str, Any], Any]) -> Callable[[Row], Row]:
+    """Return a function that changes the values of a row by kind and enum of their fields."""
+    by_wire = record.by_wire
+
+    def changed(row: Row) -> Row:
+        return {name: change(by_wire[name].kind, by_wire[name].enum, value) for name, value in row.items()}
+
+    return changed
+
+
+def _as_text(kind: str, enum: str, value: Any) -> Any:
+    return str(value) if type(value) is int else value
+
+
+def _as_number(kind: str, enum: str, value: Any) -> Any:
+    if kind in AMOUNTS:
+        return int(value) if value.isdigit() else float(value)
+    return int(value) if kind in ("id", "integer", "code") and str(value).isdigit() else value
+
+
+def _with_zeros(kind: str, enum: str, value: Any) -> Any:
+    return (value if "." in value else value + ".") + "000" if kind in AMOUNTS else value
+
+
+def _with_0x(kind: str, enum: str, value: Any) -> Any:
+    return "0x" + value.lower() if kind == "hash" and value else value
+
+
+def _by_name(kind: str, enum: str, value: Any) -> Any:
+    return ENUMS[enum].text(value) if enum else value
+
+
+FORMS: dict[str, Callable[[str, str, Any], Any]] = {
+    "numbers as text": _as_text,
+    "text as numbers": _as_number,
+    "trailing zeros": _with_zeros,
+    "hashes with 0x": _with_0x,
+    "enums by name": _by_name,
+}
+
+
+def envelope(data: Any) -> bytes:
+    return json.dumps({"code": 0, "message": "success", "data": data}, separators=(",", ":")).encode()
+
+
+def read(endpoint: info.Endpoint, data: Any, *, exact: bool = False) -> pd.DataFrame:
+    return frames.frame(endpoint, envelope(data), symbols=SYMBOLS, exact=exact)
+
+
+def test_every_published_answer_has_a_fixture_with_exactly_its_fields() -> None:
+    assert {endpoint.path for endpoint in ENDPOINTS} == set(DATA)
+    for endpoint in ENDPOINTS:
+        for row in rows_of(endpoint, DATA[endpoint.path]):
+            assert set(row) == set(endpoint.record.published), endpoint.path
+    for member, record in info.META_RECORDS.items():
+        for row in meta_rows(DATA["/info/public/product-meta"][member]):
+            assert set(row) == set(record.published), member
+    assert all(one["source"].startswith(("venue-facts, ", "specification, ")) for one in ANSWERS)
+
+
+def test_what_is_not_published_is_marked_in_the_reference() -> None:
+    table = info.reference_table()
+    for endpoint in info.ENDPOINTS.values():
+        assert (f"`{endpoint.path}` [L]" in table) == (not endpoint.published)
+        assert (f"### {endpoint.record.name} [L]" in table) == (not endpoint.record.known)
+    published = {endpoint.record.name for endpoint in ENDPOINTS}
+    assert all(f"### {record.name}\n" in table for record in info.META_RECORDS.values())
+    assert published == {endpoint.record.name for endpoint in info.ENDPOINTS.values() if endpoint.record.known}
+    for page, records in (
+        (table, [endpoint.record for endpoint in info.ENDPOINTS.values()]),
+        (feed_records.reference_table(), [*feed_records.RECORDS.values(), *feed_records.AOP_RECORDS.values()]),
+    ):
+        for record in records:
+            heading = f"### {record.name}{'' if record.known else ' [L]'}\n"
+            section = page.partition(heading)[2].partition("###")[0]
+            for field in record.fields:
+                (line,) = [line for line in section.splitlines() if line.startswith(f"| `{field.wire}` | ")]
+                assert line.endswith("[L] |") == (not field.published)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("exact", [False, True])
+def test_every_form_of_a_value_reads_alike(endpoint: info.Endpoint, exact: bool) -> None:
+    data = DATA[endpoint.path]
+    rows = rows_of(endpoint, data)
+    plain = read(endpoint, data, exact=exact)
+    assert len(plain) == len(rows) > 0
+    assert list(plain.columns[: len(endpoint.record.columns)]) == list(endpoint.record.columns)
+    missing = plain[[field.column for field in endpoint.record.fields if field.published]].isna().all()
+    assert set(missing[missing].index) <= {"revoked_at", "revoke_tx"}, "those of an agent that was not revoked"
+    for name, change in FORMS.items():
+        changed = list(map(each_field(endpoint.record, change), rows))
+        pd.testing.assert_frame_equal(plain, read(endpoint, changed, exact=exact), obj=name)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
+def test_every_shape_of_an_answer_reads_alike(endpoint: info.Endpoint) -> None:
+    data = DATA[endpoint.path]
+    rows = rows_of(endpoint, data)
+    plain = read(endpoint, data)
+    shapes = [rows, {"total": len(rows), "items": rows}, {"items": rows}, {"total": str(len(rows)), "list": rows}]
+    for shape in shapes:
+        pd.testing.assert_frame_equal(plain, read(endpoint, shape))
+    more = read(endpoint, [{**row, "new": {"x": 1}} for row in rows])
+    pd.testing.assert_frame_equal(plain, more[list(plain.columns)])
+    assert more["new"].tolist() == [{"x": 1}] * len(rows)
+    for name in endpoint.record.published:
+        fewer = read(endpoint, [{key: row[key] for key in row if key != name} for row in rows])
+        assert fewer.dtypes.equals(plain.dtypes)
+        assert fewer[endpoint.record.by_wire[name].column].isna().all()
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
+def test_the_local_venue_answers_in_the_published_shape(endpoint: info.Endpoint, local: LocalVenue) -> None:
+    query = {name: LOCAL[name] for name in endpoint.params if name in LOCAL}
+    query = {name: value for name, value in query.items() if name != "symbol" or endpoint.name == "product"}
+    body = json.loads(local.handle("GET", endpoint.path, list(query.items()), b"").body)
+    wanted = DATA[endpoint.path]
+    assert type(body["data"]) is type(wanted)
+    if isinstance(wanted, dict) and endpoint.record is not PRODUCT and endpoint.shape == "paged":
+        assert set(wanted) == set(body["data"])
+    found = rows_of(endpoint, body["data"])
+    assert found
+    first = rows_of(endpoint, wanted)[0]
+    for row in found:
+        for name, value in first.items():
+            assert type(row[name]) is type(value), name
+        assert set(row) - set(first) == set(endpoint.record.by_wire) - set(endpoint.record.published)
+
+
+LOCAL: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[LocalVenue]:
+    """A venue with something of everything."""
+    import toolkit
+
+    with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as session:
+        venue.advance("5m")
+        session.place(buy("BTCUSDC", "0.01"))
+        session.place(buy("BTCUSDC", "0.01", "50000", tp="70000", sl="45000"))
+        with toolkit.connect(venue=venue, account=1) as builder:
+            builder.exchange.register_builder("Desk")
+            agent = toolkit.Wallet.create().agent
+            session.exchange.approve_agent_to_builder(agent, builder.account, "0.0005", 3600)
+            vault = str(builder.exchange.vault_create("Carry", "200", "").data["vault"])
+            now = venue.now_ms()
+            LOCAL.update(
+                {"symbol": "1", "symbol_name": "BTCUSDC", "interval": "60", "userAddr": str(session.account)},
+                agentName="toolkit", builder=str(builder.account), vaultAddress=vault,
+                startTime=str(now - 300_000), endTime=str(now),
+            )  # fmt: skip
+        yield venue
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: str(one["code"]))
+@pytest.mark.parametrize("status", [200, 400])
+def test_every_published_code_is_its_own_error_with_the_venues_words(refusal: Row, status: int) -> None:
+    error = exchange_error(refusal["code"], refusal["message"], data=refusal["data"])
+    assert type(error) is EXCHANGE_ERRORS[refusal["code"]]
+    assert (error.code, error.message) == (refusal["code"], refusal["message"])
+    s = session_of(lambda request: httpx.Response(status, json=refusal), attempts=1)
+    with s, pytest.raises(ExchangeError) as caught:
+        s.info.wallet()
+    assert (type(caught.value), caught.value.code) == (type(error), error.code)
+
+
+def answer(request: httpx.Request) -> httpx.Response:
+    """Answer a request with the fixture of its path; what has none with an empty page."""
+    path, query = request.url.path, request.url.params
+    if path == EXCHANGE:
+        action = json.loads(request.content)["action"]
+        return httpx.Response(200, json=ACTION if action["type"] != "setMarginMode" else DISABLED)
+    data = copy.deepcopy(DATA.get(path, {"total": 0, "items": []}))
+    if isinstance(data, dict) and "items" in data:
+        wanted = query.get("status")
+        rows = [row for row in data["items"] if wanted in (None, str(row.get("status")))]
+        data = {"total": len(rows), "items": rows if query.get("page", "1") == "1" else []}
+    return httpx.Response(200, json={"code": 0, "message": "success", "data": data})
+
+
+def test_the_client_reads_every_answer() -> None:
+    with session_of(answer, clock=Clock(1_781_000_099_000)) as s:
+        assert list(s.products().index) == ["BTCUSDC", "XRPUSDC"]
+        assert s.product("XRPUSDC").tiers[1].max_leverage == 10
+        assert s.margin_tables()["max_leverage"].tolist() == [40, 20, 20, 10]
+        assert s.currencies()["wallet_precision"].to_dict() == {"USDC": 6}
+        assert s.wallet_balances(exact=True)["equity"].tolist() == [Decimal("25498.2")]
+        positions = s.positions(exact=True).set_index("symbol")
+        assert positions.loc["BTCUSDC", "entry_price"] == Decimal(62_500)
+        assert positions.loc["XRPUSDC", ["side", "margin"]].tolist() == ["SHORT", Decimal(276)]
+        assert s.orders(open=True)["order_id"].tolist() == [7700214, 7700213]
+        assert s.order_events()["status"].tolist() == ["PARTIALLY_FILLED"]
+        assert s.fills(exact=True)[["value", "fee"]].iloc[0].tolist() == [Decimal(9_375), Decimal("0.9375")]
+        assert s.klines("BTCUSDC", "1m", 1780999980000, 1781000099000)["close"].tolist() == [63120.5, 63139.0]
+        assert s.info.vault("0x" + "c3" * 20)["price"].tolist() == [1.0825]
+        assert s.permissions()["name"].tolist()[:1] == ["desk"]
+        assert s.exchange.set_leverage("BTCUSDC", "10").tx_hash == "0x" + "6d" * 32
+        with pytest.raises(EXCHANGE_ERRORS[40280], match="Action disabled"):
+            s.set_margin_mode("BTCUSDC", "ISOLATED")
+
+
+@pytest.fixture
+def live() -> Iterator[Session]:
+    """A session between the published answers and a socket that sends the published messages."""
+    with PublishedVenue(0.02) as feed, session_of(answer, ws_url=f"ws://127.0.0.1:{feed.port}") as s:
+        yield s
+        for panel in list(Panel.open_panels):
+            panel.close()
+
+
+def test_live_objects_begin_with_what_the_info_api_knows(live: Session) -> None:
+    fills, history = live.stream.fills(), live.stream.order_history()
+    candles = live.stream.candles("BTCUSDC")
+    for one in (fills, history, candles):
+        one.wait(lambda shown: shown.updates >= 2 and len(shown) >= 2)
+        assert one.is_live
+    shown = fills.frame().set_index("exec_id")
+    assert shown["time"].is_monotonic_increasing
+    assert shown.loc[330871, ["quantity", "tx_hash"]].tolist() == [0.15, "0x" + "4b" * 32]
+    assert {7700213, 12345} <= set(history.frame()["order_id"])
+    assert set(candles.frame()["close"]) >= {63120.5, 63139.0}
+
+
+def test_widgets_show_what_is_published(live: Session) -> None:
+    panels = {
+        "order_book": live.widgets.order_book("BTCUSDC", 5),
+        "trades": live.widgets.trades("BTCUSDC"),
+        "candles": live.widgets.candles("BTCUSDC", "1m"),
+        "account": live.widgets.account(),
+        "blotter": live.blotter(),
+        "ticket": live.ticket("BTCUSDC", price="77000", quantity="0.01"),
+    }
+    for panel in panels.values():
+        for one in panel._lives:
+            one.wait(lambda shown: shown.updates >= 2)
+        panel.refresh()
+        assert (panel.lock, panel.problem) == ("", ""), panel
+    assert panels["order_book"].view["bids"][0][4] == "77907"
+    assert panels["trades"].view["rows"]
+    assert panels["blotter"].view["orders"][0]["id"] == "12345"
+    assert panels["blotter"].view["positions"][0]["symbol"] == "BTCUSDC"
+    assert ["Equity", "10,500.00"] in [row[:2] for row in panels["account"].view["rows"]]
+    assert panels["ticket"].problems == ()

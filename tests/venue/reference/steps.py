@@ -1,0 +1,181 @@
+"""Random steps for a venue and its reference: plain data, made from a seed and the reference's present state.
+
+A step is ("oracle", product, price), ("advance", ms) or ("act", trader, action).
+"""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+from tests.venue.reference.money import Order
+from tests.venue.reference.venue import ReferenceVenue
+
+Step = tuple[Any, ...]
+TRADERS, HEDGED, BUILDERS_TRADER = range(5), (3, 4), 2
+MIDDLE = {1: 62_500, 2: 2_450}
+FINE = (1, 250, 3_000, 3_000, 31_000, 61_000, 299_000)
+COARSE = (60_000, 600_000, 600_000, 3_600_000, 3_600_000, 86_400_000)
+TYPES = ("STOP_MARKET", "STOP_LIMIT", "TAKE_PROFIT_MARKET", "TAKE_PROFIT_LIMIT")
+
+
+def text(size: Fraction, count: int) -> str:
+    """Return a multiple of a tick or step as decimal text."""
+    places = len(str(size.denominator)) - 1
+    whole, part = divmod(int(count * size * 10**places), 10**places)
+    return f"{whole}.{part:0{places}d}" if places else str(whole)
+
+
+class Steps:
+    """Makes steps of a seed. Every fourth seed counts in minutes and days instead of seconds."""
+
+    def __init__(self, seed: int, reference: ReferenceVenue, names: list[str], builder: str) -> None:
+        self.chance, self.coarse = random.Random(seed), is_coarse(seed)
+        self.reference, self.names, self.builder = reference, names, builder
+
+    def next(self) -> Step:
+        chance = self.chance
+        index, code, kind = chance.choice(TRADERS), chance.choice((1, 1, 1, 2)), chance.random()
+        if kind < 0.07:
+            width = chance.choice((0.002, 0.01, 0.05, 0.1))
+            return ("oracle", code, f"{MIDDLE[code] * (1 + chance.uniform(-width, width)):.1f}")
+        if kind < 0.14:
+            return ("advance", chance.choice(COARSE if self.coarse else FINE))
+        mine = [order for order in self.reference.orders.values() if order.name == self.names[index]]
+        return ("act", index, self._action(index, code, mine))
+
+    def _action(self, index: int, code: int, mine: list[Order]) -> dict[str, Any]:
+        chance, kind = self.chance, self.chance.random()
+        if kind < 0.20 and index == BUILDERS_TRADER:
+            order, rate = self._order(index, code), chance.choice(("0.0001", "0.001", "0"))
+            if chance.random() < 0.4:
+                named = chance.choice(TYPES)
+                order |= {"ordType": named, "triggerPx": self._price(code, 80), "tpslTriggerType": "LAST_PRICE"}
+                order |= {"ordPx": "0" if named.endswith("MARKET") else self._price(code, 40)}
+                order.pop("reduceOnlyOption", None)
+            return {"type": "placeBuilderOrder", "order": order, "builder": self.builder, "builderFeeRate": rate}
+        if kind < 0.55:
+            orders = [self._order(index, code) for _ in range(chance.choice((1, 1, 1, 3)))]
+            return {"type": "placeOrder", "orders": orders}
+        if kind < 0.66:
+            return {"type": "placeBracketOrder", "orders": self._bracket(index, code)}
+        if kind < 0.80 and (known := [order for order in mine if order.kind not in TYPES]):
+            return self._replacement(chance.choice(known))
+        if kind < 0.88:
+            ids = [str(chance.choice(mine).id) if mine and chance.random() < 0.9 else "1" for _ in range(2)]
+            return {"type": "cancelOrder", "cancels": [{"symbolCode": str(code), "ordId": each} for each in ids]}
+        if kind < 0.90:
+            return {"type": "cancelAll", "symbolCode": code, "conditionalOrder": chance.random() < 0.5}
+        if kind < 0.94:
+            leverage = str(chance.choice((2, 5, 10, 20, 20.5, 40, 40)))
+            return {"type": "setLeverage", "symbolCode": code, "leverage": leverage}
+        if kind < 0.97:
+            return {"type": "setMarginMode", "symbolCode": code, "marginMode": chance.choice(("CROSS", "ISOLATED"))}
+        if kind < 0.99:
+            amount = chance.choice(("100", "-100", "0.123456", "-2500", "3000"))
+            return {"type": "assignPosMargin", "symbolCode": code, "assignedPosMargin": amount}
+        amount = chance.choice(("1", "2.5", "500", "9000"))
+        return {"type": "withdraw", "destination": "0x" + "d1" * 20, "amount": amount}
+
+    def _price(self, code: int, width: int) -> str:
+        market = self.reference.markets[code]
+        return text(market.tick, market.mark + self.chance.randint(-width, width))
+
+    def _quantity(self, code: int) -> str:
+        largest = self.chance.choice((40, 400, 2_000, 4_000)) * (1 if code == 1 else 25)
+        return text(Fraction(1, 1000), self.chance.choice((1, *[self.chance.randint(1, largest)] * 9)))
+
+    def _order(self, index: int, code: int) -> dict[str, Any]:
+        chance = self.chance
+        market = chance.random() < 0.2
+        limits = ("GTC", "GTC", "GTC", "GTC", "IOC", "FOK", "POST_ONLY")
+        item: dict[str, Any] = {
+            "symbolCode": code,
+            "ordPx": "0" if market else self._price(code, 40),
+            "ordQty": self._quantity(code),
+            "ordType": "MARKET" if market else "LIMIT",
+            "ordSide": chance.choice(("BUY", "SELL")),
+            "timeInForce": chance.choice(("IOC", "FOK") if market else limits),
+        }
+        if chance.random() < (0.4 if index in HEDGED else 0.01):
+            item["ordSide"] += "_CLOSE_HEDGE"
+        elif chance.random() < 0.2:
+            item["reduceOnlyOption"] = "REDUCE_ONLY"
+        held = self.reference.accounts[self.names[index]].holdings.get(code)
+        if held is not None and held.size and chance.random() < 0.3:  # all of a position, or more
+            side = 1 if held.legs[1].size else -1
+            item["ordSide"] = ("SELL" if side > 0 else "BUY") + ("_CLOSE_HEDGE" if index in HEDGED else "")
+            item["ordQty"] = text(held.market.step, held.legs[side].size + chance.choice((0, 0, 1, 500)))
+        if chance.random() < 0.02:
+            item |= chance.choice(({"timeInForce": "GTC"}, {"ordPx": "1"} if not market else {"ordQty": "9000"}))
+        if market and chance.random() < 0.3:
+            item["slippagePct"] = chance.choice(("0.005", "0.01", "0.05", "0.0001", "0.0501"))
+        if chance.random() < 0.25:
+            item |= self._trigger(code, chance.choice(("TP", "SL")), "reduceOnlyOption")
+            item["ordQty"] = chance.choice(("0", item["ordQty"]))
+            if self.reference.orders and chance.random() < 0.3:
+                item["parentOrdId"] = chance.choice(list(self.reference.orders))
+        if chance.random() < 0.1:
+            item["clOrdId"] = chance.randint(1, 40)
+        return item
+
+    def _trigger(self, code: int, kind: str, field: str) -> dict[str, Any]:
+        by = self.chance.choice(("LAST_PRICE", "MARK_PRICE", "INDEX_PRICE"))
+        return {"triggerPx": self._price(code, 80), "tpslTriggerType": by, field: f"{kind}_FROM_POSITION"}
+
+    def _bracket(self, index: int, code: int) -> list[dict[str, Any]]:
+        chance, market = self.chance, self.reference.markets[code]
+        at_once, (side, sign) = chance.random() < 0.3, chance.choice((("BUY", 1), ("SELL", -1)))
+        entry, quantity = market.mark + chance.randint(-20, 20), self._quantity(code)
+        main: dict[str, Any] = {
+            "symbolCode": code,
+            "ordPx": "0" if at_once else text(market.tick, entry),
+            "ordQty": quantity,
+            "ordSide": side,
+            "ordType": "MARKET" if at_once else "LIMIT",
+            "timeInForce": "IOC" if at_once else "GTC",
+        }
+        if chance.random() < 0.03:
+            main["reduceOnly"] = "REDUCE_ONLY"
+        exits = []
+        for kind, way in (("TP", sign), ("SL", -sign)):
+            limit, trigger = chance.random() < 0.4, entry + way * chance.randint(1, 60)
+            size = chance.choice((quantity, quantity, "0", "0.001", self._quantity(code)))
+            exits.append({
+                "symbolCode": code,
+                "ordPx": text(market.tick, trigger + chance.randint(-3, 3)) if limit else "0",
+                "ordQty": size,
+                "ordType": "LIMIT" if limit else "MARKET",
+                "ordSide": ("SELL" if sign > 0 else "BUY") + ("_CLOSE_HEDGE" if index in HEDGED else ""),
+                "timeInForce": chance.choice(("GTC", "GTC", "POST_ONLY")) if limit else "IOC",
+                **self._trigger(code, kind, "reduceOnly"),
+                "triggerPx": text(market.tick, trigger),
+            })  # fmt: skip
+        return [main, *exits[: chance.choice((1, 2, 2))]]
+
+    def _replacement(self, order: Order) -> dict[str, Any]:
+        chance, market = self.chance, self.reference.markets[order.code]
+        price = order.price + chance.choice((0, 0, chance.randint(-15, 15))) if order.price else 0
+        less = chance.choice((0, 1, order.leaves // 2, order.leaves - 1, order.leaves, -20))
+        side = "BUY" if (order.side > 0) == (chance.random() < 0.98) else "SELL"
+        item = {
+            "type": "replaceOrder",
+            "symbolCode": order.code,
+            "ordId": order.id,
+            "ordPx": text(market.tick, price) if price else "0",
+            "ordQty": text(market.step, max(1, order.quantity - less)),
+            "ordType": order.kind,
+            "ordSide": side + ("_CLOSE_HEDGE" if order.closing else ""),
+            "timeInForce": order.tif if chance.random() < 0.95 else "IOC",
+        }
+        if order.reduce:
+            item["reduceOnly"] = order.reduce
+        if order.trigger:
+            moved = order.trigger + chance.choice((0, chance.randint(-20, 20)))
+            item |= {"triggerPx": text(market.tick, moved), "tpslTriggerType": order.by}
+        return item
+
+
+def is_coarse(seed: int) -> bool:
+    return seed % 4 == 3

@@ -1,0 +1,1 @@
+"""What a real venue answers and sends, compared field by field with the declarations."""

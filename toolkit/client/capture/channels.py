@@ -1,0 +1,115 @@
+"""Every channel of the feed, read for a while over one connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from ...protocol.reads import feed as wire
+from ..stream.connections import ConnectionEnded, SocketConnection
+from .comparison import Difference, compare_messages
+
+KEPT = 5
+"""Messages of a channel that are kept as fixtures: the first ones."""
+_PING_SECONDS = 15.0
+
+
+@dataclass(slots=True)
+class Heard:
+    """What came of one subscription: its answer, its messages, and how they differ from the declaration."""
+
+    channel: str
+    subject: str
+    answer: Mapping[str, Any] | None = None
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    first_type: str = ""
+    gaps: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FeedCapture:
+    """What came of all subscriptions; `refusal` is the answer to a subscription that does not exist."""
+
+    heard: list[Heard]
+    error: str = ""
+    refusal: Mapping[str, Any] | None = None
+    unknown: list[Any] = field(default_factory=list)
+
+
+def read_channels(url: str, symbol: str, address: str, seconds: float, timeout: float) -> FeedCapture:
+    """Subscribe to every channel at `url` and read for `seconds`. Never raises: `error` says what went wrong."""
+    fields = {"symbol": symbol, "depth": 5, "interval": "60", "userAddress": address}
+    heard = {}
+    for channel in wire.CHANNELS.values():
+        given = {one.name: fields[one.name] for one in channel.fields}
+        heard[channel.type] = Heard(channel.type, channel.subject(given))
+    capture = FeedCapture(list(heard.values()))
+    try:
+        asyncio.run(_read(url, heard, fields, capture, seconds, timeout))
+    except Exception as error:  # a venue's feed may break in any way, and the capture is to say how
+        capture.error = f"{type(error).__name__}: {error}"
+    for one in capture.heard:
+        channel = wire.CHANNELS[one.channel]
+        data = [message["data"] for message in one.messages if isinstance(message.get("data"), dict)]
+        one.differences = compare_messages(channel, data)
+        one.first_type = str(data[0].get("type", "")) if data else ""
+        numbers = [int(each["sequence"]) for each in data if str(each.get("sequence", "")).isdigit()]
+        one.gaps = sum(later != earlier + 1 for earlier, later in pairwise(numbers))
+    return capture
+
+
+async def _read(
+    url: str, heard: dict[str, Heard], fields: Mapping[str, Any], capture: FeedCapture, seconds: float, timeout: float
+) -> None:
+    connection = await SocketConnection.connect(url, timeout)
+    pinging = asyncio.create_task(_ping(connection))
+    try:
+        for channel in wire.CHANNELS.values():
+            await connection.send(wire.subscribe(channel, {one.name: fields[one.name] for one in channel.fields}))
+        await connection.send('{"method":"subscribe","subscription":{"type":"noSuchChannel"}}')
+        # Only the time is bounded: a venue may send thousands of messages a second, or none.
+        async with asyncio.timeout(seconds):
+            while True:
+                _sort(await connection.receive(), heard, capture)
+    except TimeoutError:
+        pass
+    except ConnectionEnded as ended:
+        capture.error = f"the connection ended: {ended}"
+    finally:
+        pinging.cancel()
+        await connection.close()
+
+
+async def _ping(connection: SocketConnection) -> None:
+    with contextlib.suppress(ConnectionEnded):
+        while True:
+            await asyncio.sleep(_PING_SECONDS)
+            await connection.send(wire.PING)
+
+
+def _sort(text: str | bytes, heard: dict[str, Heard], capture: FeedCapture) -> None:
+    """Put a message where it belongs."""
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        capture.unknown.append(str(text)[:200])
+        return
+    if not isinstance(message, dict):
+        capture.unknown.append(message)
+    elif message.get("method") == "subscribe":
+        subject = str(message.get("subject", "")).casefold()
+        for one in heard.values():
+            if one.subject.casefold() == subject:
+                one.answer = message
+                return
+        capture.refusal = message
+    elif message.get("channel") in heard:
+        heard[str(message["channel"])].messages.append(message)
+    elif message.get("channel") != "pong":
+        capture.unknown.append(message)

@@ -1,0 +1,217 @@
+"""Comparison of answers and messages with their declarations, field by field. Values in, differences out; no I/O."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...protocol.enums import ENUMS
+from ...protocol.hexbytes import is_address, word_bytes
+from ...protocol.reads.feed import AOP_KEYS, Channel
+from ...protocol.reads.feed_records import AOP_RECORDS, RECORDS
+from ...protocol.reads.info import META_RECORDS, Endpoint
+from ...protocol.reads.info_records import PRODUCT, Record, RecordField
+from ..reads.reading import meta_rows
+
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_HOUR_MS = range(1_000_000_000_000, 100_000_000_000_000)
+"""Milliseconds since 1970 from 2001 on; smaller numbers are seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not as declared: `field` of the answer or channel `where`, what was declared and found.
+
+    `published` is False where the declaration is the local venue's own, so that another venue may well differ.
+    """
+
+    where: str
+    field: str
+    declared: str
+    found: str
+    published: bool = True
+
+
+def _is_id(value: Any) -> bool:
+    return type(value) is int or (type(value) is str and value.isascii() and value.lstrip("-").isdigit())
+
+
+FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(
+        ("price", "quantity", "money", "ratio"),
+        ("decimal text", lambda value: type(value) is str and _DECIMAL.fullmatch(value) is not None),
+    ),
+    **dict.fromkeys(("integer", "id"), ("whole number, also as text", _is_id)),
+    "key": ("number or text", lambda value: type(value) in (int, str)),
+    "code": ("product code, a number or its text", _is_id),
+    "currency": ("currency's number or name", lambda value: type(value) in (int, str)),
+    "text": ("text", lambda value: type(value) is str),
+    "symbol": ("text", lambda value: type(value) is str),
+    "address": ("0x and 40 hex digits", lambda value: value == "" or is_address(value)),
+    "hash": ("64 hex digits", lambda value: value == "" or (type(value) is str and word_bytes(value) is not None)),
+    "bool": ("true or false", lambda value: type(value) is bool),
+    "ms": ("Unix ms, or 0", lambda value: type(value) is int and (value == 0 or value in _HOUR_MS)),
+    "s": ("Unix seconds, or 0", lambda value: type(value) is int and (value == 0 or value * 1000 in _HOUR_MS)),
+    "object": ("anything", lambda value: True),
+}
+"""Kind of a field → the form in which it is published or expected, in words and as a test."""
+
+
+def form_of(field: RecordField) -> tuple[str, Callable[[Any], bool]]:
+    """Return the form of a field's values, in words and as a test."""
+    if not field.enum:
+        return FORMS[field.kind]
+    enum = ENUMS[field.enum]
+    return (
+        f"name or number of: {', '.join(enum.names)}",
+        lambda value: (
+            not isinstance(value, bool)
+            and (value == "" or (isinstance(value, str | int) and enum.text(value) in enum.names))
+        ),
+    )
+
+
+def compare_rows(
+    where: str, record: Record, rows: Sequence[Any], needed: Iterable[str] | None = None
+) -> list[Difference]:
+    """Return how rows differ from a record; `needed` are the wire names that they must have (default: published)."""
+    found: list[Difference] = []
+
+    def differ(field: str, declared: str, what: str, published: bool = record.known) -> None:
+        found.append(Difference(where, field, declared, what, published))
+
+    objects = [row for row in rows if isinstance(row, Mapping)]
+    if len(objects) < len(rows):
+        differ("", f"rows of {record.name}", f"{len(rows) - len(objects)} of {len(rows)} are not objects")
+    if needed is None:
+        needed = record.published if record.known else record.by_wire
+    # Some fields belong to some rows only, and their descriptions say so.
+    required = {name for name in needed if "missing" not in record.by_wire[name].about}
+    for field in record.fields:
+        words, fits = form_of(field)
+        present = [row[field.wire] for row in objects if row.get(field.wire) is not None]
+        published = record.known and field.published
+        if objects and len(present) < len(objects) and field.wire in required:
+            differ(field.wire, words, f"missing in {len(objects) - len(present)} of {len(objects)} rows", published)
+        wrong = [value for value in present if not fits(value)]
+        if wrong:
+            differ(field.wire, words, f"{shown(wrong[0])} ({len(wrong)} of {len(present)} values)", published)
+    for name in dict.fromkeys(name for row in objects for name in row if name not in record.by_wire):
+        value = next(row[name] for row in objects if name in row)
+        differ(str(name), "not declared", shown(value))
+    return found
+
+
+def compare_answer(endpoint: Endpoint, status: int, body: Any) -> tuple[list[Difference], list[Any]]:
+    """Return how the answer of a query differs from its declaration, and its rows."""
+    where = endpoint.path
+    found = compare_envelope(where, body, status, 200, 0)
+    data = body.get("data") if isinstance(body, Mapping) else None
+    if not isinstance(body, Mapping) or body.get("code") != 0 or status != 200:
+        return found, []
+    shapes = {"list": "an array", "paged": f"an object with total and {endpoint.items}", "one": "an object"}
+    fits = isinstance(data, list) if endpoint.shape == "list" else isinstance(data, Mapping)
+    if endpoint.shape == "paged":
+        fits = isinstance(data, Mapping) and "total" in data and isinstance(data.get(endpoint.items), list)
+    if not fits and not (data is None and endpoint.shape == "one"):
+        found.append(Difference(where, "data", shapes[endpoint.shape], shown(data), endpoint.published))
+    rows = endpoint.rows(data) if isinstance(data, list | Mapping) else []
+    found += compare_rows(where, endpoint.record, rows)
+    if endpoint.record is PRODUCT and isinstance(data, Mapping):
+        for member, record in META_RECORDS.items():
+            found += compare_rows(f"{where} {member}", record, meta_rows(data.get(member)))
+    if not endpoint.published:
+        found = [Difference(one.where, one.field, one.declared, one.found, False) for one in found]
+    return found, rows
+
+
+def compare_envelope(where: str, body: Any, status: int, wanted: int, code: int | None) -> list[Difference]:
+    """Return how an answer's status and envelope differ from `wanted` and `code` (None: any but 0)."""
+    found = []
+    if status != wanted:
+        found.append(Difference(where, "HTTP status", str(wanted), str(status), code == 0))
+    if not isinstance(body, Mapping):
+        return [*found, Difference(where, "body", "an object with code, message and data", shown(body))]
+    given = body.get("code")
+    if type(given) is not int or (given == 0 if code is None else given != code):
+        found.append(Difference(where, "code", "not 0" if code is None else str(code), shown(given)))
+    if not isinstance(body.get("message"), str):
+        found.append(Difference(where, "message", "text", shown(body.get("message"))))
+    if "data" not in body:
+        found.append(Difference(where, "data", "present, or null", "missing"))
+    for name in body:
+        if name not in ("code", "message", "data"):
+            found.append(Difference(where, name, "not declared", shown(body[name])))
+    return found
+
+
+def compare_messages(channel: Channel, messages: Sequence[Mapping[str, Any]]) -> list[Difference]:
+    """Return how the data of a channel's messages differs from its declaration."""
+    where, found = channel.type, []
+    members = [("type", channel.typed), ("sequence", channel.sequenced), *((name, True) for name in channel.also)]
+    for name, declared in members:
+        having = sum(name in data for data in messages)
+        if declared and having < len(messages):
+            missing = f"missing in {len(messages) - having} of {len(messages)} messages"
+            found.append(Difference(where, name, "in every message", missing))
+        elif having and not declared:
+            found.append(Difference(where, name, "in no message", f"in {having} of {len(messages)} messages"))
+    known = {name for name, _ in members} | {channel.key}
+    if channel.key:
+        for name in dict.fromkeys(name for data in messages for name in data if name not in known):
+            value = next(data[name] for data in messages if name in data)
+            found.append(Difference(where, name, "not declared", shown(value)))
+        without = sum(channel.key not in data for data in messages)
+        if without:
+            found.append(Difference(where, channel.key, "in every message", f"missing in {without} messages"))
+    return found + _compare_items(channel, messages, known)
+
+
+def _compare_items(channel: Channel, messages: Sequence[Mapping[str, Any]], known: set[str]) -> list[Difference]:
+    where = channel.type
+    if channel.type == "orderBook":
+        return _compare_books(where, [data.get("book") for data in messages])
+    if channel.type == "aopState":
+        parts = [data["aop"] for data in messages if isinstance(data.get("aop"), Mapping)]
+        found = []
+        for part in AOP_KEYS:
+            rows = [row for aop in parts for row in _as_rows(aop.get(part))]
+            if part == "settings":  # of these, only the names are the feed's own
+                rows = [{"symbol": row.get("symbol")} for row in rows if isinstance(row, Mapping)]
+                found += compare_rows(f"{where} {part}", AOP_RECORDS[part], rows, ("symbol",))
+            else:
+                needed = set(AOP_RECORDS[part].published) - ({"triggerPx", "reduceOnly"} if part == "orders" else set())
+                found += compare_rows(f"{where} {part}", AOP_RECORDS[part], rows, needed)
+        return found
+    if channel.key:
+        rows = [row for data in messages for row in _as_rows(data.get(channel.key))]
+    else:
+        rows = [{name: value for name, value in data.items() if name not in known} for data in messages]
+    return compare_rows(where, RECORDS[channel.type], rows, channel.columns or None)
+
+
+def _compare_books(where: str, books: list[Any]) -> list[Difference]:
+    declared = "bids and asks, lists of [price, quantity] as decimal text"
+    fits = FORMS["price"][1]
+    for book in books:
+        sides = [book.get(side) for side in ("bids", "asks")] if isinstance(book, Mapping) else [None]
+        for levels in sides:
+            good = isinstance(levels, list) and all(
+                isinstance(level, list) and len(level) == 2 and all(map(fits, level)) for level in levels
+            )
+            if not good:
+                return [Difference(where, "book", declared, shown(book))]
+    return []
+
+
+def _as_rows(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def shown(value: Any) -> str:
+    """Return a value of an answer as short JSON."""
+    text = json.dumps(value, separators=(",", ":"), default=str)
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,0 +1,203 @@
+"""A capture as files: report.md for people, report.json for programs, and fixtures without keys or addresses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ...errors import ExchangeError, TransportError, WalletError
+from ...protocol.actions import INTERFACE_VERSION
+from ...protocol.reads.feed import CHANNELS
+from .channels import KEPT, FeedCapture, Heard, read_channels
+from .comparison import Difference, shown
+from .privacy import StandIns
+from .queries import NOBODY, Answered, ask_all, ask_for_errors
+
+ROWS = 3
+"""Rows of an answer that are kept in its fixture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Everything that was read from one venue. `about` says when, where and with what."""
+
+    about: dict[str, str]
+    queries: list[Answered]
+    errors: list[Answered]
+    feed: FeedCapture
+
+    @property
+    def differences(self) -> list[Difference]:
+        """All differences: queries, then errors, then channels."""
+        answers = [one for part in (*self.queries, *self.errors) for one in part.differences]
+        return answers + [one for part in self.feed.heard for one in part.differences]
+
+    def summary(self) -> str:
+        """Return the result in one sentence."""
+        asked = [one for one in self.queries if one.status]
+        fitting = sum(not any(each.published for each in one.differences) for one in asked)
+        heard = [one for one in self.feed.heard if one.messages]
+        alike = sum(not one.differences for one in heard)
+        return (
+            f"{fitting} of {len(asked)} queries and {alike} of {len(heard)} channels as declared; "
+            f"{len(self.queries) - len(asked)} queries without an answer, "
+            f"{len(self.feed.heard) - len(heard)} channels without a message"
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write the report and the fixtures. Nothing in them names an account."""
+        stand_ins = StandIns()
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(folder / "report.md", stand_ins.clean("\n".join(self._lines())) + "\n")
+        facts = {
+            "about": self.about,
+            "summary": self.summary(),
+            "queries": [_facts(one) for one in self.queries],
+            "errors": [_facts(one) for one in self.errors],
+            "channels": [_heard_facts(one) for one in self.feed.heard],
+            "feed": {"error": self.feed.error, "refusal": self.feed.refusal, "unknown": self.feed.unknown[:KEPT]},
+            "differences": [asdict(one) for one in self.differences],
+        }
+        _write(folder / "report.json", json.dumps(stand_ins.clean(facts), indent=1) + "\n")
+        answers = (
+            {"name": one.name, "path": one.path, "query": dict(one.query), "status": one.status,
+             "body": _few_rows(one.body)}
+            for one in (*self.queries, *self.errors) if one.status
+        )  # fmt: skip
+        _write(folder / "rest.jsonl", _json_lines(map(stand_ins.clean, answers)))
+        messages = (message for one in self.feed.heard for message in one.messages[:KEPT])
+        _write(folder / "feed.jsonl", _json_lines(map(stand_ins.clean, messages)))
+
+    def _lines(self) -> Iterable[str]:
+        yield "# What this venue answers"
+        yield ""
+        yield from (f"- {name}: {text}" for name, text in self.about.items())
+        yield from ("", f"{self.summary()}.", "", "[L] marks what is not published: there the local venue's form is")
+        yield from ("compared, and another venue may differ.", "", "## Queries", "")
+        yield from _table(("Query", "HTTP", "Rows", "Result"), (_result(one) for one in self.queries))
+        yield from ("", "## Errors", "")
+        yield from _table(("Request", "HTTP", "Code", "Message"), (_error_row(one) for one in self.errors))
+        yield from ("", "## Channels", "")
+        if self.feed.error:
+            yield from (f"The feed failed: {self.feed.error}", "")
+        head = ("Channel", "Acknowledged", "Messages", "First", "Gaps", "Result")
+        yield from _table(head, (_channel_row(one) for one in self.feed.heard))
+        yield from ("", f"A channel that does not exist: {shown(self.feed.refusal)}")
+        if self.feed.unknown:
+            yield f"Messages of no known form: {len(self.feed.unknown)}, such as {shown(self.feed.unknown[0])}"
+        yield from ("", "## Differences", "")
+        rows = ((one.where, one.field, one.declared, one.found, "" if one.published else "[L]")
+                for one in self.differences)  # fmt: skip
+        yield from _table(("Where", "Field", "Declared", "Found", ""), rows)
+
+
+def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
+    """Read everything that a session's venue answers, and each channel for `seconds`.
+
+    `session` is a Session; without an account, queries and channels of one are asked for the zero address. `timeout`
+    in seconds is how long connecting to the feed may take.
+    """
+    try:
+        account: str | None = session._driver.run(session._account())
+    except (WalletError, ExchangeError, TransportError):
+        account = None
+    run, environment = session._driver.run, session.environment
+    queries: list[Answered] = run(ask_all(account))
+    errors: list[Answered] = run(ask_for_errors(environment))
+    products = next(one for one in queries if one.name == "products")
+    symbol = _first_symbol(products.body)
+    began = datetime.fromtimestamp(session._runtime.now() / 1000, UTC)
+    # A venue in this process has no socket yet.
+    venue = session.venue
+    serving = nullcontext(environment.feed_url) if venue is None else _feed_of(venue)
+    with serving as url:
+        feed = read_channels(url, symbol, account or NOBODY, seconds, timeout)
+    about = {
+        "environment": f"{environment.name}, {environment.base_url if venue is None else 'in this process'}",
+        "chain": f"{environment.chain.chain_id} ({environment.chain.dex_chain})",
+        "toolkit": f"{version('toolkit')}, interface {INTERFACE_VERSION}",
+        "time": began.strftime("%Y-%m-%d %H:%M UTC"),
+        "feed": f"{symbol}, {seconds:g} s",
+        "account": "of a key or an argument" if account else "none: asked for the zero address",
+    }
+    return Capture(about, queries, errors, feed)
+
+
+@contextmanager
+def _feed_of(venue: Any) -> Iterator[str]:
+    with venue.serve(0) as served:
+        yield served.environment.feed_url
+
+
+def _first_symbol(body: Any) -> str:
+    """Return the first symbol of a product list; where there is none, one that is worth a try."""
+    try:
+        return str(body["data"]["perpProducts"][0]["symbol"])
+    except (LookupError, TypeError):
+        return "BTCUSDC"
+
+
+def _result(one: Answered) -> tuple[str, ...]:
+    if one.error:
+        return f"{one.path}{_mark(one)}", str(one.status or "–"), "–", one.error
+    return f"{one.path}{_mark(one)}", str(one.status), str(one.rows), _verdict(one.differences)
+
+
+def _error_row(one: Answered) -> tuple[str, ...]:
+    body = one.body if isinstance(one.body, dict) else {}
+    return one.name, str(one.status or "–"), shown(body.get("code")), one.error or str(body.get("message", ""))[:80]
+
+
+def _channel_row(one: Heard) -> tuple[str, ...]:
+    accepted = "no answer" if one.answer is None else "yes" if one.answer.get("success") is True else shown(one.answer)
+    gaps = str(one.gaps) if CHANNELS[one.channel].sequenced and one.messages else "–"
+    result = _verdict(one.differences) if one.messages else "no message"
+    return one.channel, accepted, str(len(one.messages)), one.first_type or "–", gaps, result
+
+
+def _mark(one: Answered) -> str:
+    return "" if one.published else " [L]"
+
+
+def _verdict(differences: Sequence[Difference]) -> str:
+    count = len(differences)
+    return f"{count} difference{'s' if count > 1 else ''}" if count else "as declared"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[str]:
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        # A venue's words may hold the table's own marks.
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|').replace(chr(10), ' ') for cell in row)} |"
+
+
+def _facts(one: Answered) -> dict[str, Any]:
+    return {"name": one.name, "path": one.path, "status": one.status, "error": one.error, "rows": one.rows,
+            "published": one.published, "differences": len(one.differences)}  # fmt: skip
+
+
+def _heard_facts(one: Heard) -> dict[str, Any]:
+    return {"channel": one.channel, "answer": one.answer, "messages": len(one.messages), "first": one.first_type,
+            "gaps": one.gaps, "differences": len(one.differences)}  # fmt: skip
+
+
+def _few_rows(body: Any) -> Any:
+    """Return an answer with at most ROWS rows in each list."""
+    if isinstance(body, dict):
+        return {name: _few_rows(value) for name, value in body.items()}
+    return [_few_rows(value) for value in body[:ROWS]] if isinstance(body, list) else body
+
+
+def _json_lines(values: Iterable[Any]) -> str:
+    return "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,168 @@
+"""Every action is checked by the venue's rules before it gets a nonce and a signature, whichever call it came from.
+
+The rules are those of `toolkit.checks`. What they need and an action does not carry (the product, the last price, the
+position) is read from the venue; a rule whose figure can't be read is left to the venue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from ...checks import Failure, check_leverage, check_order, check_withdrawal
+from ...errors import CheckFailed, ExchangeError, TransportError, UnknownProduct, WalletError
+from ...products import Product
+from ...protocol.enums import ENUMS, OrderSide, PositionMode
+from ..io.flow import Elapsed, Flow
+from ..io.transport import Retry
+from ..reads.catalogue import Catalogue
+from ..reads.reading import Query, fetch_rows
+
+if TYPE_CHECKING:
+    from ...protocol.actions import Action
+
+ORDER_ACTIONS = frozenset(
+    ("placeOrder", "placeBracketOrder", "replaceOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
+)
+PRICE_MS = 60_000
+"""How long a last price is used for an order that is worth at least twice the minimum at it."""
+_OPEN = ("NEW", "PARTIALLY_FILLED")
+
+Row = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class PreTradeChecks:
+    """Checks of the actions of one session. `account` returns the address that owns positions and orders."""
+
+    catalogue: Catalogue
+    account: Callable[[], Flow[str]]
+    retry: Retry
+    _prices: dict[int, tuple[int, Decimal]] = field(default_factory=dict)
+    """Product code → (time of the read on the monotonic clock in ms, last price)."""
+
+    def check(self, action: Action, payload: Mapping[str, Any], vault: str | None) -> Flow[None]:
+        """Raise CheckFailed for every rule that the action breaks, MalformedRequest for a broken field."""
+        failures: list[Failure] = []
+        if action.type == "setLeverage":
+            failures = yield from self._leverage(action.check(payload, "action"), vault)
+        elif action.type == "withdraw":
+            failures = check_withdrawal(Decimal(action.check(payload, "action")["amount"]))
+        elif action.type in ORDER_ACTIONS:
+            checked = action.check(payload, "action")
+            items = checked.get("orders") or [checked.get("order") or checked]
+            entry = None
+            for item in items:
+                failures += yield from self._order(action, item, entry, vault)
+                if action.layout.endswith("bracket"):
+                    # The triggers of the exits are compared with the price at which the first order opens.
+                    entry = Decimal(items[0]["ordPx"]) or None
+        if failures:
+            raise CheckFailed(failures)
+
+    def _order(self, action: Action, item: Row, entry: Decimal | None, vault: str | None) -> Flow[list[Failure]]:
+        product = yield from self._product(item)
+        if product is None:
+            return []
+        replaced = action.type == "replaceOrder"
+        facts: dict[str, Any] = {
+            "entry": entry,
+            "builder": action.layout.startswith("builder"),
+            # An exit whose trigger was met is replaced by an order without one.
+            "triggered": replaced and item.get("triggerPx") is None,
+        }
+        if item["ordPx"] == "0" and not item.get("triggerPx") and not _reduces(item):
+            facts["last"] = yield from self._last_price(product, Decimal(item["ordQty"]))
+        failures = check_order(product, item, **facts)
+        if any(failure.rule == "minOrderValue" for failure in failures) and not facts["builder"]:
+            # An order that closes a whole small position passes, so only now its size matters. A builder's order is
+            # for a trader whom it does not name.
+            facts["cover"] = yield from self._covered(product, str(item["ordSide"]), vault)
+            failures = check_order(product, item, **facts)
+        return failures
+
+    def _product(self, item: Row) -> Flow[Product | None]:
+        """Return the product of an item, None where the venue does not list it or can't be asked."""
+        try:
+            return (yield from self.catalogue.find(int(item["symbolCode"])))
+        except (UnknownProduct, ExchangeError, TransportError):
+            return None
+
+    def _last_price(self, product: Product, quantity: Decimal) -> Flow[Decimal | None]:
+        """Return the price of the last trade. An older one serves where the order is far above the minimum."""
+        now: int = yield Elapsed()
+        known = self._prices.get(product.code)
+        if known and now - known[0] < PRICE_MS and known[1] * quantity >= 2 * product.min_order_value:
+            return known[1]
+        candle = (("symbol_name", product.symbol), ("interval", "60"), ("limit", "1"))
+        # Without a trade yet, the venue takes the mark price.
+        sources = (
+            ("/info/kline/last", candle, "close"),
+            ("/info/fundingRate/current", (("symbol", str(product.code)),), "markPx"),
+        )
+        for path, query, name in sources:
+            rows = yield from self._rows(path, query)
+            price = _number(rows[0].get(name)) if rows else Decimal(0)
+            if price > 0:
+                self._prices[product.code] = (now, price)
+                return price
+        return None
+
+    def _covered(self, product: Product, side: str, vault: str | None) -> Flow[Decimal]:
+        """Return the size of the position that an order of this side closes."""
+        for row in (yield from self._positions(product, vault)):
+            if ENUMS["position_mode"].text(row.get("positionMode")) == PositionMode.HEDGE.name:
+                break
+            return abs(_number(row.get("shortSize" if side == OrderSide.BUY.name else "longSize")))
+        return Decimal(0)
+
+    def _leverage(self, action: Row, vault: str | None) -> Flow[list[Failure]]:
+        product = yield from self._product(action)
+        if product is None:
+            return []
+        leverage = Decimal(action["leverage"])
+        failures = check_leverage(product, leverage)
+        if failures or all(leverage <= tier.max_leverage for tier in product.tiers):
+            return failures
+        # Between the limits of the tiers it depends on what the position and its orders could reach in one direction.
+        sides = {"BUY": Decimal(0), "SELL": Decimal(0)}
+        for row in (yield from self._positions(product, vault)):
+            mark = _number(row.get("curMarkPx"))
+            sides = {"BUY": _number(row.get("longSize")) * mark, "SELL": abs(_number(row.get("shortSize"))) * mark}
+        for status in _OPEN:
+            for row in (yield from self._owned("/info/order/states", product, vault, status=status, pageSize="500")):
+                side = ENUMS["order_side"].text(row.get("side"))
+                if side in sides and str(row.get("reduceOnly") or "0") in ("0", "NONE"):
+                    sides[side] += _number(row.get("leaveQty")) * _number(row.get("price"))
+        return check_leverage(product, leverage, max(sides.values()))
+
+    def _positions(self, product: Product, vault: str | None) -> Flow[list[Row]]:
+        return (yield from self._owned("/info/position/list", product, vault))
+
+    def _owned(self, path: str, product: Product, vault: str | None, **query: str) -> Flow[list[Row]]:
+        try:
+            owner = vault or (yield from self.account())
+        except WalletError:
+            return []
+        return (yield from self._rows(path, (("userAddr", owner), ("symbol", str(product.code)), *query.items())))
+
+    def _rows(self, path: str, query: Query) -> Flow[list[Row]]:
+        try:
+            return (yield from fetch_rows(path, query, self.retry))
+        except (ExchangeError, TransportError):
+            return []
+
+
+def _reduces(item: Row) -> bool:
+    return bool(item.get("reduceOnlyOption") or item.get("reduceOnly")) or str(item["ordSide"]).endswith("_HEDGE")
+
+
+def _number(value: Any) -> Decimal:
+    """Return an amount of an answer, 0 where it is none."""
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return Decimal(0)
+    return number if number.is_finite() else Decimal(0)

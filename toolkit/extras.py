@@ -1,0 +1,28 @@
+"""Packages that only some users need: each belongs to an extra, and the error for a missing one names that."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from .errors import MissingPackage
+
+EXTRAS = {
+    "matplotlib": ("notebook", "plots"),
+    "ipywidgets": ("notebook", "widgets"),
+    "anywidget": ("notebook", "widgets"),
+    "pyarrow": ("data", "Parquet files, which recordings and the candle cache are kept in"),
+    "keyring": ("keyring", "keys in the system's keyring"),
+    "jupyterlab": ("lab", "toolkit lab"),
+    "dask": ("cluster", "sweeps on a cluster"),
+}
+"""Package → its extra, and what needs it."""
+
+
+def need(*packages: str) -> None:
+    """Check that packages are installed. Raises MissingPackage, which says what needs them and how to install them."""
+    for package in packages:
+        if find_spec(package) is None:
+            extra, use = EXTRAS[package]
+            raise MissingPackage(
+                f'{package} is not installed, and is needed for {use}: pip install "toolkit[{extra}]"', name=package
+            )

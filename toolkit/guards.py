@@ -1,0 +1,89 @@
+"""Guards at the door of public functions: an argument that looks like a private key is refused, and never repeated."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from .errors import InputError
+from .secrecy import Secret, is_like_key
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+HASHES = frozenset({"tx_hash", "payload_hash"})
+"""Parameters that take 64 hex digits that are no key."""
+
+
+def refusal(what: str, name: str) -> str:
+    """Return the message for a key in an argument that takes none."""
+    return (
+        f"{what}: {name} looks like a private key, which it never takes; nothing was done. "
+        f"Keys go into a wallet: Wallet(agent=…), Wallet.from_keyfile(…) or Wallet.from_env()"
+    )
+
+
+def key_argument(names: Sequence[str], args: Sequence[Any], keywords: Mapping[str, Any]) -> str:
+    """Return the name of the first argument that looks like a private key, or "". `names` are the parameters'."""
+    for name, value in (*itertools.zip_longest(names[: len(args)], args), *keywords.items()):
+        if is_like_key(value) and not (name in HASHES and isinstance(value, str)):
+            return name or "an argument"
+    return ""
+
+
+def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a function's parameters without `self`."""
+    return tuple(name for name in inspect.signature(function).parameters if name not in ("self", "cls"))
+
+
+def no_keys(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a public function or method: raise InputError for an argument that looks like a private key.
+
+    For a function that takes a secret see `takes_secrets`.
+    """
+    names = parameter_names(function)
+    is_method = next(iter(inspect.signature(function).parameters), "") in ("self", "cls")
+
+    @functools.wraps(function)
+    def guarded(*args: P.args, **keywords: P.kwargs) -> T:
+        if name := key_argument(names, args[1:] if is_method else args, keywords):
+            del args, keywords  # a traceback that shows local variables must not show the key
+            raise InputError(refusal(function.__qualname__, name), field=name, rule="no key")
+        return function(*args, **keywords)
+
+    return guarded
+
+
+def takes_secrets(*secret: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate a function that takes secrets: it gets these parameters as `Secret`, and refuses keys in the others.
+
+    No frame above the caller's own has the secret in a local variable then, whenever an interrupt comes.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        names = tuple(inspect.signature(function).parameters)
+
+        @functools.wraps(function)
+        def guarded(*args: Any, **keywords: Any) -> T:
+            given = [Secret(arg) if name in secret else arg for name, arg in itertools.zip_longest(names, args)]
+            del given[len(args) :], args
+            keywords = {name: Secret(arg) if name in secret else arg for name, arg in keywords.items()}
+            if name := key_argument(names, given, keywords):
+                del given, keywords
+                raise InputError(refusal(function.__qualname__, name), field=name, rule="no key")
+            return function(*given, **keywords)  # type: ignore[arg-type]
+
+        return guarded
+
+    return decorate
+
+
+def without_keys(cls: type[T]) -> type[T]:
+    """Decorate a class: `no_keys` for each of its own public methods."""
+    for name, member in list(vars(cls).items()):
+        if inspect.isfunction(member) and not name.startswith("_"):
+            setattr(cls, name, no_keys(member))
+    return cls

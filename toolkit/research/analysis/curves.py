@@ -1,0 +1,290 @@
+"""Measures of plain arrays, which `metrics` gives of frames and sweeps take without making any.
+
+Times are int64 Unix ms, increasing; equity is float64 USDC at these times. The formulas stand in `metrics`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Times = NDArray[np.int64]
+Values = NDArray[np.float64]
+
+DAY_MS = 86_400_000
+YEAR_MS = 365 * DAY_MS
+NAN = float("nan")
+ULP = 4e-16
+"""Bound of the relative rounding error of one float addition."""
+
+
+class Trip(NamedTuple):
+    """One position from flat to flat; times as in the fills, amounts in USDC."""
+
+    symbol: str
+    side: str
+    opened: Any
+    closed: Any
+    quantity: float
+    entry_price: float
+    exit_price: float
+    gross: float
+    fees: float
+    net: float
+
+
+class Curve(NamedTuple):
+    """What a run was, as arrays: enough for every measure.
+
+    `times`, `equity`, `gross` (gross notional, USDC ≥ 0) have one value a point; `symbols` (numbers of the symbols),
+    `signed` (quantities), `prices` and `fees` one a fill, in order; `funding` is Σ payments (> 0 was received).
+    """
+
+    times: Times
+    equity: Values
+    gross: Values
+    symbols: NDArray[np.int64]
+    signed: Values
+    prices: Values
+    fees: Values
+    funding: float
+
+
+def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) -> dict[str, Any]:
+    """Return every measure of `metrics.summary`, by name."""
+    times, equity = curve.times, curve.equity
+    known = len(equity) > 0
+    net = trip_profits(curve)
+    fees = float(curve.fees.sum())
+    profit = float(equity[-1] - equity[0]) if known else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        leverage = np.where(equity > 0, curve.gross / equity, 0.0)
+    leverage[~np.isfinite(leverage)] = 0.0
+    step = sampling_ms(times) if period_ms is None else period_ms
+    returns = sampled(times, equity, step)[1]
+    depth = drawdown(equity)
+    deepest = float(np.nanmin(depth)) if known and not np.isnan(depth).all() else NAN
+    growth = annual_return(times, equity)
+    in_market = (np.abs(curve.gross) > 0).astype("float64")
+    mean_equity, time_in_market, leverage_mean = (
+        float(mean) for mean in time_weighted(times, np.stack([equity, in_market, leverage]))
+    )
+    return {
+        "start": pd.Timestamp(int(times[0]), unit="ms", tz="UTC") if known else pd.NaT,
+        "end": pd.Timestamp(int(times[-1]), unit="ms", tz="UTC") if known else pd.NaT,
+        "equity_start": float(equity[0]) if known else NAN,
+        "equity_end": float(equity[-1]) if known else NAN,
+        "profit": profit,
+        "total_return": total_return(equity),
+        "annual_return": growth,
+        "volatility": deviation(returns) * math.sqrt(per_year(step)) if len(returns) > 1 else NAN,
+        "sharpe": sharpe(returns, per_year(step), risk_free),
+        "sortino": sortino(returns, per_year(step), risk_free),
+        "calmar": growth / -deepest if deepest < 0 else NAN,
+        "max_drawdown": deepest,
+        "longest_drawdown": pd.Timedelta(longest_drawdown(times, equity), unit="ms"),
+        "fills": len(curve.signed),
+        "round_trips": len(net),
+        "hit_rate": float((net > 0).mean()) if len(net) else NAN,
+        "profit_factor": profit_factor(net),
+        "mean_trip": float(net.mean()) if len(net) else NAN,
+        "turnover": float(np.abs(curve.signed * curve.prices).sum()) / mean_equity if mean_equity > 0 else NAN,
+        "time_in_market": time_in_market,
+        "leverage_mean": leverage_mean,
+        "leverage_max": float(leverage.max()) if known else NAN,
+        "fees": fees,
+        "fee_share": fee_share(profit, fees),
+        "funding": curve.funding,
+    }
+
+
+def total_return(equity: Values) -> float:
+    """Return E_end / E_start − 1."""
+    return float(equity[-1] / equity[0] - 1) if len(equity) and equity[0] > 0 else NAN
+
+
+def annual_return(times: Times, equity: Values) -> float:
+    """Return the compound yearly growth; −1 when nothing is left."""
+    total = total_return(equity)
+    elapsed = int(times[-1] - times[0]) if len(times) else 0
+    if math.isnan(total) or elapsed <= 0:
+        return NAN
+    if total <= -1:
+        return -1.0
+    exponent = YEAR_MS / elapsed * math.log1p(total)
+    return math.expm1(exponent) if exponent < 700 else math.inf  # expm1 overflows beyond 709
+
+
+def sampling_ms(times: Times) -> int:
+    """Return the spacing at which risk is measured, ms; see `metrics.sampling_period`."""
+    spacing = int(np.median(np.diff(times))) if len(times) > 1 else DAY_MS
+    elapsed = int(times[-1] - times[0]) if len(times) else 0
+    if elapsed >= 30 * DAY_MS:
+        return max(spacing, DAY_MS)
+    return max(spacing, 3_600_000) if elapsed >= 2 * DAY_MS else spacing
+
+
+def sampled(times: Times, equity: Values, step_ms: int) -> tuple[Times, Values]:
+    """Return (times, returns) of the equity sampled every `step_ms`: the last value known at each edge."""
+    if len(equity) < 2 or step_ms <= 0:
+        return times[:0], equity[:0]
+    edges = np.arange(times[0], times[-1] + 1, step_ms, dtype="int64")
+    values = equity[np.searchsorted(times, edges, side="right") - 1]
+    before = values[:-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        returns = np.where(before > 0, values[1:] / before - 1, np.nan)
+    known = ~np.isnan(returns)
+    return edges[1:][known], returns[known]
+
+
+def per_year(step_ms: int) -> float:
+    """Return the periods a year; NaN without a length."""
+    return YEAR_MS / step_ms if step_ms > 0 else NAN
+
+
+def deviation(returns: Values) -> float:
+    """Return the sample standard deviation, with n − 1."""
+    return float(returns.std(ddof=1))
+
+
+def sharpe(returns: Values, periods: float, risk_free: float = 0.0) -> float:
+    """Return the yearly Sharpe ratio of returns, `periods` of them a year; NaN without variation."""
+    spread = deviation(returns) if len(returns) > 1 else 0.0
+    mean = float(returns.mean()) if len(returns) else 0.0
+    if not spread > 1e-12 * abs(mean):
+        return NAN  # all variation is rounding
+    return (mean - risk_free / periods) / spread * math.sqrt(periods)
+
+
+def sortino(returns: Values, periods: float, risk_free: float = 0.0) -> float:
+    """Return the yearly Sortino ratio: only losses count as risk."""
+    excess = returns - risk_free / periods
+    if len(excess) < 2:
+        return NAN
+    downside = math.sqrt(float(np.mean(np.minimum(excess, 0.0) ** 2)))
+    return float(excess.mean() / downside * math.sqrt(periods)) if downside > 0 else NAN
+
+
+def drawdown(equity: Values) -> Values:
+    """Return E_t / max(E_s, s ≤ t) − 1 at every point."""
+    highest = np.fmax.accumulate(equity) if len(equity) else equity
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Values = np.where(highest > 0, equity / highest - 1, np.nan)
+    return found
+
+
+def longest_drawdown(times: Times, equity: Values) -> int:
+    """Return the longest time from a high until it is reached again (or the end), ms; 0 without a fall."""
+    if not len(equity):
+        return 0
+    highs = np.flatnonzero(equity >= np.fmax.accumulate(equity))
+    ends = np.append(highs, len(equity) - 1) if len(highs) and highs[-1] != len(equity) - 1 else highs
+    gaps = np.diff(ends)
+    # Neighbouring highs have no fall between them; after the last high every point is below it.
+    falls = (gaps > 1) | ((np.arange(len(gaps)) == len(gaps) - 1) & (len(ends) > len(highs)))
+    spans = np.diff(times[ends])[falls]
+    return int(spans.max()) if len(spans) else 0
+
+
+def time_weighted(times: Times, values: Values) -> Values:
+    """Return the mean of values that hold until the next time, along the last axis; the plain mean without time."""
+    if not len(times):
+        return np.full(values.shape[:-1], NAN)
+    gaps = np.diff(times).astype("float64")
+    elapsed = gaps.sum()
+    # Not np.dot: starting the threads of its library takes longer than the sum.
+    mean: Values = (values[..., :-1] * gaps).sum(axis=-1) / elapsed if elapsed > 0 else values.mean(axis=-1)
+    return mean
+
+
+def profit_factor(net: Values) -> float:
+    """Return Σ net of winners / |Σ net of losers|; NaN without losers."""
+    lost = -float(net[net < 0].sum())
+    return float(net[net > 0].sum()) / lost if lost > 0 else NAN
+
+
+def fee_share(net_profit: float, fees: float) -> float:
+    """Return fees / (net profit + fees); NaN without a profit before fees."""
+    before = net_profit + fees
+    return fees / before if before > 0 else NAN
+
+
+def trip_profits(curve: Curve) -> Values:
+    """Return the net of each position from flat to flat, by symbol: as `round_trips`, over whole arrays."""
+    found = []
+    for symbol in np.unique(curve.symbols):
+        chosen = curve.symbols == symbol
+        signed, prices, fees = curve.signed[chosen], curve.prices[chosen], curve.fees[chosen]
+        after = np.cumsum(signed)
+        after[np.abs(after) < 1e-12 + 2 * ULP * np.cumsum(np.abs(signed))] = 0.0  # what rounding leaves of nothing
+        before = np.concatenate([[0.0], after[:-1]])
+        ends = (before * after <= 0) & (before != 0)
+        # Each fill belongs to the open position; one that flips it is split between that and the next.
+        opened = np.where(ends, after, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(ends, np.abs(opened / signed), 0.0)
+        trip = np.cumsum(ends) - ends
+        own = (opened - signed) * prices - fees * (1 - share)
+        rest = -opened * prices - fees * share
+        count = int(ends.sum())
+        net = np.bincount(trip, own, count + 1) + np.bincount(trip + 1, rest, count + 2)[: count + 1]
+        found.append(net[:count])
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+class _OpenTrip:
+    """A position that is not flat yet; `tolerance` is what rounding may leave of a closed one."""
+
+    __slots__ = ("entry_value", "exit_value", "fees", "opened", "out", "position", "quantity", "tolerance")
+
+    def __init__(self, opened: Any, tolerance: float) -> None:
+        self.opened = opened
+        self.tolerance = tolerance
+        self.position = self.quantity = self.entry_value = self.exit_value = self.out = self.fees = 0.0
+
+    def finish(self, symbol: str, long: bool, closed: Any) -> Trip:
+        gross = (self.exit_value - self.entry_value) * (1.0 if long else -1.0)
+        entry, leave = self.entry_value / self.quantity, self.exit_value / self.out
+        side = "LONG" if long else "SHORT"
+        net = gross - self.fees
+        return Trip(symbol, side, self.opened, closed, self.quantity, entry, leave, gross, self.fees, net)
+
+
+def round_trips(fills: Iterable[tuple[Any, str, float, float, float]]) -> list[Trip]:
+    """Return the positions from flat to flat, in the order in which they ended; a flip ends one and begins another."""
+    done: list[Trip] = []
+    trips: dict[str, _OpenTrip] = {}
+    for time, symbol, signed, price, fee in fills:
+        size = abs(signed)
+        left, per_unit, tolerance = signed, fee / size if size else 0.0, 1e-12 + ULP * size
+        trip = trips.get(symbol)
+        if trip is not None and trip.position * signed < 0:
+            long = trip.position > 0
+            closing = min(size, abs(trip.position))
+            direction = 1.0 if long else -1.0
+            trip.exit_value += closing * price
+            trip.out += closing
+            trip.fees += closing * per_unit
+            trip.position -= direction * closing
+            left = signed + direction * closing
+            tolerance = trip.tolerance = trip.tolerance + ULP * size
+            if abs(trip.position) < tolerance:
+                done.append(trips.pop(symbol).finish(symbol, long, time))
+                trip = None
+            if abs(left) < tolerance:
+                continue
+        if not left:
+            continue
+        if trip is None:
+            trip = trips[symbol] = _OpenTrip(time, tolerance)
+        trip.position += left
+        trip.tolerance += ULP * abs(trip.position)
+        trip.quantity += abs(left)
+        trip.entry_value += abs(left) * price
+        trip.fees += abs(left) * per_unit
+    return done

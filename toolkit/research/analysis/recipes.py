@@ -1,0 +1,134 @@
+"""How a run was made, kept with its results so that `Results.rerun` makes it again."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from ...errors import ToolkitError
+from ..strategy import Strategy
+
+
+class Repeatable(Protocol):
+    """What a repeatable function returns; `Results` is one."""
+
+    def keep_recipe(self, recipe: Recipe | NotRepeatable, described: Mapping[str, Any]) -> None:
+        """Keep how it was made."""
+
+
+COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
+"""Whether a shallow copy of a frame keeps its values when the frame is changed later, as from pandas 3 on."""
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=Repeatable)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A function that makes Results, and its arguments by name; frames among them are copies."""
+
+    function: Callable[..., Any]
+    arguments: Mapping[str, Any]
+
+    def run(self, changes: Mapping[str, Any]) -> Any:
+        """Call the function again, with some arguments changed."""
+        return self.function(**{**self.arguments, **changes})
+
+    def pack(self) -> bytes:
+        """Return it as bytes; classes and functions of a notebook are kept by value."""
+        import cloudpickle  # type: ignore[import-untyped]
+
+        packed: bytes = cloudpickle.dumps(self)
+        return packed
+
+
+@dataclass(frozen=True)
+class PackedRecipe:
+    """A recipe as it was saved. It is unpickled, which runs code, only when it is used."""
+
+    packed: bytes
+
+    def run(self, changes: Mapping[str, Any]) -> Any:
+        """Unpack it, and call its function again."""
+        import cloudpickle
+
+        recipe: Recipe = cloudpickle.loads(self.packed)
+        return recipe.run(changes)
+
+    def pack(self) -> bytes:
+        """Return the bytes."""
+        return self.packed
+
+
+@dataclass(frozen=True)
+class NotRepeatable:
+    """Stands for the recipe of a run that can't be made again."""
+
+    reason: str
+
+    def run(self, changes: Mapping[str, Any]) -> Any:
+        """Raise ToolkitError with the reason."""
+        raise ToolkitError(f"this run can't be made again: {self.reason}")
+
+    def pack(self) -> bytes:
+        """Return nothing."""
+        return b""
+
+
+def repeatable(function: Callable[P, R]) -> Callable[P, R]:
+    """Keep the arguments of each call with its Results, for `rerun`, and describe them in their settings.
+
+    A `session` among them holds keys and the state of a venue; such a run is not repeatable.
+    """
+    signature = inspect.signature(function)
+    call: Callable[..., R] = function
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = {name: value for name, value in bound.arguments.items() if name != "progress"}
+        recipe: Recipe | NotRepeatable = NotRepeatable("it used a session of its own")
+        if given.get("session") is None:
+            # The run itself uses the copies, because its results read them later.
+            given = {name: _snapshot(value) for name, value in given.items()}
+            recipe = Recipe(run, given)
+        results = call(**{**bound.arguments, **given})
+        described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
+        results.keep_recipe(recipe, described)
+        return results
+
+    return run
+
+
+def _snapshot(value: Any) -> Any:
+    """Return a copy of what the caller could change before the run is repeated."""
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return value.copy(deep=not COPY_ON_WRITE)
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, Mapping):
+        return {name: _snapshot(part) for name, part in value.items()}
+    return copy.deepcopy(value) if isinstance(value, Strategy) else value
+
+
+def _describe(value: Any) -> Any:
+    """Return an argument as JSON can keep it: plain values themselves, frames by size and times, others as repr."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _describe(part) for name, part in value.items()}
+    if isinstance(value, list | tuple) and len(value) <= 16:
+        return [_describe(part) for part in value]
+    if hasattr(value, "__len__") and not isinstance(value, type):
+        index = getattr(value, "index", None)
+        span = f", {index[0]} to {index[-1]}" if isinstance(index, pd.Index) and len(index) else ""
+        return f"{type(value).__name__} of {len(value)} rows{span}"
+    return repr(value)

@@ -1,0 +1,211 @@
+"""Order books made of events: the best prices after each message, and the levels at any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .events import BOOK_KINDS, MS, Events, Kind
+
+Integers = NDArray[np.int64]
+Levels = tuple[tuple[int, int], ...]
+WALK = 64
+"""Ticks beyond a vanished best price that are looked at one by one before the whole side is searched."""
+
+
+class BookUpdates:
+    """The book messages of events in one order of processing, prices in ticks and quantities in steps.
+
+    A message is a run of rows with the same times and id. A book that a message leaves crossed (`crossed`) keeps the
+    side that the message set last: older levels of the other side within it are void until they are set again.
+
+    Attributes (arrays, one item a message): `times` (Unix ns of the chosen clock, increasing), `rows` (first row in the
+    events' array), `bids`, `asks` (best price, 0: none), `crossed`.
+    """
+
+    def __init__(self, events: Events, times: Integers) -> None:
+        """`times` is the clock of each row, by which messages are put in order (equal ones stay as they are)."""
+        array = events.array
+        rows = np.flatnonzero(np.isin(array["kind"], BOOK_KINDS))
+        book, clock = array[rows], times[rows]
+        new = np.ones(len(rows), dtype=bool)
+        if len(rows):
+            new[1:] = clock[1:] != clock[:-1]
+            for name in ("exchange_ns", "local_ns", "id"):
+                new[1:] |= book[name][1:] != book[name][:-1]
+        first = np.flatnonzero(new)
+        order = np.argsort(clock[first], kind="stable")
+        place = np.empty(len(first), dtype=np.int64)
+        place[order] = np.arange(len(first))
+        message = place[np.cumsum(new) - 1] if len(rows) else np.zeros(0, dtype=np.int64)
+        part = np.where(book["kind"] == Kind.CLEAR, 0, np.where(book["side"] > 0, 1, 2))
+        self.times: Integers = clock[first][order]
+        self.rows: Integers = rows[first][order]
+        sorting = np.argsort(message * 3 + part, kind="stable")
+        sorted_key = (message * 3 + part)[sorting]
+        bounds = np.searchsorted(sorted_key, np.arange(len(first) * 3 + 1)).tolist()
+        self._clears, self._bids, self._asks = bounds[:-1:3], bounds[1::3], bounds[2::3]
+        self._ends = [*self._clears[1:], len(rows)]
+        tick, step = float(events.tick_size), float(events.step_size)
+        self.ticks: list[int] = np.rint(book["price"][sorting] / tick).astype(np.int64).tolist()
+        self.steps: list[int] = np.rint(book["quantity"][sorting] / step).astype(np.int64).tolist()
+        self.sides: list[int] = book["side"][sorting].tolist()
+        self.bids, self.asks, self.crossed = self._best_prices()
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def apply(self, number: int, bids: dict[int, int], asks: dict[int, int]) -> None:
+        """Apply one message to the levels of a book (price → total; a void level may stay with total 0)."""
+        clears, first_bid, first_ask, end = (
+            self._clears[number], self._bids[number], self._asks[number], self._ends[number]
+        )  # fmt: skip
+        for row in range(clears, first_bid):
+            self._clear(row, bids, asks)
+        if first_bid < first_ask:
+            bids.update(zip(self.ticks[first_bid:first_ask], self.steps[first_bid:first_ask], strict=True))
+        if first_ask < end:
+            asks.update(zip(self.ticks[first_ask:end], self.steps[first_ask:end], strict=True))
+
+    def _clear(self, row: int, bids: dict[int, int], asks: dict[int, int]) -> None:
+        limit, side = self.ticks[row], self.sides[row]
+        for levels, sign in ((bids, 1), (asks, -1)):
+            if side * sign >= 0:
+                for price in [price for price in levels if not limit or (price - limit) * sign >= 0]:
+                    del levels[price]
+
+    def _best_prices(self) -> tuple[Integers, Integers, NDArray[np.bool_]]:
+        """Replay all messages once; return best bids, best asks and where the book came out crossed."""
+        bids: dict[int, int] = {}
+        asks: dict[int, int] = {}
+        best_bids, best_asks = [0] * len(self), [0] * len(self)
+        crossed = np.zeros(len(self), dtype=bool)
+        bid = ask = 0
+        tops, bottoms = self._extremes()
+        apply = self.apply
+        for number, (top, bottom, clears, first) in enumerate(
+            zip(tops, bottoms, self._clears, self._bids, strict=True)
+        ):
+            apply(number, bids, asks)
+            if clears < first:
+                bid, ask = _best(bids, max), _best(asks, min)
+            else:
+                if top > bid:
+                    bid = top
+                if bid and not bids.get(bid):
+                    bid = _next(bids, bid, -1)
+                if bottom and (bottom < ask or not ask):
+                    ask = bottom
+                if ask and not asks.get(ask):
+                    ask = _next(asks, ask, 1)
+            if bid >= ask and bid and ask:
+                crossed[number] = True
+                if bottom and bottom <= bid:
+                    bid = _drop(bids, lambda price, ask=ask: price >= ask, max)  # type: ignore[misc]
+                else:
+                    ask = _drop(asks, lambda price, bid=bid: price <= bid, min)  # type: ignore[misc]
+            best_bids[number], best_asks[number] = bid, ask
+        return np.array(best_bids, dtype=np.int64), np.array(best_asks, dtype=np.int64), crossed
+
+    def _extremes(self) -> tuple[list[int], list[int]]:
+        """Return the highest bid and the lowest ask that each message sets; 0 for none."""
+        ticks, steps = np.array(self.ticks, dtype=np.int64), np.array(self.steps, dtype=np.int64)
+        far = np.int64(1) << 62
+        padded_high = np.append(np.where(steps > 0, ticks, 0), 0)
+        padded_low = np.append(np.where(steps > 0, ticks, far), far)
+        firsts, middles, ends = (np.array(part, dtype=np.int64) for part in (self._bids, self._asks, self._ends))
+        if not len(self):
+            return [], []
+        high = np.maximum.reduceat(padded_high, np.column_stack([firsts, middles]).ravel())[::2]
+        low = np.minimum.reduceat(padded_low, np.column_stack([middles, ends]).ravel())[::2]
+        high[firsts == middles] = 0
+        low[(middles == ends) | (low == far)] = 0
+        return high.tolist(), low.tolist()
+
+
+class BookCursor:
+    """The levels of a book, moved forward message by message.
+
+    Attributes: `bids`, `asks` (price in ticks → total in steps; levels with total 0 are void), `applied` (how many
+    messages).
+    """
+
+    def __init__(self, updates: BookUpdates) -> None:
+        self.updates = updates
+        self.bids: dict[int, int] = {}
+        self.asks: dict[int, int] = {}
+        self.applied = 0
+
+    def move(self, applied: int) -> None:
+        """Apply the messages before number `applied`."""
+        apply = self.updates.apply
+        for number in range(self.applied, applied):
+            apply(number, self.bids, self.asks)
+        self.applied = max(self.applied, applied)
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """Best bid and best ask in ticks; 0 for none."""
+        if not self.applied:
+            return 0, 0
+        return int(self.updates.bids[self.applied - 1]), int(self.updates.asks[self.applied - 1])
+
+    def levels(self, side: int, depth: int) -> Levels:
+        """Return up to `depth` levels of a side (+1 bids) as (price, total), best first."""
+        price = self.best[0 if side > 0 else 1]
+        found: list[tuple[int, int]] = []
+        levels = self.bids if side > 0 else self.asks
+        for _ in range(WALK if price else 0):
+            if total := levels.get(price):
+                found.append((price, total))
+                if len(found) >= depth:
+                    return tuple(found)
+            price -= side
+        if not price:
+            return ()
+        rest = sorted(
+            ((at, total) for at, total in levels.items() if total and (price - at) * side >= 0), reverse=side > 0
+        )
+        return tuple((found + rest)[:depth])
+
+
+def feed_times(events: Events) -> tuple[Integers, int]:
+    """Return each event's local time on the exchange's clock, and by how many ns the recorder's clock was put forward.
+
+    A recorder's clock that runs behind the exchange's would make events known before they happened; it is put forward
+    so that the fastest one takes no time.
+    """
+    array = events.array
+    behind = int((array["exchange_ns"] - array["local_ns"]).max(initial=0))
+    return array["local_ns"] + max(behind, 0), max(behind, 0)
+
+
+def _best(levels: dict[int, int], choose: Callable[[Iterable[int]], int]) -> int:
+    there = [price for price, total in levels.items() if total]
+    return choose(there) if there else 0
+
+
+def _next(levels: dict[int, int], price: int, step: int) -> int:
+    """Return the next level with a quantity beyond a void one; 0 for none."""
+    get = levels.get
+    for near in range(price + step, price + step * WALK, step):
+        if get(near):
+            return near
+    if step < 0:
+        return max((other for other, total in levels.items() if total and other < price), default=0)
+    return min((other for other, total in levels.items() if total and other > price), default=0)
+
+
+def _drop(levels: dict[int, int], void: Callable[[int], bool], choose: Callable[..., int]) -> int:
+    """Remove the levels that are void; return the best one left, 0 for none."""
+    for price in [price for price in levels if void(price)]:
+        del levels[price]
+    return _best(levels, choose)
+
+
+def milliseconds(times_ns: Any) -> Any:
+    """Return Unix ns as Unix ms, rounded down."""
+    return times_ns // MS

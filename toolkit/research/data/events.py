@@ -1,0 +1,275 @@
+"""Events: trades and changes of an order book, as recorded, in one form for every source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from ...errors import InputError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+METADATA = b"toolkit.events"
+"""Key of the description in a Parquet file's metadata."""
+ROW_GROUP = 100_000
+_SIDES = {1: "buy", -1: "sell"}
+
+MS = 1_000_000
+"""Nanoseconds in a millisecond."""
+
+
+class Kind(IntEnum):
+    """What an event is; `price` and `quantity` mean what the comment says."""
+
+    DEPTH = 1
+    """The new total of a price level; quantity 0 removes it."""
+    TRADE = 2
+    """A public trade; side is the taker's."""
+    CLEAR = 3
+    """The levels of one side (0: both) from the best up to `price` are void (price 0: all of them)."""
+    SNAPSHOT = 4
+    """A level of a snapshot, which follows a CLEAR."""
+    QUOTE = 5
+    """The best price of a side with its total, from a channel of its own."""
+    ADD = 10
+    """A single order joins the book; `id` is the order's."""
+    CANCEL = 11
+    MODIFY = 12
+    """`price` and `quantity` are the order's new ones."""
+    FILL = 13
+    """`quantity` of a single order was traded."""
+    MARK = 20
+    INDEX = 21
+    FUNDING = 22
+    """`price` is the rate, as a ratio."""
+
+
+BOOK_KINDS = (Kind.DEPTH, Kind.CLEAR, Kind.SNAPSHOT)
+ORDER_KINDS = (Kind.ADD, Kind.CANCEL, Kind.MODIFY, Kind.FILL)
+PRICED = (Kind.DEPTH, Kind.TRADE, Kind.CLEAR, Kind.SNAPSHOT, Kind.QUOTE, *ORDER_KINDS)
+"""Kinds whose prices lie on the tick grid."""
+
+EVENT = np.dtype(
+    [
+        ("exchange_ns", "i8"),
+        ("local_ns", "i8"),
+        ("kind", "u1"),
+        ("side", "i1"),
+        ("price", "f8"),
+        ("quantity", "f8"),
+        ("id", "i8"),
+        ("previous", "i8"),
+    ]
+)
+"""One event: Unix ns at the exchange and at the recorder; side +1 bid or buy, −1 ask or sell, 0 neither; `id` of the
+trade, order or book update (0: none); `previous` is the id of the update before it, where the source says so."""
+
+
+class Events:
+    """The events of one product in the order in which they were received.
+
+    Attributes:
+        array: structured NumPy array of dtype `EVENT`.
+        symbol, exchange: as the source names them ("" where it does not).
+        tick_size, step_size: the finest powers of ten (Decimal) that all prices and quantities are multiples of.
+        source: file and format it was read from.
+        notes: what the reader left out or repaired, one sentence each; `check` lists them.
+    """
+
+    def __init__(
+        self,
+        array: NDArray[Any],
+        *,
+        symbol: str = "",
+        exchange: str = "",
+        source: str = "",
+        notes: Sequence[str] = (),
+        tick_size: Decimal | None = None,
+        step_size: Decimal | None = None,
+    ) -> None:
+        if array.dtype != EVENT:
+            raise InputError(f"events have the dtype EVENT, not {array.dtype}", field="events", rule="dtype")
+        self.array = array
+        self.symbol = symbol
+        self.exchange = exchange
+        self.source = source
+        self.notes = tuple(notes)
+        priced = np.isin(array["kind"], PRICED)
+        self.tick_size = tick_size or grid_of(array["price"][priced])
+        self.step_size = step_size or grid_of(array["quantity"][priced])
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, rows: slice) -> Events:
+        """Return a slice of the events, by row number."""
+        return self._with(self.array[rows])
+
+    def _with(self, array: NDArray[Any]) -> Events:
+        return Events(
+            array,
+            symbol=self.symbol,
+            exchange=self.exchange,
+            source=self.source,
+            notes=self.notes,
+            tick_size=self.tick_size,
+            step_size=self.step_size,
+        )
+
+    def between(self, start: str | datetime | None = None, end: str | datetime | None = None) -> Events:
+        """Return the events whose local time is from `start` on and before `end` (UTC)."""
+        local = self.array["local_ns"]
+        kept = np.ones(len(local), dtype=bool)
+        if start is not None:
+            kept &= local >= _utc_ns(start)
+        if end is not None:
+            kept &= local < _utc_ns(end)
+        return self._with(self.array[kept])
+
+    def of(self, *kinds: Kind) -> NDArray[Any]:
+        """Return the rows of the array that are of some kinds."""
+        found: NDArray[Any] = self.array[np.isin(self.array["kind"], kinds)]
+        return found
+
+    def counts(self) -> dict[str, int]:
+        """Return how many events there are of each kind that occurs, by its name in lower case."""
+        kinds, numbers = np.unique(self.array["kind"], return_counts=True)
+        return {Kind(kind).name.lower(): int(number) for kind, number in zip(kinds, numbers, strict=True)}
+
+    def frame(self) -> pd.DataFrame:
+        """Return the events as a DataFrame.
+
+        Columns: exchange_time and local_time (datetime64[ns, UTC]), kind and side (string; side "buy", "sell" or NA),
+        price and quantity (float64), id and previous (Int64).
+        """
+        text = pd.StringDtype()
+        made: pd.DataFrame = to_arrow(self).to_pandas()
+        return made.astype({"kind": text, "side": text, "id": "Int64", "previous": "Int64"})
+
+    def arrow(self) -> pa.Table:
+        """Return the events as an Arrow table, as `save` writes them."""
+        return to_arrow(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a Parquet file, which `load`, pandas, DuckDB and others read; an existing file is replaced."""
+        import pyarrow.parquet as pq
+
+        target = Path(path)
+        temporary = target.with_name(f"{target.name}.tmp")  # a crash leaves no half of a file under its name
+        pq.write_table(to_arrow(self), temporary, row_group_size=ROW_GROUP, compression="zstd")
+        os.replace(temporary, target)
+
+    def bars(self, interval: str = "1m") -> pd.DataFrame:
+        """Return OHLCV bars of the trades by exchange time; intervals without trades have none.
+
+        Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
+        """
+        trades = self.of(Kind.TRADE)
+        stamps = pd.Series(pd.to_datetime(trades["exchange_ns"], unit="ns", utc=True)).dt.floor(interval)
+        grouped = pd.DataFrame({"price": trades["price"], "quantity": trades["quantity"]}).groupby(stamps.to_numpy())
+        made = grouped["price"].agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
+        made["volume"] = grouped["quantity"].sum()
+        made = made.reset_index(names="time")
+        made["time"] = pd.to_datetime(made["time"], utc=True).astype("datetime64[ms, UTC]")
+        made.insert(1, "symbol", pd.Series([self.symbol] * len(made), dtype="string"))
+        return made
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"<Events {self.symbol}: none>"
+        local = pd.to_datetime(self.array["local_ns"][[0, -1]], unit="ns", utc=True).floor("ms").tz_localize(None)
+        counts = ", ".join(f"{count:,} {name}" for name, count in self.counts().items())
+        return f"<Events {self.symbol} {local[0]} to {local[1]} UTC: {counts}; tick {self.tick_size}>"
+
+
+def to_arrow(events: Events) -> pa.Table:
+    """Return events as an Arrow table.
+
+    Columns: exchange_time, local_time (timestamp[ns, UTC]), kind and side (dictionaries of text; side is null where
+    there is none), price, quantity (double), id, previous (int64; null for none).
+    """
+    import pyarrow as pa
+
+    array = events.array
+    kinds = [kind.name.lower() for kind in Kind]
+    places = np.zeros(256, dtype="int8")
+    for number, kind in enumerate(Kind):
+        places[kind] = number
+    unknown_id = np.ascontiguousarray(array["id"]) == 0
+    columns = {
+        "exchange_time": pa.array(np.ascontiguousarray(array["exchange_ns"]), pa.timestamp("ns", "UTC")),
+        "local_time": pa.array(np.ascontiguousarray(array["local_ns"]), pa.timestamp("ns", "UTC")),
+        "kind": pa.DictionaryArray.from_arrays(places[array["kind"]], kinds),
+        "side": pa.DictionaryArray.from_arrays(
+            pa.array((array["side"] < 0).astype("int8"), mask=array["side"] == 0), list(_SIDES.values())
+        ),
+        "price": pa.array(np.ascontiguousarray(array["price"])),
+        "quantity": pa.array(np.ascontiguousarray(array["quantity"])),
+        "id": pa.array(np.ascontiguousarray(array["id"]), mask=unknown_id),
+        "previous": pa.array(np.ascontiguousarray(array["previous"]), mask=array["previous"] == 0),
+    }
+    about = {
+        "symbol": events.symbol,
+        "exchange": events.exchange,
+        "source": events.source,
+        "notes": list(events.notes),
+        "tick_size": str(events.tick_size),
+        "step_size": str(events.step_size),
+    }
+    return pa.table(columns).replace_schema_metadata({METADATA: msgspec.json.encode(about)})
+
+
+def merge(parts: Iterable[Events]) -> Events:
+    """Return the events of several files of one product as one, in the order they were received."""
+    parts = list(parts)
+    array = np.concatenate([part.array for part in parts])
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    array = array[np.argsort(array["local_ns"], kind="stable")]
+    source = "; ".join(dict.fromkeys(part.source for part in parts))
+    notes = [note for part in parts for note in part.notes]
+    exchange = next((part.exchange for part in parts if part.exchange), "")
+    return Events(array, symbol=first.symbol, exchange=exchange, source=source, notes=notes)
+
+
+def grid_of(values: NDArray[np.float64], most_places: int = 12) -> Decimal:
+    """Return the finest power of ten that all values are multiples of; 1 for none."""
+    values = np.unique(values)
+    values = values[np.isfinite(values)]
+    for places in range(most_places):
+        scaled = values * 10.0**places
+        if np.all(np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))):
+            return Decimal(1).scaleb(-places)
+    return Decimal(1).scaleb(-most_places)
+
+
+def empty(count: int = 0) -> NDArray[Any]:
+    """Return an array of `count` events whose fields are zero."""
+    return np.zeros(count, dtype=EVENT)
+
+
+def from_columns(columns: Mapping[str, Any], count: int) -> NDArray[Any]:
+    """Return an array of events from columns by field name; the fields that are left out are zero."""
+    array = empty(count)
+    for name, values in columns.items():
+        array[name] = values
+    return array
+
+
+def _utc_ns(when: str | datetime) -> int:
+    stamp = pd.Timestamp(when)
+    stamp = stamp.tz_localize("UTC") if stamp.tzinfo is None else stamp.tz_convert("UTC")
+    return int(stamp.as_unit("ns").value)

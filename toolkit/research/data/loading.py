@@ -1,0 +1,179 @@
+"""Load: market data of every known format, from one file or many, in one line."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ...errors import InputError
+from .events import Events, merge
+from .formats.files import Damaged, TextFile
+
+FORMATS = ("binance-usdm", "tardis", "bybit", "hftbacktest", "freqtrade", "csv", "parquet", "recording")
+PathLike = str | os.PathLike[str]
+
+
+def load(
+    path: PathLike | Iterable[PathLike],
+    format: str | None = None,
+    *,
+    symbol: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    damaged: Damaged = "raise",
+    progress: bool | None = None,
+) -> Any:
+    """Read market data: events of books and trades as `Events`, candles and funding rates as a DataFrame.
+
+    Parameters:
+        path: a file (plain, .gz, .zst, .xz or .zip), the directory of a recording, a pattern with *, or a list of
+            these: files of one product become one, in the order of their local times.
+        format: "binance-usdm" (raw streams), "tardis" (incremental L2, snapshots, trades, quotes, derivative ticker),
+            "bybit" (archives of books and trades), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON lists:
+            candles, trades, funding rates), "csv" and "parquet" (candles; a Parquet file that `Events.save` wrote are
+            events), "recording" (of `record`); None guesses from the contents and prints what it took it for.
+        symbol: which product, where there are several; without it they come as a dict symbol → data.
+        columns: of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate.
+        damaged: "skip" leaves damaged lines out and says so in `notes`.
+        progress: True shows a progress bar at once, False never, None when reading takes long.
+
+    DataFrame of candles: time (datetime64[ms, UTC]), symbol where known (string), open, high, low, close, volume
+    (float64); of funding rates: time, symbol, rate. Nothing is repaired or sorted within a file: see `check`.
+
+    Raises InputError, which names file and line and says what was expected there.
+    """
+    if format is not None and format not in FORMATS:
+        raise InputError(
+            f"format {format!r} is not known; known are {', '.join(FORMATS)}",
+            field="format",
+            rule="known",
+            value=format,
+            nearest=FORMATS,
+        )
+    if damaged not in ("raise", "skip"):
+        raise InputError(f"damaged is {damaged!r}; it is raise or skip", field="damaged", nearest=("raise", "skip"))
+    found: dict[str, list[Any]] = {}
+    for file in _files(path):
+        chosen = format
+        if chosen is None:
+            chosen = guess_format(file)
+            print(f"{file.name}: read as {chosen} (guessed)")
+        for name, part in _read(file, chosen, columns, damaged, progress).items():
+            found.setdefault(name, []).append(part)
+    return _only({name: _joined(name, parts) for name, parts in found.items()}, symbol)
+
+
+def guess_format(path: Path) -> str:
+    """Return the format of a file by its name and first bytes. Raises InputError when it is none that is known."""
+    from .event_files import holds_events
+
+    if path.is_dir():
+        return "recording"
+    name = path.name.lower()
+    if name.endswith(".npz"):
+        return "hftbacktest"
+    if name.endswith(".feather"):
+        return "freqtrade"
+    if name.endswith(".parquet"):
+        freqtrade = re.search(r"-(futures|mark|spot|funding_rate|trades)\.parquet$", name)
+        return "parquet" if holds_events(path) or not freqtrade else "freqtrade"
+    head = TextFile(path).head()
+    first = head.split(b"\n", 1)[0].strip()
+    if re.match(rb"\[\s*(\[|\])", head):
+        return "freqtrade"
+    if re.match(rb'(\d+ )?\{"topic":\s*"(orderbook|publicTrade)\.', first):
+        return "bybit"
+    if re.match(rb"(\d{13,19}\s+)?\{", first):
+        return "binance-usdm"
+    names = {part.strip().strip('"') for part in first.decode(errors="replace").split(",")}
+    if {"exchange", "symbol", "timestamp", "local_timestamp"} <= names:
+        return "tardis"
+    if {"timestamp", "side", "price"} <= names and names & {"trdMatchID", "tickDirection", "volume"}:
+        return "bybit"
+    if b"," in first:
+        return "csv"
+    raise InputError(
+        f"{path}, line 1: expected the beginning of one of the formats {', '.join(FORMATS)}; got"
+        f" {first[:60].decode(errors='replace')!r}. Name it with format=",
+        field="format",
+        value=str(path),
+        nearest=FORMATS,
+    )
+
+
+def _files(path: PathLike | Iterable[PathLike]) -> list[Path]:
+    given = [path] if isinstance(path, str | os.PathLike) else list(path)
+    files = []
+    for one in given:
+        text = os.fspath(one)
+        matches = sorted(glob.glob(text)) if glob.has_magic(text) and not os.path.exists(text) else [text]
+        if not matches:
+            raise InputError(f"no file matches {text}", field="path", value=text)
+        files += [Path(match) for match in matches]
+    if not files:
+        raise InputError("there are no files to load", field="path")
+    for file in files:
+        if not file.exists():
+            near = sorted(other.name for other in file.parent.glob("*"))[:5] if file.parent.is_dir() else []
+            beside = f"; {file.parent} has {', '.join(near)}" if near else ""
+            raise InputError(f"there is no file {file}{beside}", field="path", value=str(file), nearest=tuple(near))
+    return files
+
+
+def _read(
+    path: Path, format: str, columns: Mapping[str, str] | None, damaged: Damaged, progress: bool | None
+) -> Mapping[str, Any]:
+    """Return what one file holds, by symbol."""
+    from . import event_files
+    from .formats import binance, bybit, candles, hftbacktest, recordings, tardis
+
+    if path.is_dir() != (format == "recording"):
+        kind = "directory" if path.is_dir() else "file"
+        raise InputError(f"{path} is a {kind}, which the format {format} is not", field="path", value=str(path))
+    source = TextFile(path, damaged=damaged, progress=progress)
+    readers: dict[str, Callable[[TextFile], Mapping[str, Events]]] = {
+        "binance-usdm": binance.read,
+        "bybit": bybit.read,
+        "tardis": tardis.read,
+    }
+    if format in readers:
+        return readers[format](source)
+    if format == "recording":
+        return recordings.read(path)
+    if format == "hftbacktest":
+        return {"": hftbacktest.read(path)}
+    if format == "freqtrade":
+        return {candles.symbol_of(path.name): candles.read_freqtrade(source)}
+    if format == "parquet" and event_files.holds_events(path):
+        events = event_files.read(path)
+        return {events.symbol: events}
+    frame = candles.read_csv(source, columns) if format == "csv" else candles.read_table_file(path, columns)
+    return {"": frame}
+
+
+def _joined(name: str, parts: list[Any]) -> Any:
+    if all(isinstance(part, Events) for part in parts):
+        return merge(parts)
+    if any(isinstance(part, Events) for part in parts):
+        raise InputError(f"{name}: some files hold events and some candles; load them one by one", field="path")
+    return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+
+
+def _only(found: dict[str, Any], symbol: str | None) -> Any:
+    if not found:
+        raise InputError("the files hold no market data", field="path", rule="not empty")
+    if symbol is not None and list(found) != [""]:
+        if symbol not in found:
+            raise InputError(
+                f"{symbol} is not in the data; it has {', '.join(found)}",
+                field="symbol",
+                value=symbol,
+                nearest=tuple(found),
+            )
+        return found[symbol]
+    return next(iter(found.values())) if len(found) == 1 else found

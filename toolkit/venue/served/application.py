@@ -1,0 +1,196 @@
+"""The ASGI application of a served venue: it reads requests within bounds, has them answered, and delivers answers.
+
+/ws/dex is the feed; every other path goes to the gateway, each kind on threads of its own, so that no long query holds
+up an order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from ...environments import FEED_PATH
+from ...protocol.reads.feed import POLICY_CLOSE
+from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Request, enveloped, too_large
+from ..feed.hub import Hub
+from .boundary import Boundary, is_protected
+from .lanes import Lane
+from .settings import ServeSettings
+from .sockets import bridge
+
+SLOW_PATHS = ("/info/kline/",)
+"""Queries that may read a whole history; they wait for each other and for nothing else."""
+GROUP = 256
+"""Largest number of orders in one write of the journal."""
+_HIDDEN = "/join/"
+"""Paths below this hold a secret, which a log must not show."""
+
+
+class ServedVenue(Protocol):
+    """What the server needs of the venue."""
+
+    closing: bool
+
+    @property
+    def feed(self) -> Hub: ...
+    def handle_many(self, requests: Sequence[Request]) -> list[Answer]: ...
+    def now_ms(self) -> int: ...
+    def behind_ms(self) -> int: ...
+    def start_running(self) -> None: ...
+    def stop_running(self) -> None: ...
+
+
+class Application:
+    """One venue as an ASGI application."""
+
+    def __init__(self, venue: ServedVenue, boundary: Boundary, settings: ServeSettings) -> None:
+        self._venue = venue
+        self._boundary = boundary
+        self._settings = settings
+        work = venue.handle_many
+        self._orders = Lane("orders", work, group=GROUP)
+        self._queries = Lane("queries", work, threads=3)
+        self._slow = Lane("slow-queries", work)
+        self._controls = Lane("controls", work, threads=2)
+
+    def stop(self) -> None:
+        """End the threads."""
+        for lane in (self._orders, self._queries, self._slow, self._controls):
+            lane.stop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request or one WebSocket."""
+        if scope["type"] == "websocket":
+            await self._feed(scope, receive, send)
+        elif scope["type"] == "http":
+            began = time.perf_counter()
+            answer = await self._answer(scope, receive)
+            if answer is not None:
+                await self._deliver(answer, scope, receive, send)
+                self._log(scope, answer, began)
+
+    async def _feed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused = self._boundary.refuse(scope)
+        if refused is None and scope["path"] == FEED_PATH:
+            websocket = WebSocket(scope, receive, send)
+            await websocket.accept()
+            await bridge(self._venue.feed, websocket, websocket.client.host if websocket.client else "")
+            return
+        reason = f"the feed is at {FEED_PATH}" if refused is None else refused.body.decode()
+        if self._settings.log is not None:
+            self._settings.log(f"WebSocket {_shown(scope['path'])} refused: {reason}")
+        if refused is not None and "websocket.http.response" in scope.get("extensions", {}):
+            headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(refused.body))]
+            await send({"type": "websocket.http.response.start", "status": refused.status, "headers": headers})
+            await send({"type": "websocket.http.response.body", "body": refused.body})
+            return
+        await send({"type": "websocket.close", "code": POLICY_CLOSE, "reason": reason[:120]})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer | None:
+        """Return the answer to a request; None for a client that went away before it was read."""
+        answer = self._boundary.refuse(scope) or self._boundary.preflight(scope) or self._state(scope)
+        if answer is not None:
+            return answer
+        try:
+            async with asyncio.timeout(self._settings.body_seconds):
+                body = await _body(scope, receive)
+        except TimeoutError:
+            text = f"the body did not arrive within {self._settings.body_seconds:g} s"
+            return enveloped(408, 408, text)._replace(headers={"connection": "close"})
+        except _Gone:
+            return None
+        if body is None:
+            return too_large(MAX_BODY + 1)
+        path, client = str(scope["path"]), scope.get("client")
+        query = scope["query_string"].decode("latin-1")
+        return await self._lane(path).answer(Request(scope["method"], path, query, body, client[0] if client else ""))
+
+    def _lane(self, path: str) -> Lane:
+        if path == EXCHANGE_PATH:
+            return self._orders
+        if is_protected(path):
+            return self._controls
+        return self._slow if path.startswith(SLOW_PATHS) else self._queries
+
+    def _state(self, scope: Scope) -> Answer | None:
+        """Return the answer to /health and /ready; they wait for no other request."""
+        path = scope["path"]
+        if path not in ("/health", "/ready"):
+            return None
+        behind = self._venue.behind_ms()
+        ready = path == "/health" or behind < READY_MS
+        data = {"time": self._venue.now_ms(), "behindMs": behind}
+        if ready:
+            return enveloped(200, 0, "success", data)
+        return enveloped(503, 503, f"the venue is {behind} ms behind its clock and catching up", data)
+
+    async def _deliver(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
+        if answer.delay:
+            await asyncio.sleep(answer.delay)
+        if answer.broken == "timeout":
+            while (await receive())["type"] != "http.disconnect":
+                continue
+            return
+        if answer.broken:
+            headers = [(b"content-length", b"1000"), (b"connection", b"close")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b"{", "more_body": True})
+            return  # the server drops the connection of an unfinished answer
+        headers = [(name.encode(), value.encode("latin-1")) for name, value in answer.headers.items()]
+        headers.append((b"content-length", b"%d" % len(answer.body)))
+        headers.append((b"x-content-type-options", b"nosniff"))
+        origin = self._boundary.origin(scope)
+        if origin:
+            headers += [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin")]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        body = b"" if scope["method"] == "HEAD" else answer.body
+        await send({"type": "http.response.body", "body": body})
+
+    def _log(self, scope: Scope, answer: Answer, began: float) -> None:
+        if self._settings.log is None:
+            return
+        client = scope.get("client")
+        spent = (time.perf_counter() - began) * 1000
+        what = " ".join(part for part in (answer.action, answer.signer) if part)
+        self._settings.log(
+            f"{client[0] if client else '-'} {scope['method']} {_shown(scope['path'])}{' ' if what else ''}{what} "
+            f"HTTP {answer.status} code {answer.code}{' ' + answer.broken if answer.broken else ''} {spent:.1f} ms"
+        )
+
+
+READY_MS = 5_000
+"""A venue that is further behind its clock than this is not ready."""
+
+
+class _Gone(Exception):
+    """The client disconnected before its request was whole."""
+
+
+async def _body(scope: Scope, receive: Receive) -> bytes | None:
+    """Return the body, or None as soon as it exceeds MAX_BODY; a chunked body has no length in its headers."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value) > MAX_BODY:
+            return None
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        part = message.get("body", b"")
+        size += len(part)
+        if size > MAX_BODY:
+            return None
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _shown(path: str) -> str:
+    """Return a path as a log may show it, without control characters and secrets."""
+    text = path if not path.startswith(_HIDDEN) else f"{_HIDDEN}…"
+    return "".join(each if each.isprintable() else "?" for each in text[:200])

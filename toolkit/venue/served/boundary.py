@@ -1,0 +1,121 @@
+"""Who may call a served venue: the checks of Host, Origin, content type and token, before a request is read.
+
+A browser sends what any page asks it to, also to this machine. Three things tell such a request from a client's: the
+name it was sent to (a rebound name is not the venue's), the origin of the page, and a content type that a page of
+another origin can't send without being asked first.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..api.gateway import Answer, enveloped
+from .settings import ServeSettings
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+WILDCARDS = ("0.0.0.0", "::", "")
+PROTECTED = ("/control", "/teacher/")
+"""Paths that demand the token."""
+_JSON = "application/json"
+
+
+def host_name(value: str) -> str:
+    """Return the name in a Host header, in lower case, without port and brackets."""
+    value = value.strip().lower()
+    if value.startswith("["):
+        return value[1:].partition("]")[0]
+    return value.partition(":")[0].rstrip(".")
+
+
+class Boundary:
+    """The checks of one server that listens on `host`."""
+
+    def __init__(self, settings: ServeSettings, host: str) -> None:
+        self._settings = settings
+        self._names = {*LOOPBACK, *map(str.lower, settings.hosts)}
+        self._wildcard = host in WILDCARDS
+        if not self._wildcard:
+            self._names.add(host.lower())
+
+    def refuse(self, scope: Mapping[str, Any]) -> Answer | None:
+        """Return the answer to a request or WebSocket that is not let in, None for one that is."""
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+        found = (
+            self._wrong_host(headers.get("host", []), scope)
+            or self._wrong_origin(headers)
+            or self._wrong_type(scope, headers)
+            or self._wrong_token(scope, headers)
+        )
+        return None if found is None else found._replace(headers={**found.headers, "connection": "close"})
+
+    def origin(self, scope: Mapping[str, Any]) -> str:
+        """Return the origin of a request that an `--allow-origin` lets in, else ""."""
+        for name, value in scope["headers"]:
+            if name == b"origin":
+                origin = str(value.decode("latin-1"))
+                return origin if origin in self._settings.origins or "*" in self._settings.origins else ""
+        return ""
+
+    def preflight(self, scope: Mapping[str, Any]) -> Answer | None:
+        """Return the answer to a browser that asks for a page of another origin, None for any other request."""
+        if scope.get("method") != "OPTIONS" or not self.origin(scope):
+            return None
+        allow = {"access-control-allow-methods": "GET, POST", "access-control-max-age": "600"}
+        return Answer(204, b"", {**allow, "access-control-allow-headers": "content-type, authorization"})
+
+    def _wrong_host(self, hosts: list[str], scope: Mapping[str, Any]) -> Answer | None:
+        name = host_name(hosts[0]) if len(hosts) == 1 else ""
+        local = scope.get("server") or ("",)
+        # A wildcard has no name of its own: then the address that the client reached is as good as a name.
+        if name in self._names or (self._wildcard and name and name == local[0]):
+            return None
+        given = f"Host {hosts[0][:100]!r} is" if hosts else "no Host is"
+        known = ", ".join(sorted(self._names))
+        return enveloped(403, 403, f"{given} not a name of this venue; it answers to {known} (--allow-host adds one)")
+
+    def _wrong_origin(self, headers: Mapping[str, list[str]]) -> Answer | None:
+        own = {f"http://{host.strip().lower()}" for host in headers["host"]}
+        allowed = own | set(self._settings.origins)
+        for origin in headers.get("origin", []):
+            if origin.strip().lower() not in allowed and "*" not in self._settings.origins:
+                return enveloped(
+                    403, 403, f"Origin {origin[:100]!r} may not use this venue; --allow-origin lets a page's origin in"
+                )
+        # A page can fetch without an Origin header too (as an image, say). Following a link is no such fetch.
+        site, mode = headers.get("sec-fetch-site", [""])[0], headers.get("sec-fetch-mode", [""])[0]
+        if site in ("cross-site", "same-site") and mode not in ("navigate", "cors", "websocket"):
+            return enveloped(403, 403, f"a page of another origin may not use this venue (Sec-Fetch-Site {site})")
+        return None
+
+    def _wrong_type(self, scope: Mapping[str, Any], headers: Mapping[str, list[str]]) -> Answer | None:
+        if scope.get("method") != "POST":
+            return None
+        given = headers.get("content-type", [""])[0]
+        if given.partition(";")[0].strip().lower() == _JSON:
+            return None
+        return enveloped(415, 415, f"a POST carries JSON: send Content-Type {_JSON}, not {given[:60]!r}")
+
+    def _wrong_token(self, scope: Mapping[str, Any], headers: Mapping[str, list[str]]) -> Answer | None:
+        if not is_protected(str(scope["path"])):
+            return None
+        given = headers.get("authorization", [""])[0]
+        kind, _, token = given.partition(" ")
+        right = self._settings.control_token
+        if right and kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), right.encode()):
+            return None
+        answer = enveloped(
+            401,
+            401,
+            "the controls need this venue's token, which it printed at its start: send Authorization: Bearer …, or "
+            "connect(control_token=…)",
+        )
+        return answer._replace(headers={**answer.headers, "www-authenticate": "Bearer"})
+
+
+def is_protected(path: str, paths: Iterable[str] = PROTECTED) -> bool:
+    """Return whether a path demands the token."""
+    return any(path == each.rstrip("/") or path.startswith(each.rstrip("/") + "/") for each in paths)

@@ -1,0 +1,55 @@
+"""Files that only their owner can read: the control token beside a journal, and the keys of the accounts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+from ...environments import LOCAL
+from ...errors import InputError
+from .. import development
+from .state_routes import account_name
+
+
+def write_private(path: str | Path, text: str) -> None:
+    """Write a file with mode 0600, in place of one that is there; it is never readable by others, not even briefly.
+
+    On Windows the folder decides who can read it. Raises InputError for a path that can't be written.
+    """
+    path = Path(path)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            fresh.unlink()
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        fresh.replace(path)
+    except OSError as error:
+        raise InputError(f"{path} can't be written: {error.strerror}", field="path", value=str(path)) from None
+
+
+def token_path(journal: str | Path) -> Path:
+    """Return where the control token of a venue with this journal is kept."""
+    return Path(f"{os.fspath(journal)}.token")
+
+
+def keys_text(count: int, balance: str, mnemonic: str, base_url: str, ws_url: str) -> str:
+    """Return the text of a keys file: where the venue is, and the keys of its first `count` accounts, as JSON."""
+    rows = [
+        {
+            "number": number,
+            "name": account_name(number),
+            "balance": balance,
+            "master": _with_key(development.master(number, mnemonic)),
+            "agent": _with_key(development.agent(number, mnemonic)),
+        }
+        for number in range(count)
+    ]
+    where = {"base_url": base_url, "ws_url": f"{ws_url}/ws/dex", "chain_id": LOCAL.chain.chain_id}
+    return json.dumps({**where, "dex_chain": LOCAL.chain.dex_chain, "mnemonic": mnemonic, "accounts": rows}, indent=1)
+
+
+def _with_key(account: development.DevelopmentAccount) -> dict[str, str]:
+    return {"address": account.address, "private_key": f"0x{account.key.hex()}"}

@@ -1,0 +1,160 @@
+"""Panels that sign: a request is prepared, shown exactly as it will be signed, and sent when a person confirms it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from ...errors import CheckFailed, ExchangeError, LimitReached, OutcomeUnknown, TransportError, WalletError
+from .panel import Panel, can_sign
+
+if TYPE_CHECKING:
+    from ...client.orders.delivery import Prepared
+    from ...client.orders.receipts import Receipt
+    from ...session import Session
+
+EXPIRY_MARGIN_MS = 2_000
+"""A review ends this long before its request expires, so that the request still reaches the venue in time."""
+EXPIRED = "the review has expired, nothing was signed; review the order again"
+
+
+class ReviewedPanel(Panel):
+    """A panel with a review step. Any other request, `back()` and the request's expiry end a review unsigned."""
+
+    phase = traitlets.Enum(("edit", "review", "sending"), "edit", read_only=True).tag(sync=True)
+    """edit, review (waiting for the confirmation) or sending."""
+
+    def __init__(self, session: Session, subject: str = "", **traits: Any) -> None:
+        self._prepared: Prepared | None = None
+        self._token = 0
+        self._question: dict[str, Any] = {}
+        super().__init__(session, subject, **traits)
+
+    @property
+    def review(self) -> Prepared | None:
+        """What `confirm` would sign, None outside a review."""
+        return self._prepared
+
+    def back(self) -> None:
+        """Leave the review; nothing was signed."""
+        self._end_review()
+        self.refresh()
+
+    def confirm(self, typed: str = "") -> Receipt:
+        """Check everything again, sign with the agent key, send, and return the receipt.
+
+        On Mainnet `typed` must be the symbol. Raises LimitReached without a review or when it has expired, CheckFailed
+        when prices have moved so that the order no longer passes, and as `session.place` does.
+        """
+        prepared = self._confirmable(typed)
+        # Cleared before sending: a second click finds no review, so nothing is sent twice.
+        self._prepared = None
+        self._before_sending(prepared)
+        self.set_trait("phase", "sending")
+        self.refresh()
+        try:
+            receipt = self._session.send_prepared(prepared, confirmed=True)
+        except BaseException as error:  # an interrupted request may have been placed
+            self._on_failure(error)
+            raise
+        else:
+            self._on_receipt(receipt)
+        finally:
+            self.set_trait("phase", "edit")
+            self.refresh()
+        return receipt
+
+    def _begin_review(self, request: Any, question: str, verb: str, symbol: str) -> Prepared:
+        """Prepare a request and show it. `verb` labels the button; `symbol` is what Mainnet asks to type."""
+        self._prepared = self._session.prepare(request)
+        self._token += 1
+        self._question = {"question": question, "verb": verb, "symbol": symbol}
+        self.set_trait("phase", "review")
+        self.problem = ""
+        self.refresh()
+        return self._prepared
+
+    def _check_review(self) -> None:
+        """Raise unless a request may be signed now."""
+        if not can_sign(self._session):
+            raise WalletError("this session is read-only: there is no agent key to sign with")
+        lock = self._lock_reason()
+        if lock:
+            raise LimitReached(f"locked: {lock}; nothing was signed", limit="stale")
+
+    def _before_sending(self, prepared: Prepared) -> None:
+        """Prepare to follow a confirmed request."""
+
+    def _on_receipt(self, receipt: Receipt) -> None:
+        """Show the response."""
+
+    def _on_failure(self, error: BaseException) -> None:
+        """Show why there is no receipt."""
+        self._show_error(error)
+
+    def _confirmable(self, typed: str) -> Prepared:
+        prepared = self._prepared
+        if prepared is None:
+            raise LimitReached("nothing is under review: call submit() first; nothing was signed", limit="review")
+        try:
+            self._check_review()
+        except (CheckFailed, LimitReached) as error:
+            self._end_review(f"the review was cancelled, nothing was signed: {error}")
+            raise
+        if self._is_expired(prepared):
+            self._end_review(EXPIRED)
+            raise LimitReached("the review has expired; call submit() again, nothing was signed", limit="review")
+        symbol = self._question["symbol"]
+        if self._session.environment.is_mainnet and typed != symbol:
+            raise LimitReached(f"real money: type {symbol} to confirm; nothing was signed", limit="confirm")
+        return prepared
+
+    def _is_expired(self, prepared: Prepared) -> bool:
+        now_ms = self._session._runtime.now()
+        return prepared.expiry_after is not None and now_ms > prepared.expiry_after - EXPIRY_MARGIN_MS
+
+    def _end_review(self, reason: str = "") -> None:
+        if self._prepared is not None:
+            self._prepared = None
+            self.set_trait("phase", "edit")
+        if reason:
+            self.problem = reason
+
+    def _review_view(self) -> dict[str, Any] | None:
+        """Return what would be signed, None outside a review; ends a review that has expired."""
+        prepared = self._prepared
+        if prepared is not None and self._is_expired(prepared):
+            self._end_review(EXPIRED)
+            return None
+        mainnet = self._session.environment.is_mainnet
+        return None if prepared is None else {**signed_texts(prepared, self._token), **self._question, "real": mainnet}
+
+    def _review_commands(self) -> Mapping[str, Callable[..., Any]]:
+        return {"back": self.back, "confirm": self._clicked_confirm}
+
+    def _clicked_confirm(self, token: int, typed: str = "") -> None:
+        # A click on a review that was replaced meanwhile must not confirm the new one.
+        if self._prepared is None or token != self._token:
+            return
+        with contextlib.suppress(ExchangeError, OutcomeUnknown, TransportError):  # shown by `_on_failure`
+            self.confirm(typed)
+
+
+def signed_texts(prepared: Prepared, token: int) -> dict[str, Any]:
+    """Return what would be signed; the front end confirms it by `token`."""
+    explained = prepared.explain()
+    return {
+        "token": token,
+        "signer": prepared.signer,
+        "nonce": str(prepared.nonce),
+        "expiry": str(prepared.expiry_after or ""),
+        "digest": "0x" + explained.digest.hex(),
+        "connectionId": "0x" + (explained.connection_id or b"").hex(),
+        "proto": "0x" + (explained.proto or b"").hex(),
+        "action": json.dumps(prepared.payload, indent=1),
+        "typedData": json.dumps(explained.typed_data, indent=1, default=str),
+    }

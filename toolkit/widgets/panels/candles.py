@@ -1,0 +1,231 @@
+"""The candle chart of a product: history, indicators, and the account's orders, fills and position as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from ...client.reads.conversion import seconds
+from ...errors import ToolkitError
+from ..base_panel import static_view
+from ..base_panel.number_format import change, grouped
+from ..base_panel.panel import can_sign, module
+from ..base_panel.review import ReviewedPanel
+from ..order_ticket.holdings import holdings_of
+from ..order_ticket.preview import current_liquidation
+from .amending import replacement, rounded_price
+from .chart_data import ChartData, candle_of, fill_marks, make_study, order_lines, position_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...client.orders.delivery import Prepared
+    from ...client.orders.receipts import Receipt
+    from ...session import Session
+
+SHOWN_CANDLES = 120
+PAGE = 500
+"""Candles that one read of the history brings."""
+FOLD = 60
+"""The front end is sent the candles since the last read; after so many they are counted to the history."""
+MAX_CANDLES = 20_000
+FILLS = 100
+INTERVALS = ("1m", "5m", "15m", "1h", "4h", "1d")
+
+
+class Candles(ReviewedPanel):
+    """A live candle chart of a product, with volume. `interval` is text such as "1m", "15m", "4h", or seconds.
+
+    It zooms, pans and loads its history on scroll. `indicators` of `toolkit.research` are drawn over or below the
+    prices, such as ["SMA 20", "RSI 14"]. The account's open orders, take-profits and stop-losses, fills, entry and
+    liquidation price are lines and marks; an order's line can be dragged, which prepares a replacement to review and
+    sign. `frame()` returns the live candles as a DataFrame, `older()` loads earlier ones.
+    """
+
+    _esm = module(
+        "vendored/lightweight-charts.standalone.production.js", "base_panel/common.js", "base_panel/review.js",
+        "panels/chart_colors.js", "panels/candles.js",
+    )  # fmt: skip
+
+    interval = traitlets.Unicode("1m").tag(sync=True)
+    """Length of a candle; setting it loads the candles of that length."""
+    indicators = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    """Indicators to draw, such as "EMA 50"."""
+    history = traitlets.Dict().tag(sync=True)
+    """For the front end: the candles before those of `view`, and their indicators."""
+
+    def __init__(
+        self,
+        session: Session,
+        symbol: str | int,
+        interval: str | int = "1m",
+        count: int = SHOWN_CANDLES,
+        indicators: Iterable[str] = (),
+    ) -> None:
+        self._product = session.product(symbol)
+        self._products = session.product_table()
+        self._count = count
+        self._data = ChartData()
+        self._base = 0
+        self._complete = False
+        super().__init__(session, self._product.symbol)
+        self.interval = str(interval)
+        self.indicators = list(indicators)
+        stream = session.stream
+        self.live = stream.candles(self._product.symbol, interval)
+        self._ticker = stream.ticker(self._product.symbol)
+        self._account_parts: tuple[Any, ...] = ()
+        if session.account is not None:
+            self._account_parts = (stream.account(), stream.positions(), stream.orders(), stream.leverages())
+            self._fills = stream.fills()
+            self._follow(*self._account_parts, self._fills, needed=False)
+        self._follow(self.live)
+        self._follow(self._ticker, needed=False)
+        self._load()
+        self.observe(self._on_interval, "interval")
+        self.observe(self._on_indicators, "indicators")
+        self.refresh()
+
+    def frame(self) -> pd.DataFrame:
+        """Return the live candles as a DataFrame, as those of `session.stream.candles` do."""
+        return self.live.frame()
+
+    def older(self) -> int:
+        """Load earlier candles, and return how many there were."""
+        with self._guard:
+            if self._complete or not self._data.rows or len(self._data.rows) >= MAX_CANDLES:
+                return 0
+            found = self._read(end=self._data.rows[0][0] - 1)
+            self._complete = not found
+            self._reset([*found, *self._data.rows])
+        self.refresh()
+        return len(found)
+
+    def move(self, order: int | str, price: str) -> Prepared:
+        """Prepare to replace an open order by one at `price` (a trigger order: its trigger), and start the review.
+
+        Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
+        """
+        self._end_review()
+        self._check_review()
+        payload, words = replacement(self._session, self._product, order, price=rounded_price(self._product, price))
+        return self._begin_review(payload, words, "change", self._product.symbol)
+
+    def _on_receipt(self, receipt: Receipt) -> None:
+        self.problem = ""
+
+    def _load(self) -> None:
+        try:
+            found = self._read(limit=max(PAGE, self._count))
+        except ToolkitError as error:  # the live candles are shown all the same
+            self._show_error(error)
+            found = []
+        self._complete = not found
+        self._reset(found)
+
+    def _read(self, end: int | None = None, limit: int = PAGE) -> list[Any]:
+        until = None if end is None else datetime.fromtimestamp(end, UTC)
+        frame = self._session.klines(self._product.symbol, self.interval, end=until, limit=limit, progress=False)
+        return [candle_of(row, int(row["time"].timestamp())) for row in frame.reset_index().to_dict("records")]
+
+    def _reset(self, rows: list[Any]) -> None:
+        self._data.reset(rows, self.indicators)
+        self._fold()
+
+    def _fold(self) -> None:
+        self._base = base = max(0, len(self._data.rows) - 1)
+        rows, studies = self._data.rows[:base], self._data.studies(0, base)
+        self.history = {"interval": self.interval, "rows": rows, "studies": studies, "complete": self._complete}
+
+    def _on_interval(self, _: Any) -> None:
+        with self._guard:
+            try:
+                live = self._session.stream.candles(self._product.symbol, self.interval)
+            except ToolkitError as error:
+                self._show_error(error)
+                return
+            self._unfollow(self.live)
+            self.live = live
+            self._follow(live)
+            self._load()
+        self.refresh()
+
+    def _on_indicators(self, change: Any) -> None:
+        with self._guard:
+            try:
+                for text in self.indicators:
+                    make_study(text)
+            except ToolkitError as error:
+                self.indicators = change["old"]
+                self._show_error(error)
+                return
+            self._reset(self._data.rows)
+        self.refresh()
+
+    def _commands(self) -> dict[str, Any]:
+        return {**self._review_commands(), "older": self.older, "move": self.move}
+
+    def _make_view(self) -> dict[str, Any]:
+        data = self._data
+        tail = self.live.rows(self._count if not data.rows else 3)
+        data.merge([candle_of(one, int(one["time"].timestamp())) for one in tail])
+        if len(data.rows) - self._base > FOLD:
+            self._fold()
+        shown = self.live.rows(self._count)
+        first, last = (shown[0]["open"], shown[-1]["close"]) if shown else (None, None)
+        prices = self._ticker.value
+        return {
+            "symbol": self._product.symbol,
+            "interval": self.interval,
+            "intervals": list(INTERVALS),
+            "places": self._product.price_precision,
+            "last": grouped(last),
+            "change": change((last - first) / first) if first and last is not None else "",
+            "rows": data.rows[self._base :],
+            "studies": data.studies(self._base),
+            "mark": _number(prices.get("mark_price")),
+            "index": _number(prices.get("oracle_price")),
+            "lines": self._lines_of_account(prices.get("mark_price")),
+            "fills": self._fill_marks(),
+            "readOnly": not can_sign(self._session),
+            "review": self._review_view(),
+        }
+
+    def _lines_of_account(self, mark: Any) -> list[dict[str, Any]]:
+        if not self._account_parts:
+            return []
+        wallet, positions, orders, leverages = (part.rows() for part in self._account_parts)
+        symbol = self._product.symbol
+        row = next((one for one in positions if one["symbol"] == symbol), None)
+        held = holdings_of(self._product, self._products, wallet[0] if wallet else {}, positions, orders, leverages)
+        liquidation = current_liquidation(self._product, held, mark) if mark else None
+        own = [one for one in orders if one["symbol"] == symbol]
+        return order_lines(self._product, own) + position_lines(self._product, row, liquidation, mark)
+
+    def _fill_marks(self) -> list[list[Any]]:
+        if not self._account_parts:
+            return []
+        own = [one for one in self._fills.rows() if one["symbol"] == self._product.symbol]
+        return fill_marks(own[-FILLS:], seconds(self.interval))
+
+    def _lines(self) -> Iterable[str]:
+        last = self.live.last
+        text = "no candles yet" if last is None else f"close {last['close']}"
+        return (f"{self._product.symbol} {self.interval}: {text}",)
+
+    def _snapshot(self) -> str:
+        rows = [
+            (f"{one['time']:%m-%d %H:%M}", *(grouped(one[name]) for name in ("open", "high", "low", "close")))
+            for one in reversed(self.live.rows(6))
+        ]
+        head = static_view.heading(
+            f"{self.view['symbol']} {self.view['interval']}", f"{self.view['last']} {self.view['change']}"
+        )
+        return head + static_view.table(("time (UTC)", "open", "high", "low", "close"), rows, "no candles yet")
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,154 @@
+"""What a chart shows: candles with their history, indicators computed once a candle, and the account's price lines."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from ...errors import InputError
+from ..base_panel.number_format import grouped, in_units, side_text, signed, trimmed
+
+Candle = list[Any]
+"""[start in Unix s, open, high, low, close, volume]: numbers to draw, never to compute money with."""
+STUDIES = {"SMA": 0, "EMA": 0, "Highest": 0, "Lowest": 0, "StdDev": 1, "ATR": 1, "RSI": 1}
+"""Indicator of `toolkit.research` → 0 if drawn over the prices, 1 below them."""
+_UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
+_NAMES = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss"}
+
+
+def make_study(text: str) -> Any:
+    """Return the indicator of a text such as "SMA 20". Raises InputError for another."""
+    from ...research import indicators
+
+    name, _, window = text.partition(" ")
+    if name not in STUDIES or not window.isdecimal() or not 1 < int(window) <= 1000:
+        known = ", ".join(STUDIES)
+        raise InputError(
+            f"indicator {text!r} is not known; use one of {known} with a window of 2 to 1000, such as 'SMA 20'",
+            field="indicators", rule="known", value=text, nearest=("SMA 20", "EMA 20", "RSI 14"),
+        )  # fmt: skip
+    return getattr(indicators, name)(int(window))
+
+
+class Study:
+    """An indicator over candles; the value of the last one, which still changes, is computed on a copy."""
+
+    def __init__(self, text: str, candles: Sequence[Candle]) -> None:
+        self._indicator = make_study(text)
+        self._ranged = text.startswith("ATR")
+        self.values: list[float | None] = []
+        """One for each closed candle, None until the window is full."""
+        self.close(candles)
+
+    def close(self, candles: Sequence[Candle]) -> None:
+        """Take closed candles."""
+        self.values += [self._next(self._indicator, one) for one in candles]
+
+    def peek(self, candle: Candle) -> float | None:
+        """Return the value that the candle would have if it closed now."""
+        return self._next(copy.deepcopy(self._indicator), candle)
+
+    def _next(self, indicator: Any, candle: Candle) -> float | None:
+        _, _, high, low, close, _ = candle
+        value = indicator.update(high, low, close) if self._ranged else indicator.update(close)
+        return None if math.isnan(value) else value
+
+
+class ChartData:
+    """Candles by time with their indicators: `rows[:-1]` are closed, the last one still changes."""
+
+    def __init__(self) -> None:
+        self.rows: list[Candle] = []
+        self._studies: dict[str, Study] = {}
+
+    def reset(self, rows: Iterable[Candle], studies: Sequence[str]) -> None:
+        """Replace all candles, and compute these indicators anew."""
+        self.rows = list(rows)
+        self._studies = {text: Study(text, self.rows[:-1]) for text in studies}
+
+    def merge(self, tail: Iterable[Candle]) -> None:
+        """Take the latest candles, oldest first; one with a known time replaces it if it is the last."""
+        for candle in tail:
+            if self.rows and candle[0] == self.rows[-1][0]:
+                self.rows[-1] = candle
+            elif not self.rows or candle[0] > self.rows[-1][0]:
+                if self.rows:
+                    for study in self._studies.values():
+                        study.close(self.rows[-1:])
+                self.rows.append(candle)
+
+    def studies(self, start: int, end: int | None = None) -> dict[str, list[float | None]]:
+        """Return the values of each indicator for `rows[start:end]`."""
+        found = {}
+        for text, study in self._studies.items():
+            values = [*study.values, *([study.peek(self.rows[-1])] if self.rows else [])]
+            found[text] = values[start:end]
+        return found
+
+
+def candle_of(row: Mapping[Any, Any], time_s: int) -> Candle:
+    """Return a row of the feed or of `session.klines` as a candle."""
+    return [time_s, *(float(row[name]) for name in ("open", "high", "low", "close", "volume"))]
+
+
+def order_lines(product: Any, orders: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a price line for each open order, which can be moved to another price."""
+    lines = []
+    for row in orders:
+        waits = row["status"] == _UNTRIGGERED
+        price: Decimal | None = row["trigger_price"] if waits else row["price"]
+        if not price:
+            continue
+        name = _NAMES.get(str(row["reduce_only"]), "")
+        size = trimmed(row["remaining"]) if row["remaining"] else "all"
+        lines.append(
+            {
+                "id": str(row["order_id"]),
+                "kind": "tp" if name == "take profit" else "sl" if name else "order",
+                "up": str(row["side"]).startswith("BUY"),
+                "price": float(price),
+                "text": f"{name or side_text(row['side'])} {size}",
+                "shown": in_units(price, product.tick_size),
+                "moves": True,
+            }
+        )
+    return lines
+
+
+def position_lines(
+    product: Any, row: Mapping[str, Any] | None, liquidation: Decimal | None, mark: Decimal | None
+) -> list[dict[str, Any]]:
+    """Return the price lines of a position: entry with its PnL, and liquidation."""
+    if row is None:
+        return []
+    long, short = row["long_size"], abs(row["short_size"])
+    held = long + short
+    if not held:
+        return []
+    entry = (row["long_entry_value"] + abs(row["short_entry_value"])) / held
+    size = long - short
+    pnl = size * mark - row["long_entry_value"] + abs(row["short_entry_value"]) if mark else row["unrealized_pnl"]
+    made = [("entry", entry, f"entry {trimmed(size)} {signed(pnl)}")]
+    if liquidation is not None:
+        made.append(("liquidation", liquidation, "liquidation"))
+    return [
+        {
+            "id": kind, "kind": kind, "up": size > 0, "price": float(price), "text": text,
+            "shown": in_units(price, product.tick_size), "moves": False,
+        }
+        for kind, price, text in made
+    ]  # fmt: skip
+
+
+def fill_marks(fills: Iterable[Mapping[str, Any]], seconds: int) -> list[list[Any]]:
+    """Return [start of its candle in Unix s, buy?, price, text] for each fill."""
+    marks = []
+    for row in fills:
+        start = int(row["time"].timestamp()) // seconds * seconds
+        buy = str(row["side"]).startswith("BUY")
+        text = f"{side_text(row['side'])} {trimmed(row['quantity'])} at {grouped(row['price'])}"
+        marks.append([start, buy, float(row["price"]), text])
+    return sorted(marks, key=lambda one: one[0])
