@@ -23,6 +23,7 @@ NAMES = {
     "checks",
     "connect",
     "errors",
+    "join",
     "margin",
     "orders",
     "plots",

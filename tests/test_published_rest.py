@@ -254,7 +254,10 @@ def test_the_client_reads_every_answer() -> None:
 @pytest.fixture
 def live() -> Iterator[Session]:
     """A session between the published answers and a socket that sends the published messages."""
-    with PublishedVenue(0.02) as feed, session_of(answer, ws_url=f"ws://127.0.0.1:{feed.port}") as s:
+    with (
+        PublishedVenue(0.02) as feed,
+        session_of(answer, base_url="http://127.0.0.1:1", ws_url=f"ws://127.0.0.1:{feed.port}") as s,
+    ):
         yield s
         for panel in list(Panel.open_panels):
             panel.close()

@@ -41,7 +41,7 @@ def wrong_type(environment: object, wallet: object, account: object) -> str:
     The caller raises: people paste keys into any argument, and the frames of a traceback must not hold one.
     """
     if wallet is not None and not isinstance(wallet, Wallet):
-        return "wallet must be a Wallet, e.g. toolkit.Wallet(agent=…) or Wallet.from_env()"
+        return "wallet must be a Wallet, e.g. toolkit.Wallet.from_keyfile(path)"
     known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
     if not known or (isinstance(account, str) and not is_address(account) and not _NAME.fullmatch(account)):
         return "account must be an address (0x and 40 hex digits), or locally the number or name of an account"
@@ -184,3 +184,10 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     if isinstance(rates, Rate):
         return RateLimiter(None, rates)
     return RateLimiter(rates, None if local else DEFAULT)
+
+
+def local_venue(**settings: Any) -> LocalVenue:
+    """Return a new local venue in this process, whose module loads when one is made."""
+    from .venue.local import LocalVenue
+
+    return LocalVenue(**settings)

@@ -32,6 +32,7 @@ from .connecting import (
     check_numbers,
     is_in_process,
     keys_and_account,
+    local_venue,
     rate_limiter,
     time_source,
     wrong_type,
@@ -84,16 +85,16 @@ def connect(
     locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
     With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
-
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
     market, `venue` an existing one to join, `approve` whether the agent is approved at once.
 
     `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
     memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
-    request (see `ask`). `rates` limits requests per action on this side. `timeout` is in seconds, `expiry_ms` (the
-    default of expiryAfter) in ms. A call waits `settle_timeout` seconds at most until what was submitted is executed; 0
-    returns at submission. (With a manual clock a `settle_delay` passes.) Nothing is sent, except to a venue in this
-    process and to find an account by its name. Raises InputError for arguments that contradict each other.
+    request (see `ask`). `rates` limits requests per action on this side.
+    `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
+    most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
+
+    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
@@ -101,10 +102,8 @@ def connect(
     check_numbers(timeout, expiry_ms, rates, settle_timeout)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
-    if owns_venue := in_process and venue is None:
-        from .venue.local import LocalVenue
-
-        venue = LocalVenue(seed=seed, clock=clock)
+    owns_venue = in_process and venue is None
+    venue = local_venue(seed=seed, clock=clock) if owns_venue else venue
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(

@@ -27,14 +27,15 @@ class NonceSources:
     def __call__(self, address: str) -> NonceSource:
         with self._lock:
             if address not in self._sources:
-                self._sources[address] = NonceSource(address, self._usable_directory())
+                self._sources[address] = self._made(address)
             return self._sources[address]
 
-    def _usable_directory(self) -> Path | None:
-        """Return the shared directory; where it can't be written, warn and return None."""
+    def _made(self, address: str) -> NonceSource:
+        """Return a source in the shared directory; where that can't be written, warn and keep nonces in memory."""
         if self._directory is not None:
+            source = NonceSource(address, self._directory)
             try:
-                self._directory.mkdir(parents=True, exist_ok=True)
+                source.prepare()
             except OSError as error:
                 warnings.warn(
                     f"nonces are not shared with other processes: {self._directory} can't be written "
@@ -42,7 +43,9 @@ class NonceSources:
                     stacklevel=2,
                 )
                 self._directory = None
-        return self._directory
+            else:
+                return source
+        return NonceSource(address)
 
 
 def state_directory() -> Path:

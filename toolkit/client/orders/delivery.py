@@ -155,8 +155,9 @@ class Delivery:
         """
         yield from self._check(declaration, payload, vault_address)
         self._require_confirmation(payload)
+        arguments = (declaration, payload, expiry_after, vault_address)
         began_ms: int = yield Elapsed()
-        prepared = yield from self._prepare(declaration, payload, expiry_after, vault_address)
+        prepared = yield from self._prepare(*arguments)
         try:
             return (yield from self._record_and_send(prepared))
         except RequestExpired as error:
@@ -170,8 +171,7 @@ class Delivery:
                 raise
             if error.receipt is None or error.receipt.state is not IntentState.REJECTED:
                 raise
-        prepared = yield from self._prepare(declaration, payload, expiry_after, vault_address)
-        return (yield from self._record_and_send(prepared))
+        return (yield from self._record_and_send((yield from self._prepare(*arguments))))
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
         """Record, sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this.

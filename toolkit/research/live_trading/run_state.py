@@ -32,6 +32,7 @@ class RunState:
         position_steps: symbol → signed position in steps.
         prices: symbol → last known price.
         equity, balance: of the wallet; `first_equity` is that of the start.
+        fees: of the fills of the run.
         placed: handles of all orders of the run.
         sent_ms: when the orders of the last minute were sent.
         new_fills: fills that the strategy has not received yet.
@@ -62,6 +63,7 @@ class RunState:
         self.notes: list[tuple[int, str, str, str]] = []
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self.earlier: dict[str, set[str]] = {}
+        self.fees = 0.0
         self._seen_fills: dict[str, int] = {}
         """Fills that were read, id → time, as far as a further read may show them again."""
         self._newest_ms = {"orders": 0, "fills": 0}
@@ -146,6 +148,7 @@ class RunState:
                 steps = self._steps(row.symbol, row.quantity)
                 self.position_steps[str(row.symbol)] += steps if buys else -steps
                 self.new_fills.append(fill_of(row, buys))
+                self.fees += float(row.fee)
 
     def _read_on(self, name: str, read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
         """Return the rows since the last ones that were read, and those shortly before, which may have come late."""
