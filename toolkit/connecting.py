@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .client.io.flow import Fetch, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from .venue.local import LocalVenue
 
+
+S = TypeVar("S", bound=Any)
 
 YEAR_SECONDS = 365 * 24 * 3600
 KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
@@ -230,7 +232,7 @@ def make_venue(followed: Any, **settings: Any) -> LocalVenue:
     return venue
 
 
-def prepared(session: Any, approve: bool, fork: str | None) -> Any:
+def prepared(session: S, approve: bool, fork: str | None) -> S:
     """Approve a session's agent if it has both keys, and give its account a copy of another; return the session."""
     if approve and session.wallet is not None and session.wallet.agent and session.wallet.master:
         session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
