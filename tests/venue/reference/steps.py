@@ -126,8 +126,11 @@ class Steps:
             item |= self._trigger(code, chance.choice(("TP", "SL")), "reduceOnlyOption")
             item["ordQty"] = chance.choice(("0", item["ordQty"]))
             if self.reference.orders and chance.random() < 0.3:
-                item["parentOrdId"] = chance.choice(list(self.reference.orders))
-        if chance.random() < 0.1:
+                parent = chance.choice(list(self.reference.orders.values()))
+                item["parentOrdId"] = parent.id
+                if parent.client_id:
+                    item["clOrdId"] = parent.client_id
+        if chance.random() < 0.1 and "clOrdId" not in item:
             item["clOrdId"] = chance.randint(1, 40)
         return item
 

@@ -17,6 +17,10 @@ met: Counter[str] = Counter()
 """How often the slow runs have met each rule, and how many seeds they were."""
 
 
+BY_HAND = {"refused: C4: isolated maintenance margin", "rebate above 10 %"}
+"""Too rare for random steps: margin lost within one request, a network that trades a million. `test_rules` has them."""
+
+
 def rules() -> set[str]:
     """Return every rule that the reference counts: what `hit` and `require` name."""
     found = set()
@@ -27,7 +31,7 @@ def rules() -> set[str]:
                 prefix = "" if ast.unparse(call.func) == "self.hit" else "refused: "
                 texts = [each for each in ast.walk(call.args[-1]) if isinstance(each, ast.Constant)]
                 found |= {prefix + str(each.value) for each in texts if isinstance(each.value, str)}
-    return found - {"refused: "}
+    return found - BY_HAND - {"refused: "}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -52,7 +56,7 @@ def test_no_rule_goes_unexercised_in_the_long_runs(capsys: pytest.CaptureFixture
     with capsys.disabled():
         print(f"\n{len(SEEDS)} seeds of {STEPS:,} steps met")
         print("\n".join(f"{met[rule]:9,}  {rule}" for rule in sorted(rules())))
-    assert not [rule for rule in rules() if not met[rule]]
+    assert not [rule for rule in sorted(rules()) if not met[rule]]
 
 
 def test_a_difference_is_reported_with_its_seed_and_a_short_list_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:

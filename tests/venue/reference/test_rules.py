@@ -12,7 +12,7 @@ import pytest
 
 from tests.venue.reference.driver import market_of
 from tests.venue.reference.margin import LP
-from tests.venue.reference.money import Account, Market
+from tests.venue.reference.money import DAY_MS, Account, Market
 from tests.venue.reference.venue import ReferenceVenue
 from toolkit.venue.model import genesis
 
@@ -143,6 +143,20 @@ def test_c4_an_isolated_position_below_its_initial_margin_can_grow() -> None:
     assert play.size("alice") == Fraction(3, 2)
 
 
+def test_c4_an_isolated_position_that_lost_its_margin_within_a_request_does_not_grow() -> None:
+    play = Play("alice", maker=10**6)
+    assert play.act("alice", "setMarginMode", symbolCode=1, marginMode="ISOLATED")
+    play.trade("alice", "maker", "60000", "1")
+    play.venue.set_oracle(1, "57800")
+    assert play.place("maker", "BUY", "56900", "0.5")
+    assert play.place("maker", "SELL", "57800", "1")
+    # 1,433 of the margin are left, less 1,100: 333, where 0.5 needs 361 of maintenance margin
+    both = [play.item("SELL", "56900", "0.5"), play.item("BUY", "57800", "0.01")]
+    play.venue.begin_step()
+    assert play.venue.act("alice", {"type": "placeOrder", "orders": both}) == [True, False]
+    assert play.venue.paths["refused: C4: isolated maintenance margin"] == 1
+
+
 def test_c5_replace_is_judged_by_what_is_left_and_moving_away_is_never_refused() -> None:
     play = Play("alice", maker=10**6)
     assert play.place("alice", "BUY", "60000", "0.01")
@@ -195,6 +209,17 @@ def test_c8_the_lp_vault_is_flat_again_after_minutes_and_never_sells_below_mark(
     assert play.size(LP) == Fraction(304, 1000)
     play.venue.advance(play.venue.time + 60_000)
     assert play.size(LP) == 0
+
+
+def test_the_rebate_grows_with_the_volume_of_the_network() -> None:
+    play = Play("alice", "bob", maker=10**6)
+    alice = play.venue.accounts["alice"]
+    play.venue.bind(alice, "bob")
+    for volume, per_cent in ((999_999, 10), (1_000_000, 15)):
+        alice.volumes = {play.venue.time // DAY_MS - 1: volume * 10**6}
+        play.trade("alice", "maker", "60000", "0.1")
+        assert [row[2] for row in play.venue.rows if row[0] == "REFERRAL_REBATE"] == [36_000 * per_cent]
+    assert play.venue.paths["rebate above 10 %"] == 1
 
 
 def test_c9_slippage_has_no_lower_bound() -> None:

@@ -261,7 +261,6 @@ class ReferenceVenue(Trading):
                 order.quantity = order.leaves = size
             order.leaves = min(order.leaves, most)
             if not order.leaves:
-                self.hit("triggered without a position")
                 self.cancel(order)
                 return
         limit = order.price or self.triggered_bound(order, price)

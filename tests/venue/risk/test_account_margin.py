@@ -226,6 +226,22 @@ def test_an_isolated_position_that_has_lost_grows_with_margin_of_its_own(play: P
     assert after.initial > after.equity > after.maintenance
 
 
+def test_an_isolated_position_that_lost_its_margin_within_a_request_does_not_grow(play: Play) -> None:
+    play.isolated("ann")
+    play.trade("ann", "bob", "1", 60_000)
+    play.oracle(57_800)
+    play.placed("bob", "BUY", "0.5", 56_900)
+    play.placed("bob", "SELL", "1", 57_800)
+    limit = {"symbolCode": BTC, "ordType": "LIMIT", "timeInForce": "GTC"}
+    both = [
+        {"ordPx": "56900", "ordQty": "0.5", "ordSide": "SELL", **limit},
+        {"ordPx": "57800", "ordQty": "0.01", "ordSide": "BUY", **limit},
+    ]
+    results = play.act("ann", type="placeOrder", orders=both).data["results"]
+    assert results[0]["txCode"] == 0
+    assert "add to it with assignPosMargin before it grows" in results[1]["txMsg"]
+
+
 @pytest.mark.parametrize("resting", [True, False])
 def test_a_flip_of_an_isolated_position_that_has_lost_is_a_close_and_an_open(resting: bool) -> None:
     play = Play()
