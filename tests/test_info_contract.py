@@ -224,7 +224,11 @@ def test_funding_rates_and_their_history(world: World) -> None:
     assert list(running.index) == [product.symbol for product in core.products.values()]
     settled = core.state.history.funding_rates[1]
     assert running.loc["BTCUSDC", "last_funding_rate"] == Decimal(settled[-1].rate) / RATE
-    history = world.trader.funding_rate_history("BTCUSDC", exact=True)
+    start = core.state.genesis_time
+    history = world.trader.funding_rate_history("BTCUSDC", start=start - 30 * 86_400_000, exact=True)
+    before, history = history[history["time"] < pd.Timestamp(start, unit="ms", tz="UTC")], history.tail(len(settled))
+    assert len(before) >= 179, "those before genesis are of the same market"
+    assert before["funding_rate"].min() < 0 < before["funding_rate"].max()
     assert [rate * RATE for rate in history["funding_rate"]] == [point.rate for point in settled]
     assert [int(stamp.timestamp() * 1000) for stamp in history["time"]] == [point.time for point in settled]
     assert history["annualised"].tolist() == [rate * 365 * 86_400 / 14_400 for rate in history["funding_rate"]]

@@ -112,7 +112,7 @@ PERMISSIVE = re.compile(r"\b(MIT|BSD|Apache|Apache-2\.0|PSF|ISC|MPL[- ]2\.0|Pyth
 
 
 def licence(package: str) -> str:
-    """Return what a package says of its licence: the expression, the classifiers, else the text's first line."""
+    """Return what a package says of its licence: the expression, the classifiers, else the text's first words."""
     metadata = importlib.metadata.metadata(package)
     stated = metadata.get("License-Expression") or " ".join(
         line.rpartition("::")[2] for line in metadata.get_all("Classifier") or [] if line.startswith("License ::")

@@ -11,6 +11,7 @@ NAMES = {
     "Environment",
     "LOCAL",
     "MAINNET",
+    "Market",
     "Order",
     "Product",
     "Receipt",

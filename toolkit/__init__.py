@@ -22,6 +22,7 @@ _LAZY: dict[str, str] = {
     "Order": "orders",
     "Product": "products",
     "Receipt": "client.orders.receipts",
+    "Market": "venue.model.market",
     "Environment": "environments",
     "MAINNET": "environments",
     "TESTNET": "environments",
@@ -39,6 +40,7 @@ __all__ = [
     "TESTNET",
     "AsyncSession",
     "Environment",
+    "Market",
     "Order",
     "Product",
     "Receipt",
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from .orders import Order
     from .products import Product
     from .session import AsyncSession, Session, ask, connect
+    from .venue.model.market import Market
     from .wallet import Wallet
 
 else:  # a type checker would take a module-level `__getattr__` for "any name goes"

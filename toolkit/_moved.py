@@ -25,7 +25,7 @@ MOVED = {
         "orders brackets conditional>trigger_orders matching lifecycle liquidity positions margins>margin_actions"
     ),
     "venue venue.programs": "permissions builders vaults vault_queries vault_value referrals",
-    "venue venue.simulation": "market>participants pricepath>price_path replay interventions",
+    "venue venue.simulation": "market>participants pricepath>flow replay interventions",
     "venue venue.api": (
         "gateway guard>admission transport info info_accounts info_market info_orders info_programs records"
     ),
@@ -41,7 +41,7 @@ MOVED = {
     ),
     "client client.stream": (
         "stream_book>book stream_client>client stream_kinds>kinds stream_live>live "
-        "stream_protocol>protocol stream_rows>rows stream_shell>shell stream_state>state"
+        "stream_protocol>protocol stream_rows>state stream_shell>shell stream_state>state"
     ),
     "widgets widgets.order_ticket": (
         "ticket assess>validation allowance>buying_power draft effects>preview following>order_tracker holdings"

@@ -21,7 +21,9 @@ from .wallet import Wallet
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .venue.clocks import Clock
     from .venue.local import LocalVenue
+    from .venue.model.market import Market
 
 
 KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
@@ -69,6 +71,13 @@ def check_numbers(timeout: object, expiry_ms: object, rates: object, settle_time
         raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
     if rates is not None and not isinstance(rates, Rate | Mapping):
         raise InputError(f"rates {rates!r} must be a Rate, or Rates by action", field="rates", rule="Rate")
+
+
+def new_venue(seed: int, clock: str | Clock, market: str | Market | bool | None) -> LocalVenue:
+    """Return a local venue in this process."""
+    from .venue.local import LocalVenue
+
+    return LocalVenue(seed=seed, clock=clock, market=market)
 
 
 def is_in_process(env: Environment, given: object, venue: LocalVenue | None, addressed: bool) -> bool:
@@ -196,13 +205,6 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     return RateLimiter(rates, None if local else DEFAULT)
 
 
-def local_venue(**settings: Any) -> LocalVenue:
-    """Return a new local venue in this process, whose module loads when one is made."""
-    from .venue.local import LocalVenue
-
-    return LocalVenue(**settings)
-
-
 def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool:
     """Return `makes_venue`. Raises InputError for `follow` and `fork` where they can't be."""
     if follow is not None and not makes_venue:
@@ -221,10 +223,10 @@ def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool
     return makes_venue
 
 
-def make_venue(followed: Any, **settings: Any) -> LocalVenue:
+def make_venue(followed: Any, *settings: Any) -> LocalVenue:
     """Return a local venue: with a simulated market, or with that of the venue which a session reads."""
     if followed is None:
-        return local_venue(**settings)
+        return new_venue(*settings)
     venue: LocalVenue = import_module(FOLLOWING, __package__).follow(followed)
     return venue
 

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .client.stream.stream import AsyncStream, Stream
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
+    from .venue.model.market import Market
 
 YEAR_SECONDS = 365 * 24 * 3600
 
@@ -70,6 +71,7 @@ def connect(
     venue: LocalVenue | None = None,
     clock: str | Clock = "real",
     seed: int = 7,
+    market: str | Market | bool | None = "usual",
     base_url: str | None = None,
     ws_url: str | None = None,
     control_token: str | None = None,
@@ -91,16 +93,15 @@ def connect(
     locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
     With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
-    Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed` of the simulated
-    market, `venue` an existing one to join, `approve` whether the agent is approved at once. `follow` ("mainnet",
-    "testnet", an address, a session) takes prices, books and trades from another venue; `fork` copies an account of it.
+    Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market`
+    ("usual", "calm", "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once.
+    `follow` (name, address or session) is a venue whose prices, books and trades it takes, `fork` an account there.
     `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
     memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
     request (see `ask`). `rates` limits requests per action on this side.
     `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
     most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
-    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name, and
-    to a venue that is followed.
+    Raises InputError for arguments that contradict each other. It sends only to find a named account, and to follow.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
@@ -109,7 +110,7 @@ def connect(
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = check_following(follow, fork, in_process and venue is None)
-    venue = make_venue(_reader(follow, timeout), seed=seed, clock=clock) if owns_venue else venue
+    venue = make_venue(_reader(follow, timeout), seed, clock, market) if owns_venue else venue
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(

@@ -68,6 +68,10 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
         for part in (*node.args.defaults, *(one for one in node.args.kw_defaults if one), *node.body):
             yield from _changes(part)
         return
+    if isinstance(node, ast.ClassDef):
+        for part in node.body:
+            yield from _changes(part)
+        return
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, ast.AnnAssign):

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
@@ -90,8 +90,17 @@ def run(room: str, chosen: Sequence[Mutant], jobs: int, seconds: float = math.in
             else:
                 score.survivors.append(mutant)
         time.sleep(0.02)
+    if score.killed and not score.survivors:
+        _check_baseline(room, chosen[0])
     score.left, score.seconds = len(waiting), time.monotonic() - began
     return score
+
+
+def _check_baseline(room: str, mutant: Mutant) -> None:
+    """Raise RuntimeError when a room's tests fail without a mistake, which would notice everything."""
+    child = _fork(replace(mutant, text=mutant.was), ROOMS[room].tests)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        raise RuntimeError(f"the tests of {room} fail without a planted mistake")
 
 
 def _fork(mutant: Mutant, tests: Iterable[str]) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-MODULES = ("signing", "venue", "served", "matching", "frames", "feed", "research", "startup")
+MODULES = ("signing", "venue", "served", "matching", "frames", "feed", "research", "startup", "market")
 """The modules with rows, in the order they run."""
 
 
@@ -28,6 +28,8 @@ class Measurement:
     ratio: float | None = None
     aim: float | None = None
     note: str = ""
+    most: float | None = None
+    """What it may not be above, where there is a lower bound too."""
 
     @property
     def measured(self) -> float:
@@ -39,12 +41,14 @@ class Measurement:
         """Whether the target is reached; None where there is none."""
         if self.target is None:
             return None
+        if self.most is not None and self.measured > self.most:
+            return False
         return self.measured >= self.target if self.better == "higher" else self.measured <= self.target
 
     @property
     def distance(self) -> float | None:
-        """How far from the target, as a factor: above 1 is better than the target, below 1 is short of it."""
-        if self.target is None or not self.measured:
+        """How far from the target, as a factor: below 1 is short of it; None where that is 0 or a range."""
+        if not self.target or not self.measured or self.most is not None:
             return None
         return self.measured / self.target if self.better == "higher" else self.target / self.measured
 

@@ -71,14 +71,17 @@ def _target(row: Measurement) -> str:
     sign = "≥" if row.better == "higher" else "≤"
     unit = "×" if row.measure == "ratio" else row.unit
     aim = "" if row.aim is None else f" (aim {row.aim:g})"
+    if row.most is not None:
+        return f"{row.target:g} to {row.most:g} {unit}".rstrip()
     return f"{sign} {row.target:,g} {unit}{aim}".rstrip()
 
 
 def _verdict(row: Measurement) -> str:
-    if row.met is None or row.distance is None:
+    if row.met is None:
         return row.note
     word = "met" if row.met else "MISSED"
-    return f"{word}, {row.distance:.2f} of the target" + (f"; {row.note}" if row.note else "")
+    distance = "" if row.distance is None else f", {row.distance:.2f} of the target"
+    return word + distance + (f"; {row.note}" if row.note else "")
 
 
 def _machine() -> dict[str, str]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..connecting import CONTROL_TOKEN_VARIABLE
 from ..errors import InputError, ToolkitError
+from ..venue.model.market import REGIMES
 
 if TYPE_CHECKING:
     from ..venue.local import LocalVenue
@@ -81,6 +82,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("pause", "continue"),
         default="pause",
         help="while the followed feed is lost: pause trading, or continue at the last known book",
+    )
+    parser.add_argument(
+        "--market", default="usual", choices=REGIMES, help="what the simulated participants do (default usual)"
     )
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
     parser.add_argument(
@@ -241,7 +245,7 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
             clock=args.clock,
             speed=args.speed,
             start=int(args.start) if args.start and args.start.isdigit() else args.start,
-            market=not args.no_market,
+            market=None if args.no_market else args.market,
             **common,
         )
     if remote_public and venue.masters:

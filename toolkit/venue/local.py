@@ -36,6 +36,7 @@ from .lab.progress import advance_bar
 from .lab.sigint import defer_sigint
 from .lab.ticker import STEP_SECONDS, TICK_MS, Steps, Ticker
 from .model.genesis import Genesis
+from .model.market import Market, saved
 
 if TYPE_CHECKING:
     from .api.transport import VenueTransport
@@ -54,7 +55,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
 
     `clock` is "real", "manual" (starts 2026-01-01T00:00:00Z, moves only by `advance`) or a clock object; `start` is
     Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters of the
-    `mnemonic` are funded with `balance` USDC each. `market` turns the simulated participants on. `settle_delay` (ms, or
+    `mnemonic` are funded with `balance` USDC each. `market` is the simulated market: "usual", "calm", "stressed", a
+    `Market`, or None for a venue without participants; `market()` changes it later. `settle_delay` (ms, or
     text like "1s") delays the effect of accepted actions. `wire` is the form of the feed's messages: "published", field
     for field as the exchange's are, or "extended" (`type`, `sequence` and a first snapshot on every channel, and
     further fields). `config` is a whole Genesis instead of the default one; its seed and time take precedence over
@@ -88,7 +90,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         accounts: int = 10,
         balance: ExactAmount = development.FUNDING,
         mnemonic: str = development.MNEMONIC,
-        market: bool = True,
+        market: str | Market | bool | None = "usual",
         settle_delay: int | str | timedelta = 0,
         config: Genesis | None = None,
         journal: str | Path | None = None,
@@ -104,7 +106,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             market, start = False, self.player.start_ms if start is None else start
         begin = config.time if config else None if start is None else moment(start)
         self.clock = clock_named(clock, begin, speed)
-        settings = {"permissions": True, "market": market, "settleDelay": milliseconds(settle_delay)}
+        settings = {"permissions": True, "market": saved(market), "settleDelay": milliseconds(settle_delay)}
         genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
         genesis = genesis if self.player is None else self.player.fit(genesis)
         if not 1 <= genesis.time <= MAX_TIME:  # 0 means "never" in many records
@@ -287,6 +289,22 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """Run the in-process readers of the feed; outside the lock, because they may send commands themselves."""
         if self._hub is not None:
             self._hub.deliver()
+
+    def market(
+        self,
+        regime: str,
+        product: str | int | None = None,
+        *,
+        after: str | int | timedelta = 0,
+        lasting: str | int | timedelta | None = None,
+    ) -> None:
+        """Set the regime of the simulated market, "calm", "usual" or "stressed", of one product or of all.
+
+        It begins `after` a span from now (ms, a timedelta, or text like "10m") and lasts for good, or for the span
+        `lasting`, after which the market is usual again. Raises InputError for an unknown regime or product, and
+        VenueError for a venue without a simulated market.
+        """
+        self.control.market(regime, product, after=after, lasting=lasting)
 
     def submit(
         self,

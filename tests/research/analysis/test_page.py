@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import pandas as pd
 import pytest
 
 from tests.research.markets import Wandering, walk
-from toolkit.errors import ToolkitError
+from toolkit import extras
+from toolkit.errors import MissingPackage
 from toolkit.research import Results, backtest, optimise, vectorised
 from toolkit.research.analysis import charts
-from toolkit.research.analysis.page import Page
 
 
 def body(html: str) -> str:
@@ -104,9 +103,8 @@ def test_months_and_funding_by_hand() -> None:
 
 
 def test_without_plotly_the_error_names_it(sample_results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "toolkit.research.analysis.charts", raising=False)
-    monkeypatch.delattr("toolkit.research.analysis.charts", raising=False)
-    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
-    with pytest.raises(ToolkitError, match="pip install plotly"):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(MissingPackage, match=r"plotly is not installed.*toolkit\[notebook\]"):
         sample_results.page()
-    assert isinstance(Page("x", []), Page)
+    with pytest.raises(MissingPackage, match=r"optuna is not installed.*toolkit\[optimise\]"):
+        optimise(Wandering, {"every": [5]}, walk(1, 40), method="bayes", workers=0, progress=False)

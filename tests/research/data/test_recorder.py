@@ -55,7 +55,7 @@ def test_a_recording_holds_what_the_venue_did(session: toolkit.Session, tmp_path
         done = venue_of(session).core.state.history.trades[code]
         trades = recording.frame("trades", symbol)
         assert trades["price"].tolist() == [float(product.price_text(one.price)) for one in done]
-        assert trades["tx_hash"].tolist() == [one.tx_hash for one in done]
+        assert trades["tx_hash"].tolist() == [one.hash for one in done]
     assert not list((tmp_path / "data").glob("journal*")), "nothing is left but parts"
 
 
@@ -171,7 +171,7 @@ def test_recording_on_adds_only_what_is_new(session: toolkit.Session, tmp_path: 
     with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
         pass
     done = venue_of(session).core.state.history.trades[1]
-    assert recorder.recording.frame("trades")["tx_hash"].tolist() == [one.tx_hash for one in done]
+    assert recorder.recording.frame("trades")["tx_hash"].tolist() == [one.hash for one in done]
 
 
 def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Session, tmp_path: Path) -> None:

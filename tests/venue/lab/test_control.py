@@ -238,6 +238,7 @@ def test_whatever_is_given_a_control_does_it_or_says_what_is_wrong(tmp_path: Pat
         "levels": 2, "gap": "10", "hold": True, "release": False, "until": 1_767_225_700_000,
         "products": ["BTCUSDC"], "queue": "log", "changes": [[0, 1, 600_000, 5]], "whole": False,
         "balance": 5_000_000, "positions": [[1, 1, 10, 600_000_000, 1000, 0, 0]],
+        "regime": "calm", "after": "1m", "lasting": "5m",
     }  # fmt: skip
     if name == "act":
         good["action"] = {"type": "cancelAll", "symbolCode": 1}

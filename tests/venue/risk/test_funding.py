@@ -35,7 +35,7 @@ def test_impact_prices_are_those_of_the_formula(levels: list[tuple[int, int]], n
     for number, (price, quantity) in enumerate(levels):
         book.asks.add(VenueOrder(number, "0x", BTC, -1, False, 1, 1, 0, price, quantity, quantity))
     unit = CORE.products[BTC].unit
-    found = funding.impact_price(book.asks, notional * MICRO, unit)
+    found = funding.impact_price(((level.price, level.total) for level in book.asks), notional * MICRO, unit)
     money = Decimal(unit) / MICRO
     exact = margin.impact_price([(price, quantity * money) for price, quantity in sorted(levels)], notional)
     assert (found == 0) == (exact is None)

@@ -1,23 +1,32 @@
-"""The simulated market: a believable book and trades, the same for the same seed, and a past that joins on."""
+"""The simulated market: the same for the same seed however one looks at it, sound in every book, and it answers."""
 
 from __future__ import annotations
 
 import itertools
+import random
+from collections.abc import Callable
 
+import msgspec
 import pytest
 
-from toolkit.venue.engine.commands import Advance
+from toolkit.errors import InputError
+from toolkit.venue.engine.commands import Advance, Control, Submit
 from toolkit.venue.engine.core import Core
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.model.constants import MAKER
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.model.market import Market, ProductFlow, market_of
 from toolkit.venue.model.rng import SIGMA, Rng, mix
-from toolkit.venue.simulation.participants import history
-from toolkit.venue.simulation.price_path import CHUNK, MINUTE_MS, PAST_CHUNKS
+from toolkit.venue.risk import ledger
+from toolkit.venue.simulation import flow, participants
+from toolkit.venue.simulation.quoting import MAKERS
 
 HOUR = 3_600_000
+USER = "0x" + "7" * 40
 
 
-def simulated(seed: int = 7, until: int = HOUR) -> Core:
-    core = Core(Genesis(seed=seed, settings={"market": True}))
+def simulated(seed: int = 7, until: int = HOUR, market: object = True) -> Core:
+    core = Core(Genesis(seed=seed, settings={"market": market}))
     core.apply(Advance(GENESIS_TIME + until))
     return core
 
@@ -30,20 +39,82 @@ def after_an_hour() -> Core:
 def test_the_same_seed_gives_the_same_state_and_another_seed_another(after_an_hour: Core) -> None:
     assert simulated().state_hash() == after_an_hour.state_hash()
     assert simulated(seed=8).state_hash() != after_an_hour.state_hash()
+    assert simulated(market={"seed": 1}).state_hash() != after_an_hour.state_hash()
 
 
-def test_going_in_many_steps_ends_where_one_step_ends(after_an_hour: Core) -> None:
-    core = Core(Genesis(settings={"market": True}))
-    for minutes in (1, 2, 3, 30, 45, 60):
-        core.apply(Advance(GENESIS_TIME + minutes * MINUTE_MS))
+def look(core: Core) -> Core:
+    for code in core.products:
+        core.books[code].depth(1, 5)
+    return core
+
+
+def reload(core: Core) -> Core:
+    return Core.load(core.dump())
+
+
+@pytest.mark.parametrize("between", [lambda core: core, look, reload], ids=["steps", "looks", "loads"])
+def test_steps_looks_and_loads_on_the_way_change_nothing(between: Callable[[Core], Core], after_an_hour: Core) -> None:
+    core, rng = Core(Genesis(settings={"market": True})), random.Random(3)
+    while core.state.time < GENESIS_TIME + HOUR:
+        span = rng.choice((1, 777, 3_000, 60_000, 123_456))
+        core.apply(Advance(min(core.state.time + span, GENESIS_TIME + HOUR)))
+        core = between(core)
     assert core.state_hash() == after_an_hour.state_hash()
 
 
-def test_a_loaded_core_goes_on_as_the_dumped_one(after_an_hour: Core) -> None:
-    half = simulated(until=HOUR // 2)
-    loaded = Core.load(half.dump())
-    loaded.apply(Advance(GENESIS_TIME + HOUR))
-    assert loaded.state_hash() == after_an_hour.state_hash()
+class Trader:
+    """An account that places, takes and cancels orders by its seed; `between` runs while time passes."""
+
+    def __init__(self, seed: int, between: Callable[[Core, random.Random], Core]) -> None:
+        self.core = Core(Genesis(settings={"market": True}))
+        self.rng, self.chops, self.between, self.nonce = random.Random(seed), random.Random(-seed), between, 0
+        ledger.deposit(self.core, self.core.account(USER), 10**12)
+
+    def act(self, **action: object) -> int:
+        self.nonce += 1
+        outcome = self.core.apply(Submit(self.core.state.time, dict(action), USER, self.nonce))
+        assert outcome.code in (0, 40230), outcome
+        return outcome.code
+
+    def play(self, rounds: int) -> Core:
+        for number in range(rounds):
+            end = self.core.state.time + self.rng.randrange(1, 40_000)
+            self.core = self.between(self.core, self.chops)
+            self.core.apply(Advance(end))
+            price = self.core.state.markets[1].mark + self.rng.randrange(-80, 80)
+            order = {"symbolCode": 1, "ordPx": f"{price // 10}.{price % 10}", "ordType": "LIMIT"}
+            order |= {"ordQty": f"0.{self.rng.randrange(1, 900):03d}", "ordSide": self.rng.choice(("BUY", "SELL"))}
+            self.act(type="placeOrder", orders=[order | {"timeInForce": self.rng.choice(("GTC", "GTC", "IOC"))}])
+            if number % 12 == 11:
+                self.act(type="cancelAll", symbolCode=1)
+            self.core.check()
+        self.core.apply(Advance(self.core.state.time + HOUR // 4))
+        self.core.check()
+        return self.core
+
+
+def chopped(core: Core, rng: random.Random) -> Core:
+    core.apply(Advance(core.state.time))
+    for _ in range(rng.randrange(4)):
+        core = rng.choice((look, reload, look))(core)
+    return core
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_orders_meet_the_same_market_whoever_looks(seed: int) -> None:
+    plain = Trader(seed, lambda core, rng: core).play(36)
+    watched = Trader(seed, chopped).play(36)
+    assert plain.state_hash() == watched.state_hash()
+    assert len(plain.state.history.fills_of(USER)) > 10
+
+
+def test_makers_never_take_and_takers_never_rest() -> None:
+    core = Trader(11, lambda core, rng: core).play(60)
+    takers = set(participants.TAKERS.values())
+    assert not any(core.state.accounts[address].orders for address in takers)
+    made = [fill for fill in core.state.history.fills_of(USER) if fill.role == MAKER]
+    assert made, "nobody took what the account offered"
+    assert not any(core.state.accounts[address].volumes for address in MAKERS[:4])
 
 
 def test_every_product_has_a_tight_and_deep_book_around_its_index(after_an_hour: Core) -> None:
@@ -51,18 +122,28 @@ def test_every_product_has_a_tight_and_deep_book_around_its_index(after_an_hour:
         book, market = after_an_hour.books[code], after_an_hour.state.markets[code]
         bid, ask = book.bids.best, book.asks.best
         assert 0 < bid < ask
+        assert (bid, ask) == after_an_hour.books.top(code)
         assert (ask - bid) / market.oracle < 0.001
-        assert abs((bid + ask) / 2 / market.oracle - 1) < 0.003
+        assert abs((bid + ask) / 2 / market.oracle - 1) < 0.004
         for side in (1, -1):
             depth = sum(price * total * product.unit for price, total in book.depth(side, 20))
             assert depth > 1_000_000 * 1_000_000, "a million USDC on each side"
 
 
-def test_both_sides_trade_every_few_seconds(after_an_hour: Core) -> None:
+def test_both_sides_trade_at_any_millisecond(after_an_hour: Core) -> None:
     for trades in after_an_hour.state.history.trades.values():
-        assert 200 < len(trades) < 900
+        assert 100 < len(trades) < 3_000
         buys = sum(trade.side > 0 for trade in trades)
         assert 0.2 < buys / len(trades) < 0.8
+        assert len({trade.time % 1_000 for trade in trades}) > 60
+        assert all(one.time <= two.time and one.id < two.id for one, two in itertools.pairwise(trades))
+
+
+def test_participants_trades_are_in_their_positions_and_in_the_open_interest(after_an_hour: Core) -> None:
+    core = after_an_hour
+    core.check()
+    assert all(market.open_interest > 0 for market in core.state.markets.values())
+    assert all(not sim.pending for sim in core.state.simulation.products.values())  # type: ignore[union-attr]
 
 
 def test_there_is_no_market_unless_it_is_asked_for() -> None:
@@ -70,27 +151,121 @@ def test_there_is_no_market_unless_it_is_asked_for() -> None:
     core.apply(Advance(GENESIS_TIME + HOUR))
     assert core.state.simulation is None
     assert not any(core.state.history.trades.values())
-    assert history(core, 1, 0, GENESIS_TIME) == []
+    assert participants.past_of(core, 1) is None
 
 
-def test_the_past_joins_the_present_without_gap_or_jump(after_an_hour: Core) -> None:
-    span = 3 * CHUNK * MINUTE_MS
-    for code in after_an_hour.products:
-        bars = history(after_an_hour, code, GENESIS_TIME - span, GENESIS_TIME)
-        assert [bar.start for bar in bars] == list(range(GENESIS_TIME - span, GENESIS_TIME, MINUTE_MS))
-        assert bars[-1].close == after_an_hour.state.simulation.quotes[code].start  # type: ignore[union-attr]
-        assert all(before.close == after.open for before, after in itertools.pairwise(bars))
-        assert all(0 < bar.low <= min(bar.open, bar.close) <= max(bar.open, bar.close) <= bar.high for bar in bars)
-        assert all(bar.volume > 0 and bar.turnover > 0 and bar.trades > 0 for bar in bars)
+def buy(core: Core, usdc: int) -> None:
+    """Buy for a value in slices of a second, as an account that pays no fees."""
+    account = core.account(USER)
+    ledger.deposit(core, account, 10**13)
+    for nonce in range(60):
+        core.apply(Advance(core.state.time + 1_000))
+        price = core.books.top(1)[1] * 101 // 100
+        quantity = usdc * 10_000 // 60 // price
+        order = {
+            "symbolCode": 1,
+            "ordPx": f"{price // 10}.{price % 10}",
+            "ordQty": f"{quantity // 1000}.{quantity % 1000:03d}",
+        }
+        order |= {"ordType": "LIMIT", "ordSide": "BUY", "timeInForce": "IOC"}
+        assert core.apply(Submit(core.state.time, {"type": "placeOrder", "orders": [order]}, USER, nonce + 1)).code == 0
 
 
-def test_any_part_of_the_past_is_the_same_part_of_the_whole(after_an_hour: Core) -> None:
-    whole = history(after_an_hour, 1, GENESIS_TIME - 4 * CHUNK * MINUTE_MS, GENESIS_TIME)
-    start, end = GENESIS_TIME - 3 * CHUNK * MINUTE_MS - 90_000, GENESIS_TIME - CHUNK * MINUTE_MS + 30_000
-    assert history(after_an_hour, 1, start, end) == [bar for bar in whole if start <= bar.start < end]
-    oldest = GENESIS_TIME - PAST_CHUNKS * CHUNK * MINUTE_MS
-    assert history(after_an_hour, 1, oldest - CHUNK * MINUTE_MS, oldest) == []
-    assert len(history(after_an_hour, 1, oldest - MINUTE_MS, oldest + MINUTE_MS)) == 1
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_large_order_moves_the_price_and_a_part_of_it_stays(seed: int) -> None:
+    moved: list[list[int]] = []
+    for usdc in (0, 30_000, 300_000):
+        core = simulated(seed, HOUR // 2)
+        if usdc:
+            buy(core, usdc)
+        else:
+            core.apply(Advance(core.state.time + 60_000))
+        mids = [sum(core.books.top(1))]
+        for span in (10 * 60_000, HOUR):
+            core.apply(Advance(core.state.time + span))
+            mids.append(sum(core.books.top(1)))
+        moved.append(mids)
+    small, large = ([after - before for after, before in zip(each, moved[0], strict=True)] for each in moved[1:])
+    assert large[0] > small[0] > 0
+    assert large[0] > large[1] > 0, "a part goes within minutes"
+    assert large[2] > large[0] // 10, "a part stays"
+
+
+def test_a_pinned_oracle_and_its_release_move_the_quotes_at_once() -> None:
+    core = simulated(until=10_000)
+    core.apply(Control(core.state.time, "set_oracle", {"product": 1, "price": "70000"}))
+    assert abs(sum(core.books.top(1)) - 1_400_000) < 400
+    assert core.books[1].bids.best == core.books.top(1)[0]
+    core.apply(Advance(core.state.time + 60_000))
+    assert abs(sum(core.books.top(1)) - 1_400_000) < 800
+    core.apply(Control(core.state.time, "release_oracle", {"product": 1}))
+    core.apply(Advance(core.state.time + 6_000))
+    assert core.books.top(1)[1] < 640_000
+    core.check()
+
+
+def width(core: Core, minutes: int) -> float:
+    """Return the mean spread of the next minutes in bp."""
+    found = []
+    for _ in range(minutes * 4):
+        core.apply(Advance(core.state.time + 15_000))
+        bid, ask = core.books.top(1)
+        found.append((ask - bid) / ask * 1e4)
+    return sum(found) / len(found)
+
+
+def test_a_teacher_sets_the_regime_of_one_product_for_a_while() -> None:
+    with LocalVenue(clock="manual", accounts=0) as venue:
+        venue.advance("10m")
+        usual = width(venue.core, 20)
+        venue.market(regime="stressed", product="BTCUSDC", after="1m", lasting="30m")
+        regimes = venue.core.state.simulation.products  # type: ignore[union-attr]
+        assert regimes[1].regime == "usual"
+        venue.advance("2m")
+        assert (regimes[1].regime, regimes[2].regime) == ("stressed", "usual")
+        assert width(venue.core, 20) > 1.5 * usual
+        venue.advance("10m")
+        assert regimes[1].regime == "usual"
+        venue.market("calm")
+        assert {sim.regime for sim in regimes.values()} == {"calm"}
+        with pytest.raises(InputError, match="market 'wild' is not known; there are calm, usual, stressed"):
+            venue.market("wild")
+        again = Core.load(venue.core.dump())
+        assert again.state_hash() == venue.state_hash()
+
+
+def test_a_market_is_a_value_that_is_varied_and_saved_with_the_venue() -> None:
+    wide = Market().vary(premium_ppm=0, products={"BTCUSDC": ProductFlow(daily_volatility_ppm=1_000)})
+    with LocalVenue(clock="manual", accounts=0, market=wide) as venue:
+        venue.advance("1m")
+        simulation = Core.load(venue.core.dump()).state.simulation
+        assert simulation is not None
+        assert simulation.market == wide
+    assert market_of(msgspec.to_builtins(wide)) == wide
+    assert market_of(None) is None
+    for bad, reason in (
+        ({"jump_ppm": -1}, "Market.jump_ppm -1 is outside of its bounds"),
+        ({"makers": []}, "Market.makers"),
+        ({"premium_ppm": "much"}, "this is no Market"),
+        ("wild", "market 'wild' is not known"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            market_of(bad)
+    with pytest.raises(InputError, match="a Market has no colour"):
+        Market().vary(colour="red")
+
+
+def test_blocks_of_the_flow_join_and_hold_their_events_by_time() -> None:
+    source = flow.source_of(Market(), 7, 1, "BTCUSDC")
+    first = GENESIS_TIME // flow.BLOCK_MS
+    blocks = [flow.block(source, Market.scales("usual"), first + number) for number in range(3)]
+    for number, block in enumerate(blocks):
+        for times in (block.news_times, block.order_times):
+            assert times == sorted(times)
+            assert all(time // flow.BLOCK_MS == first + number for time in times)
+        assert (len(block.news), len(block.orders)) == (len(block.news_times), len(block.order_times))
+    stressed = flow.block(source, Market.scales("stressed"), first)
+    assert len(stressed.orders) > len(blocks[0].orders)
 
 
 def test_random_numbers_are_those_of_the_published_algorithm() -> None:

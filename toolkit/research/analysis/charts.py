@@ -17,7 +17,7 @@ from .report import Reported, thin_line
 GAIN, LOSS, THIRD, FOURTH, FAINT = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#66707c"
 """Okabe and Ito's colours, distinct for colour-blind readers and in grey."""
 MOST_POINTS = 6_000
-"""A line is thinned to about this many points, extremes kept."""
+"""A line is thinned to about this many points, extremes kept; more trades than this are drawn by WebGL."""
 
 
 def line(values: pd.Series[Any], name: str, colour: str, **options: Any) -> Any:
@@ -89,7 +89,7 @@ def _price(run: Reported, symbol: str, visible: Any) -> list[Any]:
             for row in part.itertuples()
         ]
         traces.append(
-            graph.Scattergl(
+            (graph.Scattergl if len(part) > MOST_POINTS else graph.Scatter)(
                 x=part["time"],
                 y=part["price"],
                 mode="markers",

@@ -73,7 +73,7 @@ class Page:
 def page_of(run: Reported, against: Mapping[str, Reported] | None = None) -> Page:
     """Return the page of a run; with `against` (name → run) these are compared with it.
 
-    Raises ToolkitError when Plotly is missing.
+    Raises MissingPackage without Plotly.
     """
     return Page(_title(run), [_head(run), *_run_parts(run), *_compared(run, against or {})])
 

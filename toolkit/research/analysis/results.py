@@ -303,7 +303,7 @@ class Results:
         `path` ending in .html: one interactive page that needs no network: price with trades, equity beside buy and
         hold, drawdown, exposure, rolling measures, months, costs, round trips, luck; `against` are runs to compare.
         Ending in .png, .svg or .pdf: the picture. Without a path: a matplotlib Figure with equity, drawdown, exposure,
-        attribution and measures. Raises ToolkitError when Plotly is missing. In a notebook, `page()` is interactive.
+        attribution and measures. Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
         """
         from .report import draw
 

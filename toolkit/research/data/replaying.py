@@ -75,7 +75,7 @@ def replay(
     last = max(int(bars.closed[-1]) for bars in series.values())
 
     def begin(core: Core) -> tuple[Replay, int]:
-        if not core.state.settings.get("market"):
+        if core.state.simulation is None:
             raise InputError("the venue was made without its simulated market, so nothing would trade", field="venue")
         shift = core.state.time - first
         return Replay(_tracks(core, series, shift, path or ExtremeOrder())), shift

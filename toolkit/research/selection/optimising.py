@@ -101,7 +101,7 @@ class Optimisation:
     def page(self) -> Page:
         """Return the interactive report: summary, heat-maps, parallel coordinates, and the best run's own.
 
-        A notebook shows it. Raises ToolkitError when Plotly is missing.
+        A notebook shows it. Raises MissingPackage without Plotly.
         """
         table = self.table.assign(score=self.scores)
         return page_of_points(table, self.names, "score", self.summary(), self.run)
@@ -144,12 +144,14 @@ def optimise(
         method: "grid" tries all of the space, "random" `points` of it, "bayes" `points` chosen by Optuna's
             tree-structured Parzen estimator from those before (extra `optimise`; several at once with workers).
 
-    Raises InputError for an empty space or an unknown measure, ToolkitError when Optuna is missing.
+    Raises InputError for an empty space or an unknown measure, MissingPackage without Optuna.
     """
     rules = _rules(constraints, tuple(space))
     search = _Search(strategy, data, options, workers, client)
     if method not in ("grid", "random", "bayes"):
-        raise InputError(f"method is {method!r}; it is grid, random or bayes", field="method", value=str(method))
+        raise InputError(
+            f"method is {method!r}; it is grid, random or bayes", field="method", value=type(method).__name__
+        )
     total = len(grid := list(_grid(space, rules))) if method == "grid" else points
     if not total:
         raise InputError("no point of the space meets the constraints", field="space", rule="not empty")

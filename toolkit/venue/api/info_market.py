@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,10 +13,11 @@ import msgspec
 from ...errors import MalformedRequest
 from ...numerals import rate_text, shortest_text
 from ...products import Product
-from ..model.history import Candle
+from ..model.constants import DAY, RATE
+from ..model.history import Candle, FundingRate
 from ..risk import funding
-from ..simulation import participants
-from ..simulation.price_path import CHUNK, PAST_CHUNKS
+from ..simulation import past
+from ..simulation.participants import past_of
 from . import records
 from .info import Values, answers, page_of, product_of, unknown_product, window
 
@@ -134,33 +136,30 @@ def earliest(core: Core) -> int:
     The history keeps the minutes since genesis; the simulated market computes those before on demand.
     """
     genesis = core.state.genesis_time // MINUTE_MS * MINUTE_MS
-    return genesis - PAST_CHUNKS * CHUNK * MINUTE_MS if core.state.settings.get("market") else genesis
+    return genesis if core.state.simulation is None else genesis - past.DAYS * DAY
 
 
 def _candles(core: Core, listed: Product, start: int, end: int, interval_ms: int) -> Iterator[Candle]:
     """Yield the candles that start in [start, end), oldest first."""
-    minutes = minute_candles(core, listed, start, end)
+    minutes = minute_candles(core, listed, start, end, interval_ms)
     return minutes if interval_ms == MINUTE_MS else _aggregated(minutes, interval_ms)
 
 
-def minute_candles(core: Core, listed: Product, start: int, end: int) -> Iterator[Candle]:
+def minute_candles(core: Core, listed: Product, start: int, end: int, interval_ms: int = MINUTE_MS) -> Iterator[Candle]:
     """Yield the minutes of a product that start in [start, end), oldest first, also from before genesis.
 
-    Minutes without trades are missing.
+    Minutes without trades are missing. With a longer interval those before genesis come joined to it, in parts.
     """
-    if start < core.state.genesis_time and core.state.settings.get("market"):
-        for minute in participants.history(core, listed.code, start, min(end, core.state.genesis_time)):
-            yield Candle(*minute)
+    before = past_of(core, listed.code) if start < core.state.genesis_time else None
+    if before is not None:
+        yield from past.candles(before, start, min(end, core.state.genesis_time), interval_ms)
     kept = core.state.history.candles.get(listed.code, [])
     for at in window({"startTime": start, "endTime": end - 1}, kept, lambda candle: candle.start):
         yield kept[at]
 
 
 def _aggregated(minutes: Iterable[Candle], interval_ms: int) -> Iterator[Candle]:
-    """Yield longer candles made of ascending minutes.
-
-    Hot: a long window has half a million minutes, so one candle is updated in place.
-    """
+    """Yield longer candles made of ascending shorter ones."""
     total: Candle | None = None
     for minute in minutes:
         start = minute.start // interval_ms * interval_ms
@@ -183,13 +182,29 @@ def _aggregated(minutes: Iterable[Candle], interval_ms: int) -> Iterator[Candle]
 
 @answers("funding_rate_history")
 def funding_rate_history(core: Core, values: Values) -> dict[str, Any]:
-    """Return the settled rates, newest first."""
+    """Return the settled rates, newest first; the simulated market computes those before genesis."""
     wanted = product_of(core, values)
     assert wanted is not None
     settled = core.state.history.funding_rates.get(wanted.code, [])
     span = window(values, settled, lambda point: point.time)
     newest = (settled[at] for at in reversed(span))
-    return page_of(values, len(span), newest, partial(records.funding_rate, core))
+    before = past_of(core, wanted.code)
+    if before is None:
+        return page_of(values, len(span), newest, partial(records.funding_rate, core))
+    start, end = values["startTime"] or 0, values["endTime"]
+    genesis, interval_ms = core.state.genesis_time, wanted.funding_interval * 1000
+    times = past.settlements(before, interval_ms, start, genesis if end is None else min(end, genesis))
+    older = (_past_rate(core, wanted, before, time) for time in reversed(times))
+    return page_of(values, len(span) + len(times), chain(newest, older), partial(records.funding_rate, core))
+
+
+def _past_rate(core: Core, listed: Product, before: past.Past, time: int) -> FundingRate:
+    """Return a settlement before genesis, as its premium would have made it."""
+    premium_ppm = past.premium_before(before, listed.funding_interval * 1000, time)
+    oracle = past.price_before(before, time)
+    rate = funding.rate_of(core, listed.code, premium_ppm * (funding.FINE // 1_000_000))
+    mark = oracle + oracle * premium_ppm // 1_000_000
+    return FundingRate(time, listed.code, rate, mark, oracle, premium_ppm * (RATE // 1_000_000))
 
 
 @answers("funding_rates")

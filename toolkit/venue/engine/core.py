@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ...errors import InputError, VenueError
 from ...products import Product
 from ..model.accounts import VenueAccount
-from ..model.book import Book
+from ..model.book import Books
 from ..model.constants import ENDED
 from ..model.genesis import Genesis
 from ..model.history import Transaction
@@ -81,7 +81,7 @@ class Core:
         self.products: dict[int, Product] = {}
         self.risk_index = RiskIndex()
         self.price_source: PriceSource | None = None
-        self.books: dict[int, Book] = {}
+        self.books = Books()
         self.triggers: dict[int, Triggers] = {}
         self.rebuild_products()
         registry.attach(self)
@@ -142,10 +142,12 @@ class Core:
 
     def state_hash(self) -> str:
         """Return the SHA-256 of the whole state, as 64 hex digits."""
+        self.books.settle()
         return codec.state_hash(self.state)
 
     def dump(self) -> bytes:
         """Return the whole state as bytes; `Core.load` returns a core that continues identically."""
+        self.books.settle()
         return codec.dump(self.state)
 
     @classmethod
@@ -280,6 +282,11 @@ class Core:
         self._digest = digest
         self.step_hash = ""
 
+    def _open_process(self, name: str) -> None:
+        """Begin the step of a process. Its hash is that of its name and instant, however many steps came before."""
+        self._digest = b"%d:%s" % (self.state.time, name.encode())
+        self.step_hash = ""
+
     def _record(self, submit: Submit, context: ActionContext, action: str, code: int, message: str) -> None:
         state, height, address = self.state, self.height, context.account.address
         number, time, tx_hash = state.transactions, state.time, self.tx_hash()
@@ -300,12 +307,14 @@ class Core:
             if due > until:
                 break
             # A process may have been woken for a time that has passed; it runs now, because time never runs back.
-            state.time = max(due, state.time)
+            if due > state.time:
+                self.books.fold()
+                state.time = due
             self.height = self._height()
             for name, rule in self.processes:
                 # Looked up for each process, because those before it may have woken or stopped it at this instant.
                 if schedule.get(name) == due:
-                    self.open_step()
+                    self._open_process(name)
                     following = rule(self, due)
                     if following is None:
                         schedule.pop(name, None)
@@ -313,6 +322,7 @@ class Core:
                         assert following > due, f"{name} would never let time pass"
                         schedule[name] = following
             self.run_hooks()
+        self.books.fold()
         state.time = until
         self.height = height = self._height()
         if height != before:

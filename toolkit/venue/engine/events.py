@@ -15,7 +15,10 @@ class Event(msgspec.Struct, gc=False):
 
 
 class BookChange(Event):
-    """A price level has a new total (0 = removed). `sequence` is the market's and grows by one each time."""
+    """A price level has a new total (0 = removed). `sequence` is the market's and grows by one each time.
+
+    With price 0 any level may have changed: the simulated makers' quotes moved.
+    """
 
     product: int
     side: int

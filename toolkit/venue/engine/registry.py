@@ -61,8 +61,8 @@ ORDER = (
 )
 """Order of processes and post-command hooks within one instant; the others follow, sorted by name.
 
-Prices come before everything that depends on them, participants quote at the new price before triggers and liquidations
-need somebody to trade with, and a block closes last.
+Prices come before everything that depends on them, participants follow before triggers and liquidations need somebody
+to trade with, and a block closes last.
 """
 
 Handler = Callable[[Any, ActionContext, dict[str, Any]], dict[str, Any] | Outcome | None]

@@ -179,7 +179,7 @@ def trade_record(product: Product, trade: PublicTrade) -> Data:
         "filledPx": records.price(product, trade.price),
         "filledQty": records.quantity(product, trade.quantity),
         "transactionTime": trade.time,
-        "txHash": trade.tx_hash,
+        "txHash": trade.hash,
     }
 
 

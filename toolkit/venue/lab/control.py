@@ -14,6 +14,7 @@ from .. import development
 from ..clocks import milliseconds
 from ..engine import arguments
 from ..engine.commands import Control
+from ..model.market import Market
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -196,6 +197,17 @@ class Controls(Suggesting):
     def unlimit(self, action: str) -> None:
         """Lift the limit of an action."""
         self._do("unlimit", action=action)
+
+    def market(
+        self, regime: str, product: str | int | None = None, *, after: Span = 0, lasting: Span | None = None
+    ) -> None:
+        """Set the regime of the simulated market, "calm", "usual" or "stressed", of one product or of all.
+
+        It begins `after` a span from now and lasts for good, or for the span `lasting`; then the market is usual again.
+        """
+        code = 0 if product is None else self._code(product)
+        spans = milliseconds(after), 0 if lasting is None else milliseconds(lasting)
+        self._do("market", regime=Market.named(regime).regime, product=code, after=spans[0], lasting=spans[1])
 
     def calm(self) -> None:
         """End every emergency, limit and pause."""

@@ -71,7 +71,9 @@ def _outside_band(core: Core) -> set[str]:
     index, found = core.risk_index, set()
     for code in index.moved:
         mark_ticks, bands = core.state.markets[code].mark, index.bands[code]
-        for address in index.holders[code]:
+        for address, account in index.holders[code].items():
+            if account.kind in OWN:
+                continue
             band = bands.get(address)
             if band is None or not band[0] <= mark_ticks <= band[1]:
                 found.add(address)

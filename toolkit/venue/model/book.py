@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from .accounts import VenueOrder
 
@@ -118,3 +119,54 @@ class Book:
         """Twice the mid price in ticks, 0 when a side is empty."""
         bid, ask = self.bids.best, self.asks.best
         return bid + ask if bid and ask else 0
+
+
+class LazyBooks(Protocol):
+    """What stands in for books whose orders are only made when somebody looks: the simulated market."""
+
+    def unfold(self, code: int) -> Book | None: ...
+    def top(self, code: int) -> tuple[int, int]: ...
+    def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]: ...
+    def fold(self) -> None: ...
+    def settle(self) -> None: ...
+
+
+class Books(dict[int, Book]):
+    """The books by product code. One that `lazy` keeps folded is missing, and made when it is first read.
+
+    An unfolded book is that of one instant: `Core` folds it before time goes on and before the state is dumped, so that
+    reading leaves no trace in the state.
+    """
+
+    lazy: LazyBooks | None = None
+
+    def __missing__(self, code: int) -> Book:
+        book = self.lazy.unfold(code) if self.lazy is not None else None
+        if book is None:
+            raise KeyError(code)
+        return book
+
+    def top(self, code: int) -> tuple[int, int]:
+        """Return the best bid and ask of a product in ticks, 0 where there is none; nothing is unfolded."""
+        book = self.get(code)
+        if book is None and self.lazy is not None:
+            return self.lazy.top(code)
+        book = self[code]
+        return book.bids.best, book.asks.best
+
+    def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
+        """Return the levels of a side as (price, total), best first: all of them, or as many as hold a value."""
+        book = self.get(code)
+        if book is None and self.lazy is not None:
+            return self.lazy.levels(code, side, value_micro)
+        return ((level.price, level.total) for level in self[code].side(side))
+
+    def fold(self) -> None:
+        """Fold what was unfolded."""
+        if self and self.lazy is not None:
+            self.lazy.fold()
+
+    def settle(self) -> None:
+        """Fold everything, and bring what is computed on demand to the present: the form in which states are equal."""
+        if self.lazy is not None:
+            self.lazy.settle()

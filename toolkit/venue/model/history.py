@@ -5,6 +5,7 @@ Units as in `state`.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -139,6 +140,15 @@ class PublicTrade(msgspec.Struct, array_like=True, gc=False, frozen=True):
     price: int
     quantity: int
     tx_hash: str
+    """"" where only simulated participants traded; `hash` has it then too."""
+
+    @property
+    def hash(self) -> str:
+        """Hash of its transaction; that of a simulated trade follows from the trade and is not stored."""
+        if self.tx_hash:
+            return self.tx_hash
+        text = b"trade:%d:%d:%d:%d:%d" % (self.product, self.id, self.time, self.price, self.quantity)
+        return "0x" + hashlib.sha256(text).hexdigest()
 
 
 class Candle(msgspec.Struct, array_like=True, gc=False):

@@ -1,48 +1,75 @@
-"""The state of the simulated market (index paths, its participants' quotes) and of interventions that last."""
+"""The state of the simulated market (index, makers and takers of each product) and of interventions that last."""
 
 from __future__ import annotations
 
 import msgspec
 
-
-class IndexPath(msgspec.Struct, gc=False):
-    """The state of one index's forward path; `simulation.price_path` moves it."""
-
-    code: int
-    daily_ppm: int
-    fine: int
-    """Index price in sub-ticks."""
-    random: int
-    """State of its random stream."""
-    volatility: int = 1_000_000
-    """Present volatility as millionths of the usual one; it clusters and reverts."""
-    calm: int = 0
-    """Ticks left in which no jump comes, after one came."""
+from .market import Market, Scales
 
 
-class MakerQuotes(msgspec.Struct):
-    """The participants of one product. Prices in ticks; quotes are price → order id."""
+class MakerState(msgspec.Struct, gc=False):
+    """One maker in one product. Quantities in steps."""
 
-    index: IndexPath
+    taken_bids: int = 0
+    """What was taken of its bids since it last filled them up, best first, and when it does so again (ms)."""
+    bids_until: int = 0
+    taken_asks: int = 0
+    asks_until: int = 0
+    inventory: int = 0
+    """Its position, trades that are not booked yet included."""
+
+
+class SimulatedProduct(msgspec.Struct):
+    """The simulated market of one product. A fine price is in 1 / 2**16 ticks, changes are in parts of 1e-9."""
+
     start: int
-    """Index price at genesis, for the past before it."""
-    random: int
-    """State of the stream that decides about trades."""
+    """Index price at genesis in ticks, for the past before it."""
+    index: int
+    """Index price, fine."""
+    time: int
+    """News up to and including this time (ms) are in the index."""
+    traded: int
+    """Orders up to and including this time have come."""
+    ticked: int
+    """What it last gave as oracle price, in ticks; another oracle price is somebody else's."""
+    seen: int = 0
+    """Public trades whose impact is in the index."""
+    regime: str = "usual"
+    plan: list[tuple[int, str]] = []
+    """Regimes that begin later: (time, name), in order."""
+    heat: int = 0
+    """Mean size of the latest news."""
+    pressure: int = 0
+    """Distance of the makers' prices from index and premium after trades; it fades."""
+    basis: int = 0
+    """Premium over the index that comes from outside."""
+    surprise: int = 0
+    """Mean of the latest taker sides, millionths: what of the next one is expected."""
+    trend: int = 0
+    """Slower means of the index, fine: over about 2 and 15 minutes."""
     drift: int = 0
-    """Distance of the participants' fair price above the index, in millionths."""
-    mood: int = 0
-    """Bias of the takers: −1,000,000 only sell … +1,000,000 only buy."""
-    near: dict[int, int] = {}
-    bids: dict[int, int] = {}
-    asks: dict[int, int] = {}
-    deep_bids: dict[int, int] = {}
-    deep_asks: dict[int, int] = {}
+    views: list[tuple[int, int]] = []
+    """Latest changes of the fair price: (time, fine price from then on), oldest first."""
+    skew: int = 0
+    """How far the makers shift their quotes against their inventory."""
+    makers: list[MakerState] = []
+    pending: dict[str, list[int]] = {}
+    """Participant → steps bought and micro-USDC paid, less sold and received, that its position does not have yet."""
+    booked: int = 0
+    """When pending trades were last booked."""
+    busy: bool = False
+    """True while other orders rest in the book: the makers' orders are then ordinary resting orders as well."""
 
 
 class Simulation(msgspec.Struct):
-    """The simulated market: its products by code."""
+    """The simulated market: its numbers, and its products by code."""
 
-    quotes: dict[int, MakerQuotes] = {}
+    market: Market
+    products: dict[int, SimulatedProduct] = {}
+
+    def scales(self, code: int) -> Scales:
+        """Return what the present regime of a product multiplies."""
+        return self.market.scales(self.products[code].regime)
 
 
 class RecordedMarket(msgspec.Struct):

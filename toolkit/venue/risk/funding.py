@@ -7,12 +7,12 @@ receives into, its own margin. Rates are in parts of RATE (1e-8), premiums in pa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..engine import events as ev
 from ..engine.registry import process
 from ..model.accounts import Leg, Position, VenueAccount
-from ..model.book import Ladder
 from ..model.constants import ISOLATED, RATE
 from ..model.history import FundingPayment, FundingRate
 from ..model.state import MarketState
@@ -49,29 +49,33 @@ def sample(core: Core, time: int) -> int:
 
 def premium(core: Core, market: MarketState) -> int:
     """Return the present premium in parts of FINE (see `margin.premium`)."""
-    oracle = market.oracle * _TICK
+    oracle, code = market.oracle * _TICK, market.product
     if not oracle:
         return 0
-    table = core.risk_index.table(market.product)
+    table = core.risk_index.tables[code]
     notional = core.state.config.impact_margin * table.max_leverage // 100
-    book = core.books[market.product]
-    bid = impact_price(book.bids, notional, table.unit)
-    ask = impact_price(book.asks, notional, table.unit)
-    above = max(0, bid - oracle) * FINE // oracle if bid else 0
-    below = max(0, oracle - ask) * FINE // oracle if ask else 0
+    best_bid, best_ask = core.books.top(code)
+    above = below = 0  # an impact price is never better than the best one, so that of a side may not be needed
+    if best_bid > market.oracle:
+        bid = impact_price(core.books.levels(code, 1, notional), notional, table.unit)
+        above = max(0, bid - oracle) * FINE // oracle
+    if 0 < best_ask < market.oracle:
+        ask = impact_price(core.books.levels(code, -1, notional), notional, table.unit)
+        below = max(0, oracle - ask) * FINE // oracle if ask else 0
     return above - below
 
 
-def impact_price(ladder: Ladder, notional_micro: int, unit: int) -> int:
-    """Return the average price of trading a notional against one side of a book, in millionths of a tick.
+def impact_price(levels: Iterable[tuple[int, int]], notional_micro: int, unit: int) -> int:
+    """Return the average price of trading a notional against the levels of a side, in millionths of a tick.
 
     0 if the levels do not hold so much.
     """
     left_micro, quantity = notional_micro, 0
-    for level in ladder:
-        price_ticks, depth_steps = level.price, level.total
+    for price_ticks, depth_steps in levels:
         value_micro = price_ticks * depth_steps * unit
         if value_micro >= left_micro:
+            if not quantity:
+                return price_ticks * _TICK  # the first level holds all of it
             quantity += left_micro * _STEP // (price_ticks * unit)
             return notional_micro * _STEP * _TICK // (unit * quantity)
         left_micro -= value_micro

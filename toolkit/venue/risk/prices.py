@@ -43,7 +43,7 @@ def tick(core: Core, time: int) -> int:
             market.external = external
             if oracle > 0 and not market.pinned:
                 _set_oracle(market, oracle)
-        bid, ask = quotes(core, code)
+        bid, ask = core.books.top(code)
         if bid and ask:
             _sample(market.basis, bid + ask - 2 * market.oracle, config.basis_samples)
             _sample(market.book, _middle(bid, ask, market.last), config.book_samples)
@@ -57,8 +57,7 @@ def tick(core: Core, time: int) -> int:
 
 def quotes(core: Core, product: int) -> tuple[int, int]:
     """Return the best bid and ask of a product in ticks, 0 where there is none."""
-    book = core.books[product]
-    return book.bids.best, book.asks.best
+    return core.books.top(product)
 
 
 def set_mark(core: Core, market: MarketState, bid: int, ask: int) -> None:
@@ -73,22 +72,29 @@ def mark_price(market: MarketState, bid: int, ask: int) -> int:
     """Return the mark in whole ticks (halves go up), 0 without any price. A quote of 0 is an empty side of the book."""
     found: list[int] = []  # in half ticks, so that means of two prices stay whole numbers
     if market.oracle:
-        basis = [sample for sample in market.basis if sample is not None]
-        found.append(2 * market.oracle + (sum(basis) // len(basis) if basis else 0))
+        found.append(2 * market.oracle + _mean(market.basis))
     if bid and ask:
         found.append(2 * _middle(bid, ask, market.last))
     if market.external:
         found.append(2 * market.external)
     if len(found) == 2:  # a median needs a third price: the average of the book's medians joins
-        book = [sample for sample in market.book if sample is not None]
+        book = _mean(market.book)
         if book:
-            found.append(2 * sum(book) // len(book))
+            found.append(2 * book)
     if not found:
         return 0
     found.sort()
     half = len(found) // 2
     middle = found[half] if len(found) % 2 else (found[half - 1] + found[half]) // 2
     return max(1, (middle + 1) // 2)
+
+
+def _mean(samples: list[int | None]) -> int:
+    """Return the mean of the samples that are there, rounded down; 0 when none is."""
+    try:
+        return sum(samples) // len(samples) if samples else 0  # type: ignore[arg-type]
+    except TypeError:  # some are missing, which is rare: they are not looked for first
+        return _mean([sample for sample in samples if sample is not None])
 
 
 def _set_oracle(market: MarketState, price_ticks: int) -> None:

@@ -18,9 +18,11 @@ from ..engine.core import Core
 from ..engine.registry import controls, process
 from ..model.accounts import VenueAccount
 from ..model.constants import GTC, LIMIT
+from ..model.market import REGIMES
 from ..model.simulation_state import Limit
 from ..risk import ledger, prices
 from ..trading import lifecycle, orders
+from . import participants
 
 LIQUIDITY = "0x00000000000000000000000000000000000000b9"
 """The account whose orders `add_liquidity` places."""
@@ -77,6 +79,19 @@ def play_scripts(core: Core, time: int) -> int | None:
 
 
 # markets
+
+
+@controls("market")
+def set_regime(core: Core, regime: str, product: int = 0, after: int = 0, lasting: int = 0) -> None:
+    """Set the regime of a simulated product (0: of all) `after` ms from now, for `lasting` ms (0: for good)."""
+    codes = [core.product(product).code] if product else list(core.products)
+    if regime not in REGIMES:
+        raise Refused(TxCode.BAD_ARGUMENT, f"there is no regime {regime!r}; there are {', '.join(REGIMES)}")
+    if after < 0 or lasting < 0:
+        raise Refused(TxCode.BAD_ARGUMENT, f"after and lasting must be 0 or more, not {after} and {lasting}")
+    start = core.state.time + after
+    for code in codes:
+        participants.plan_regime(core, code, regime, start, start + lasting if lasting else 0)
 
 
 @controls("pause")
@@ -164,6 +179,7 @@ def stand_still(core: Core, until: int) -> None:
     for name in ("prices", "market"):
         if name in schedule:
             schedule[name] = max(schedule[name], following)
+    participants.skip(core, following - 1)
 
 
 # participants

@@ -1,188 +1,379 @@
-"""The simulated market: an index path for each product, market makers who quote around it, and takers who trade.
+"""The simulated market: its participants are accounts that trade with each other and with everybody else.
 
-Everything is decided by the venue's seed. The participants are accounts of kind "market" that place orders through the
-same functions as everybody else, so a user's order meets them like any other. Three ladders are kept
-around a fair price (the index plus a slow drift): a near quote on each side, levels every few basis
-points, and deep levels for large market orders. Off with the setting `market`.
+Taker orders come at any millisecond, drawn from the seed (`flow`): noise, orders of those who heard news before the
+makers, who follow a trend, who lower the makers' inventory, or who must close into a move. The makers (`quoting`)
+answer after their latencies, and every trade moves the index for good by about the square root of its value.
+
+While no other order rests in a product's book, the participants' trades with each other are computed without orders,
+and booked to their positions every few minutes. As soon as one rests there, the makers' quotes are resting orders too,
+and all meet in the matching of everybody. Off with the setting `market`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..engine.codes import TxCode
 from ..engine.commands import Refused
-from ..engine.registry import process
-from ..model.accounts import VenueAccount
+from ..engine.registry import post_command, process
 from ..model.constants import GTC, IOC, LIMIT
-from ..model.rng import SIGMA, Rng, mix
-from ..model.simulation_state import MakerQuotes, Simulation
+from ..model.market import market_of, saved
+from ..model.simulation_state import MakerState, SimulatedProduct, Simulation
 from ..risk import ledger
 from ..risk.prices import ORACLE_HOOKS
-from ..trading import lifecycle, orders
-from .price_path import MinuteBar, advance_path, begin_path, past, path_settings
+from ..trading import lifecycle, orders, settlement
+from ..trading.positions import grow_leg, position_of, reduce_leg
+from .flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, Order
+from .past import Past
+from .quoting import FINE, MAKERS, PPM, Quoted, Quotes, index_source
 
 if TYPE_CHECKING:
-    from ...products import Product
     from ..engine.core import Core
     from ..model.genesis import Genesis
 
-MAKER = "0x00000000000000000000000000000000000000a1"
-TAKERS = tuple(f"0x00000000000000000000000000000000000000b{number}" for number in (1, 2, 3))
+TAKERS = {
+    kind: f"0x00000000000000000000000000000000000000b{number}"
+    for number, kind in enumerate((NOISE, INFORMED, MOMENTUM, HEDGER, FORCED), 1)
+}
 CAPITAL = 1_000_000_000_000_000
 """Deposit of each participant: a billion USDC, in micro-USDC."""
-
 _MICRO = 1_000_000
-_PPM = 1_000_000
-_NEAR_PPM = 70
-"""Distance of the near quotes from the fair price, millionths."""
-_LADDER = (300, 7, 14_000 * _MICRO)
-"""Distance between levels (millionths), how many on a side, value of the first (micro-USDC)."""
-_DEEP = (4_000, 5, 400_000 * _MICRO)
-_TRADES_PPM = 330_000
-"""Probability of a trade at each tick of 3 s."""
-_BURST_PPM = 20_000
-_TAKER_REACH_PPM = 4_000
-_INVENTORY = 3_000_000 * _MICRO
-"""Value of a taker's position that makes it trade back for sure."""
+_BOOK_MS = 5 * MINUTE_MS
+"""Trades of the participants with each other are in their positions after this time at the latest."""
+_REACH_PPM = 4_000
+"""How far from the best price a taker buys or sells."""
+_EDGE_PPM = 20
+"""What news must be worth to those who hear them first."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
-    """Open the participants' accounts and let the first tick come with the first prices."""
-    if not core.state.settings.get("market"):
+    """Open the participants' accounts and begin every product's flow with the venue."""
+    market = market_of(core.state.settings.get("market"))
+    if market is None:
         return
-    for address in (MAKER, *TAKERS):
-        account = core.account(address)
+    core.state.settings["market"] = saved(market)
+    simulation = core.state.simulation = Simulation(market)
+    accounts = [core.account(address) for address in (*MAKERS[: len(market.makers)], *TAKERS.values())]
+    for account in accounts:
         account.kind = "market"
         ledger.deposit(core, account, CAPITAL)
-    simulation = core.state.simulation = Simulation()
+    interval = core.state.config.price_interval
+    first = (core.state.time // interval + 1) * interval
+    time = first - 1  # all begins with the first prices, so that connecting computes nothing yet
     for code, product in core.products.items():
         start = core.state.markets[code].oracle
         if start > 0:
-            shape = path_settings(code, product.symbol, start, product.unit)
-            seed = core.state.seed
-            simulation.quotes[code] = MakerQuotes(begin_path(shape, seed), start, mix(seed, code, 0x7A))
+            for account in accounts:
+                position_of(core, account, product)
+            simulation.products[code] = SimulatedProduct(
+                start, start * FINE, time, time, start, regime=market.regime, trend=start * FINE, drift=start * FINE,
+                views=[(0, start * FINE)], makers=[MakerState() for _ in market.makers], booked=time,
+            )  # fmt: skip
     attach(core)
-    quote_all(core, core.state.time)
-    interval = core.state.config.price_interval
-    core.wake("market", (genesis.time // interval + 1) * interval)
+    quotes = quotes_of(core)
+    assert quotes is not None
+    for quoted in quotes.products.values():
+        quoted.sim.heat = quoted.usual_heat
+    core.wake("market", first)
 
 
 def attach(core: Core) -> None:
-    """Make the simulated index the venue's price source."""
-    if core.state.simulation is not None:
-        core.price_source = index_price
-
-
-def index_price(core: Core, code: int, time: int) -> tuple[int, int]:
-    """Return the next index price of a product in ticks, and 0 for the price of other venues: there are none."""
+    """Fold the books, and make the simulated index the venue's price source."""
     simulation = core.state.simulation
-    quotes = simulation.quotes.get(code) if simulation else None
-    return (advance_path(quotes.index) if quotes else 0), 0
+    if simulation is not None:
+        for code, sim in simulation.products.items():
+            if not sim.busy:
+                core.books.pop(code, None)
+        core.books.lazy = Quotes(core, simulation)
+        core.price_source = index_source
 
 
-def history(core: Core, code: int, start: int, end: int) -> list[MinuteBar]:
-    """Return the minutes of a product before genesis that begin in [start, end) ms; oldest first."""
-    simulation = core.state.simulation
-    quotes = simulation.quotes.get(code) if simulation else None
-    if quotes is None:
-        return []
-    product = core.products[code]
-    shape = path_settings(code, product.symbol, quotes.start, product.unit)
-    return past(core.state.seed, shape, core.state.genesis_time, start, end)
+def quotes_of(core: Core) -> Quotes | None:
+    """Return the makers' quotes of a core; None without a simulated market."""
+    lazy = core.books.lazy
+    return lazy if isinstance(lazy, Quotes) else None
 
 
 @process("market")
-def quote_all(core: Core, time: int) -> int:
-    """Let the participants of every product act on the new prices."""
-    simulation = core.state.simulation
-    assert simulation is not None
-    for code, quotes in simulation.quotes.items():
-        market = core.state.markets[code]
-        if market.oracle > 0 and not market.paused:
-            _act(core, core.products[code], quotes, market.oracle)
-    return time + core.state.config.price_interval
+def trade(core: Core, time: int) -> int:
+    """Let the orders come that are due, and the makers of books in which others rest quote again."""
+    quotes = quotes_of(core)
+    assert quotes is not None
+    for quoted in quotes.products.values():
+        sim = quoted.sim
+        if sim.plan:
+            _follow_plan(core, quotes, quoted, time)
+        if quoted.order_block is None:
+            quotes.find_order(quoted)
+        if quoted.next_time > time and not sim.busy and time // _BOOK_MS == sim.booked // _BOOK_MS:
+            continue
+        paused = core.state.markets[quoted.code].paused
+        if sim.busy and not paused:
+            requote_resting(core, quotes, quoted, time)
+        while quoted.next_time <= time:
+            order = quotes.pass_order(quoted)
+            if not paused:
+                _take(core, quotes, quoted, order, time)
+        if time // _BOOK_MS > sim.booked // _BOOK_MS:
+            book_pending(core, quotes, quoted, time)
+    return _due(quotes, time)
 
 
-def requote(core: Core, code: int) -> None:
-    """Let the participants of one product act at once, after its oracle price was set by hand."""
-    simulation = core.state.simulation
-    quotes = simulation.quotes.get(code) if simulation else None
-    market = core.state.markets[code]
-    if quotes is not None and not market.paused:
-        _act(core, core.products[code], quotes, market.oracle)
+def _due(quotes: Quotes, time: int) -> int:
+    """Return when the market acts next, in ms: an order, the booking of trades, or a maker who answers news."""
+    found = time // _BOOK_MS * _BOOK_MS + _BOOK_MS
+    for quoted in quotes.products.values():
+        if quoted.order_block is None:
+            quotes.find_order(quoted)
+        if quoted.next_time < found:
+            found = quoted.next_time
+        if quoted.sim.busy:
+            found = min(found, quotes.next_answer(quoted, time))
+        if quoted.sim.plan:
+            found = min(found, quoted.sim.plan[0][0])
+    return found
 
 
-ORACLE_HOOKS.append(requote)
+def plan_regime(core: Core, code: int, regime: str, start: int, end: int) -> None:
+    """Let a regime begin at `start` and, if `end` is not 0, the usual one at `end`; later plans are dropped."""
+    quotes = quotes_of(core)
+    if quotes is None or code not in quotes.products:
+        raise Refused(TxCode.BAD_ARGUMENT, f"product {code} has no simulated market here")
+    sim = quotes.products[code].sim
+    sim.plan = [entry for entry in sim.plan if entry[0] < start]
+    sim.plan += [(start, regime), (end, "usual")] if end else [(start, regime)]
+    _follow_plan(core, quotes, quotes.products[code], core.state.time)
+    core.state.schedule["market"] = max(_due(quotes, core.state.time), core.state.time + 1)
 
 
-def _act(core: Core, product: Product, quotes: MakerQuotes, oracle: int) -> None:
-    rng = Rng(quotes.random)
-    quotes.drift += rng.normal() * 14 // SIGMA - quotes.drift // 300
-    fair = max(oracle + oracle * quotes.drift // _PPM, 2)
-    _quote(core, product, quotes, fair, rng)
-    if rng.chance(_TRADES_PPM):
-        _take(core, product, quotes, fair, rng)
-    quotes.random = rng.state
+def skip(core: Core, until: int) -> None:
+    """Let the news and orders up to a time (ms) never come."""
+    quotes = quotes_of(core)
+    if quotes is not None:
+        quotes.settle()
+        for quoted in quotes.products.values():
+            quoted.sim.time, quoted.sim.traded = max(quoted.sim.time, until), max(quoted.sim.traded, until)
+            quotes.forget(quoted.code)
 
 
-# makers
-
-
-def _quote(core: Core, product: Product, quotes: MakerQuotes, fair: int, rng: Rng) -> None:
-    maker = core.state.accounts[MAKER]
-    half = max(fair * _NEAR_PPM // _PPM, 1)
-    wanted = [(quotes.near, {fair - half: 1, fair + half: -1}, 9_000 * _MICRO)]
-    for below, above, (gap_ppm, count, value) in (
-        (quotes.bids, quotes.asks, _LADDER),
-        (quotes.deep_bids, quotes.deep_asks, _DEEP),
-    ):
-        gap = max(fair * gap_ppm // _PPM, 1)
-        floor = (fair - 2 * half) // gap * gap
-        ceiling = -(-(fair + 2 * half) // gap) * gap
-        wanted.append((below, {floor - gap * i: 1 for i in range(count)}, value))
-        wanted.append((above, {ceiling + gap * i: -1 for i in range(count)}, value))
-    for held, prices, _ in wanted:
-        for price in [price for price, order_id in held.items() if price not in prices or order_id not in maker.orders]:
-            order = maker.orders.get(held.pop(price))
-            if order is not None:
-                lifecycle.cancel(core, maker, order)
-    for held, prices, value in wanted:
-        for step, (price, side) in enumerate(prices.items()):
-            if price not in held and price > 0:
-                worth = value * (3 + step) // 3 * (70 + rng.below(60)) // 100
-                _place(core, product, maker, side, price, worth, held)
-
-
-def _place(
-    core: Core, product: Product, maker: VenueAccount, side: int, price: int, value: int, held: dict[int, int]
-) -> None:
-    quantity = min(max(value // (price * product.unit), 1), product.max_steps)
-    try:
-        order = orders.submit(core, maker, product, side, quantity, price, kind=LIMIT, tif=GTC)
-    except Refused:
-        return
-    if order.id in maker.orders:
-        held[price] = order.id
+def _follow_plan(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
+    """Begin the regimes that are due."""
+    sim = quoted.sim
+    while sim.plan and sim.plan[0][0] <= time:
+        quotes.hear(quoted, time)
+        sim.regime = sim.plan.pop(0)[1]
+        sim.traded = max(sim.traded, time)  # orders that only this regime has had before now do not come late
+        quotes.forget(quoted.code)
+        if quoted.code in core.books and not sim.busy:
+            quotes.take_back(quoted)
 
 
 # takers
 
 
-def _take(core: Core, product: Product, quotes: MakerQuotes, fair: int, rng: Rng) -> None:
-    taker = core.state.accounts[TAKERS[rng.below(len(TAKERS))]]
-    quotes.mood = max(min(quotes.mood + rng.normal() * 90_000 // SIGMA - quotes.mood // 12, 700_000), -700_000)
-    lean = quotes.mood - quotes.drift * 900
-    position = taker.positions.get(product.code)
-    if position is not None:
-        held = (position.long.value - position.short.value) * _PPM
-        lean -= held // _INVENTORY
-    side = 1 if rng.below(2 * _PPM) < _PPM + lean else -1
-    size = 400 + rng.below(1_400) + (rng.below(11) == 0) * rng.below(24_000)
-    if rng.chance(_BURST_PPM):
-        size += 20_000 + rng.below(90_000)
-    bound = max(fair + side * fair * _TAKER_REACH_PPM // _PPM, 1)
-    quantity = min(max(size * _MICRO // (fair * product.unit), 1), product.max_steps)
-    try:
-        orders.submit(core, taker, product, side, quantity, bound, kind=LIMIT, tif=IOC)
-    except Refused:
+def _take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int) -> None:
+    """Let one taker order meet the book, if its reason holds."""
+    bid, ask = core.books.top(quoted.code) if quoted.sim.busy else quotes.top(quoted.code)
+    if not bid or not ask:
         return
+    side, value, limit = _wish(quotes, quoted, order, bid, ask)
+    if not side:
+        return
+    best = ask if side > 0 else bid
+    steps = min(max(value // (best * quoted.unit), 1), quoted.product.max_steps)
+    taker = core.state.accounts[TAKERS[order[0]]]
+    if quoted.code in core.books:  # other orders rest there, or somebody looks
+        if not quoted.sim.busy:
+            quotes.take_back(quoted)
+        else:
+            try:
+                orders.submit(core, taker, quoted.product, side, steps, limit, kind=LIMIT, tif=IOC)
+            except Refused:
+                return
+            return
+    _sweep(core, quotes, quoted, TAKERS[order[0]], side, steps, limit, time)
+
+
+def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> tuple[int, int, int]:
+    """Return the side, the value (micro-USDC) and the worst price in ticks of an order; side 0: it stays away.
+
+    Those who follow a trend, hedge or must close trade like noise while they have no reason of their own.
+    """
+    sim, reach = quoted.sim, _REACH_PPM
+    kind, side, value = order
+    if kind == INFORMED:
+        fair = sim.index + sim.index * (sim.basis + sim.pressure) // PARTS
+        edge = fair * _EDGE_PPM // PPM
+        if fair - edge >= ask * FINE:
+            return 1, value, (fair - edge) // FINE
+        if fair + edge <= bid * FINE:
+            return -1, value, -((-fair - edge) // FINE)
+        return 0, 0, 0
+    minute = sim.index // PARTS * quoted.source.minute_parts
+    if kind == MOMENTUM and abs(moved := sim.index - sim.trend) >= minute:
+        side = 1 if moved > 0 else -1
+    elif kind == FORCED and abs(moved := sim.index - sim.drift) >= 6 * minute:
+        side, value, reach = 1 if moved > 0 else -1, 4 * value, 3 * _REACH_PPM
+    elif kind == HEDGER:
+        inventory = sum(maker.inventory for maker in sim.makers) * bid * quoted.unit
+        if abs(inventory) >= quotes.simulation.market.inventory_usdc * _MICRO // 20:
+            side = 1 if inventory > 0 else -1
+    best = ask if side > 0 else bid
+    return side, value, max(best + side * best * reach // PPM, 1)
+
+
+def _sweep(
+    core: Core, quotes: Quotes, quoted: Quoted, taker: str, side: int, steps: int, limit: int, time: int
+) -> None:
+    """Trade with the makers of a folded book: what the matching would do with their orders, without making them."""
+    sim, market = quoted.sim, core.state.markets[quoted.code]
+    price, there, number = quotes.best(quoted, -side, time)
+    levels = [(price, there, number)] if there >= steps else quotes.side(quoted, -side, time)
+    left, paid = steps, 0
+    for price, there, number in levels:
+        if not left or (price - limit) * side > 0:
+            break
+        filled = min(left, there)
+        left -= filled
+        value = price * filled * quoted.unit
+        paid += value
+        settlement.publish_trade(core, quoted.product, market, side, price, filled, value, "")
+        quotes.take(sim.makers[number], -side, filled, time, quotes.makers[number])
+        sim.makers[number].inventory -= side * filled
+        _wait(sim, MAKERS[number], -side * filled, -side * value)
+    if paid:
+        _wait(sim, taker, side * (steps - left), side * paid)
+        sim.seen = market.trades
+        quotes.impress(quoted, time, side, paid)
+        quoted.forget_quotes()
+        quotes.tell(quoted, -side)
+
+
+def _wait(sim: SimulatedProduct, address: str, steps: int, value: int) -> None:
+    entry = sim.pending.get(address)
+    if entry is None:
+        sim.pending[address] = [steps, value]
+    else:
+        entry[0] += steps
+        entry[1] += value
+
+
+def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
+    """Book the participants' trades with each other, netted, at the last price; the rest of the value is realised."""
+    sim, code = quoted.sim, quoted.code
+    market = core.state.markets[code]
+    for address, (steps, value) in sim.pending.items():
+        account = core.state.accounts[address]
+        position = account.positions[code]
+        worth = market.last * abs(steps) * quoted.unit
+        pnl = (worth if steps > 0 else -worth) - value
+        against, into = (position.short, position.long) if steps > 0 else (position.long, position.short)
+        closed = min(against.size, abs(steps))
+        if closed:
+            pnl += reduce_leg(against, closed, market.last * closed * quoted.unit, steps < 0)
+        if opened := abs(steps) - closed:
+            core.state.last_exec += 1
+            grow_leg(into, opened, market.last * opened * quoted.unit, time, core.state.last_exec)
+        market.open_interest += opened if steps > 0 else -closed
+        ledger.realize(core, account, pnl, code)
+        core.risk_index.index(account)
+    sim.pending.clear()
+    sim.booked = time
+    numbers = quotes.simulation.market
+    most = numbers.inventory_usdc * _MICRO
+    worth = sum(maker.inventory for maker in sim.makers) * market.last * quoted.unit
+    sim.skew = -max(-most, min(most, worth)) * numbers.skew_ppm * 1000 // most
+    quoted.forget_quotes()
+
+
+# books in which other orders rest
+
+
+@post_command("market")
+def follow_books(core: Core) -> None:
+    """Note what others traded with the makers, and whether their orders rest in a book."""
+    quotes = quotes_of(core)
+    if quotes is None or not core.books:
+        return
+    time = core.state.time
+    for code in [code for code in core.books if code in quotes.products]:
+        quoted = quotes.products[code]
+        sim, market = quoted.sim, core.state.markets[code]
+        if market.trades != sim.seen:
+            _absorb(core, quotes, quoted, time)
+        foreign = quotes.has_foreign(quoted)
+        if foreign != sim.busy:
+            if sim.busy:
+                sim.busy = False
+                quotes.take_back(quoted)
+            else:
+                quotes.keep(quoted)
+        if sim.busy:
+            core.wake("market", max(quotes.next_answer(quoted, time), time + 1))
+
+
+def _absorb(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
+    """Let the trades of the matching move the index, each taker order by its whole value."""
+    sim, market = quoted.sim, core.state.markets[quoted.code]
+    trades = core.state.history.trades[quoted.code]
+    fresh = trades[len(trades) - (market.trades - sim.seen) :]
+    sim.seen = market.trades
+    quotes.note_taken(quoted, time)
+    for number, state in enumerate(sim.makers):
+        address = MAKERS[number]
+        position = core.state.accounts[address].positions[quoted.code]
+        waiting = sim.pending.get(address, (0, 0))[0]
+        state.inventory = position.long.size - position.short.size + waiting
+    for side in (1, -1):
+        value = sum(trade.price * trade.quantity * quoted.unit for trade in fresh if trade.side == side)
+        if value:
+            quotes.impress(quoted, time, side, value)
+
+
+def requote_resting(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
+    """Let the makers of a book in which others rest cancel the quotes they no longer want, and place the new ones."""
+    code, held = quoted.code, dict[tuple[str, int], int]()
+    for order in quotes.resting(quoted):
+        held[order.address, order.side * order.price] = order.id
+    wanted = {
+        (MAKERS[number], side * price): (side, price, steps)
+        for side in (1, -1)
+        for price, steps, number in quotes.side(quoted, side, time)
+    }
+    for (address, key), order_id in held.items():
+        if (address, key) not in wanted:
+            maker = core.state.accounts[address]
+            lifecycle.cancel(core, maker, maker.orders[order_id])
+    for (address, key), (side, price, steps) in wanted.items():
+        if (address, key) not in held:
+            best = core.books[code].side(-side).best
+            if best and (price - best) * side >= 0:  # behind what rests there: a maker never takes
+                price = best - side
+                if price <= 0 or (address, side * price) in wanted:
+                    continue
+            maker = core.state.accounts[address]
+            orders.submit(core, maker, quoted.product, side, steps, price, kind=LIMIT, tif=GTC)
+
+
+def requote(core: Core, code: int) -> None:
+    """Let the makers of one product quote at once, after its oracle price was set by hand."""
+    quotes = quotes_of(core)
+    if quotes is not None and code in quotes.products and not core.state.markets[code].paused:
+        quoted = quotes.products[code]
+        quoted.forget_quotes()
+        if quoted.sim.busy:
+            requote_resting(core, quotes, quoted, core.state.time)
+        elif code in core.books:
+            quotes.take_back(quoted)
+
+
+ORACLE_HOOKS.append(requote)
+
+
+def past_of(core: Core, code: int) -> Past | None:
+    """Return what decides a product's past before genesis; None without a simulated market."""
+    quotes = quotes_of(core)
+    quoted = quotes.products.get(code) if quotes is not None else None
+    if quoted is None:
+        return None
+    return Past(quoted.source, core.state.genesis_time, quoted.sim.start, quoted.unit)

@@ -17,7 +17,7 @@ from ..model.constants import GTC, IOC, LIMIT
 from ..risk import ledger
 from ..trading import lifecycle, matching
 from ..trading.positions import position_of
-from . import participants
+from .quoting import index_source
 
 HOUSE = "0x00000000000000000000000000000000000000b0"
 CAPITAL = 10**18
@@ -68,7 +68,7 @@ class Replay:
     def __call__(self, core: Core, code: int, time: int) -> tuple[int, int]:
         """Return the oracle price in ticks (see `prices`), and 0 for the price of other venues."""
         track = self.tracks.get(code)
-        return (track.at(time), 0) if track is not None else participants.index_price(core, code, time)
+        return (track.at(time), 0) if track is not None else index_source(core, code, time)
 
     def attach(self, core: Core) -> None:
         """Take over from the next prices on."""

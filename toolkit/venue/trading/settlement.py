@@ -27,15 +27,21 @@ def publish_trade(
     price_ticks: int,
     quantity_steps: int,
     value_micro: int,
+    tx_hash: str | None = None,
 ) -> int:
-    """Record a public trade (`side` of the taker) with its candle; return its number."""
+    """Record a public trade (`side` of the taker) with its candle; return its number.
+
+    `tx_hash` "" leaves the hash to `PublicTrade.hash`; None is that of the present transaction.
+    """
     state = core.state
     code, time = product.code, state.time
     state.last_exec = exec_id = state.last_exec + 1
     market.last = price_ticks
     market.trades += 1
     core.triggers[code].see_trade(price_ticks)
-    trade = PublicTrade(exec_id, time, code, side, price_ticks, quantity_steps, core.step_hash or core.tx_hash())
+    if tx_hash is None:
+        tx_hash = core.step_hash or core.tx_hash()
+    trade = PublicTrade(exec_id, time, code, side, price_ticks, quantity_steps, tx_hash)
     history = state.history
     history.trades[code].append(trade)
     candles = history.candles[code]

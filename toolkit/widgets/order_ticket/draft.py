@@ -177,7 +177,7 @@ class Validation:
 
     problems: tuple[Problem, ...]
     order: Any = None
-    """An Order, Bracket or Ladder."""
+    """An Order, Bracket or ScaleOrders."""
     preview: dict[str, Any] = field(default_factory=dict)
 
     @property

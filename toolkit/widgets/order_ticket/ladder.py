@@ -15,7 +15,7 @@ MAX_ORDERS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class ScaleOrders:
     """The orders of a scale, from the first to the last price."""
 
     orders: tuple[Order, ...]
@@ -38,7 +38,7 @@ class Ladder:
         return words if first.tif == "GTC" else f"{words} {first.tif}"
 
 
-def make_ladder(draft: Draft, product: Product, quantity: str, entry: Order) -> Ladder | Problem:
+def make_ladder(draft: Draft, product: Product, quantity: str, entry: Order) -> ScaleOrders | Problem:
     """Return the orders like `entry` from `price` to `last_price`, or the problem; prices are rounded to ticks."""
     if not draft.last_price:
         return Problem("last_price", "required", "a last price is needed", missing=True)
@@ -54,4 +54,4 @@ def make_ladder(draft: Draft, product: Product, quantity: str, entry: Order) -> 
         )  # fmt: skip
     except InputError as error:
         return Problem("quantity", error.rule or "ladder", str(error))
-    return Ladder(tuple(orders))
+    return ScaleOrders(tuple(orders))

@@ -23,7 +23,7 @@ from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
 from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
 from .holdings import holdings_of
-from .ladder import Ladder
+from .ladder import ScaleOrders
 from .order_tracker import NOT_SENT, REJECTED, UNKNOWN, OrderTracker
 from .ticket_view import limits_view, market_view, preview_view, problem_view
 from .validation import largest_quantity, validate
@@ -131,9 +131,9 @@ class OrderTicket(ReviewedPanel):
         return self._validate().valid
 
     @property
-    def order(self) -> Order | Bracket | Ladder | None:
+    def order(self) -> Order | Bracket | ScaleOrders | None:
         """The current order, None while a quantity is missing."""
-        order: Order | Bracket | Ladder | None = self._validate().order
+        order: Order | Bracket | ScaleOrders | None = self._validate().order
         return order if order is not None and order.entry.quantity else None
 
     def preview(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class OrderTicket(ReviewedPanel):
         order = self._checked_order()
         verb = "buy" if self.side == "BUY" else "sell"
         self._places = True
-        request = list(order.legs) if isinstance(order, Ladder) else order
+        request = list(order.legs) if isinstance(order, ScaleOrders) else order
         return self._begin_review(request, order.describe(), verb, self.symbol)
 
     def set_leverage(self, leverage: str) -> Prepared:
@@ -230,7 +230,7 @@ class OrderTicket(ReviewedPanel):
             self.following = None
         self.refresh()
 
-    def _checked_order(self) -> Order | Bracket | Ladder:
+    def _checked_order(self) -> Order | Bracket | ScaleOrders:
         """Return the order if it may be signed now; raises as `submit` does."""
         if self.status == UNKNOWN:
             raise LimitReached(
@@ -241,7 +241,7 @@ class OrderTicket(ReviewedPanel):
         validation = self._validate()
         if validation.problems:
             raise CheckFailed(validation.problems)
-        order: Order | Bracket | Ladder = validation.order
+        order: Order | Bracket | ScaleOrders = validation.order
         return order
 
     def _check_review(self) -> None:

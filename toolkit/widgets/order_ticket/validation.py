@@ -19,7 +19,7 @@ from ..base_panel.number_format import WIDE, money, trimmed
 from .buying_power import account_rules, cover, max_affordable_steps
 from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
 from .exits import EXITS, exit_results, with_exit_prices
-from .ladder import Ladder, make_ladder
+from .ladder import ScaleOrders, make_ladder
 from .preview import preview_order
 
 FIELDS = {
@@ -88,7 +88,7 @@ def _preview(inputs: TicketInputs, amount: Decimal, worst: Decimal | None) -> di
     return preview
 
 
-def _ladder_validation(inputs: TicketInputs, ladder: Ladder, problems: list[Problem]) -> Validation:
+def _ladder_validation(inputs: TicketInputs, ladder: ScaleOrders, problems: list[Problem]) -> Validation:
     """Check each order by itself, and the account's rules for all of them together."""
     draft, product, market = inputs.draft, inputs.product, inputs.market
     covered = cover(inputs.holdings, draft.sign)

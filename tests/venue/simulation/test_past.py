@@ -1,0 +1,137 @@
+"""The simulated past: whole, joined without seams, of any length at once, and made by the numbers of the future."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.model.market import Market, ProductFlow
+from toolkit.venue.model.rng import SIGMA, Rng
+from toolkit.venue.simulation import flow, noise, past
+from toolkit.venue.simulation.participants import past_of
+
+MINUTE = 60_000
+DAY = 1_440 * MINUTE
+HOUR = 60 * MINUTE
+
+
+@pytest.fixture(scope="module")
+def core() -> Core:
+    return Core(Genesis(settings={"market": True}))
+
+
+def past_from(core: Core, code: int = 1) -> past.Past:
+    found = past_of(core, code)
+    assert found is not None
+    return found
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 10_000))
+def test_words_are_those_of_the_generator_at_any_place(seed: int, first: int) -> None:
+    rng = Rng(seed)
+    rng.state = (seed + first * 0x9E3779B97F4A7C15) % 2**64
+    assert noise.words(seed, np.arange(first, first + 20)).tolist() == [rng.bits() for _ in range(20)]
+
+
+def test_normals_exponentials_and_waits_have_their_shapes() -> None:
+    drawn = noise.normals(noise.words(3, np.arange(100_000)))
+    assert abs(drawn.mean()) < 0.01 * SIGMA
+    assert abs(drawn.std() / SIGMA - 1) < 0.01
+    logs = np.linspace(-4.5, 4.5, 1_001)
+    exact = np.exp(logs) * 2**noise.EXP_BITS
+    found = noise.exponential((logs * 2**noise.LOG_BITS).astype(np.int64))
+    assert np.abs(found / exact - 1).max() < 1e-5
+    waits = noise.waits()
+    assert abs(waits.mean() - 1_000) < 10  # longer ones than five means count as five
+    assert sorted(waits.tolist(), reverse=True) == waits.tolist()
+
+
+def test_any_window_of_volatility_is_part_of_the_whole() -> None:
+    source = flow.source_of(Market(), 7, 1, "BTCUSDC")
+    whole = flow.volatility(source, 29_000_000, 3_000)
+    assert flow.volatility(source, 29_000_700, 900).tolist() == whole[700:1_600].tolist()
+
+
+def test_the_past_joins_the_present_without_gap_or_jump(core: Core) -> None:
+    for code in core.products:
+        before = past_from(core, code)
+        bars = list(past.candles(before, GENESIS_TIME - 40 * DAY, GENESIS_TIME))
+        assert [bar.start for bar in bars] == list(range(GENESIS_TIME - 40 * DAY, GENESIS_TIME, MINUTE))
+        assert bars[-1].close == before.start == core.state.markets[code].oracle
+        assert all(one.close == following.open for one, following in itertools.pairwise(bars))
+        assert all(0 < bar.low <= min(bar.open, bar.close) <= max(bar.open, bar.close) <= bar.high for bar in bars)
+        assert all(bar.volume > 0 and bar.turnover > 0 and bar.count > 0 for bar in bars)
+        assert all(type(number) is int for number in (bars[0].start, bars[0].open, bars[0].volume, bars[0].turnover))
+
+
+def test_any_part_of_the_past_is_the_same_part_of_the_whole(core: Core) -> None:
+    before = past_from(core)
+    whole = list(past.candles(before, GENESIS_TIME - 4 * DAY, GENESIS_TIME))
+    start, end = GENESIS_TIME - 3 * DAY - 90_000, GENESIS_TIME - DAY + 30_000
+    assert list(past.candles(before, start, end)) == [bar for bar in whole if start <= bar.start < end]
+    assert list(past.candles(before, before.earliest - DAY, before.earliest)) == []
+    assert len(list(past.candles(before, before.earliest - MINUTE, before.earliest + MINUTE))) == 1
+
+
+@pytest.mark.parametrize("interval", [5 * MINUTE, HOUR, 4 * HOUR, 7 * DAY])
+def test_longer_candles_are_their_minutes(core: Core, interval: int) -> None:
+    before = past_from(core)
+    start = (GENESIS_TIME - 70 * DAY) // interval * interval
+    minutes = list(past.candles(before, start, GENESIS_TIME))
+    joined: dict[int, list[int]] = {}
+    for bar in past.candles(before, start, GENESIS_TIME, interval):
+        row = joined.setdefault(bar.start, [bar.open, bar.high, bar.low, bar.close, 0, 0, 0])
+        row[1], row[2], row[3] = max(row[1], bar.high), min(row[2], bar.low), bar.close
+        row[4:] = row[4] + bar.volume, row[5] + bar.turnover, row[6] + bar.count
+    for begin, group in itertools.groupby(minutes, lambda bar: bar.start // interval * interval):
+        bars = list(group)
+        wanted = [bars[0].open, max(b.high for b in bars), min(b.low for b in bars), bars[-1].close]
+        wanted += [sum(b.volume for b in bars), sum(b.turnover for b in bars), sum(b.count for b in bars)]
+        assert joined[begin] == wanted
+
+
+def test_years_of_weeks_cost_a_fraction_of_a_second() -> None:
+    core = Core(Genesis(seed=99, settings={"market": True}))  # nothing of this seed is in memory yet
+    before = past_from(core)
+    start = time.process_time()
+    assert len({bar.start for bar in past.candles(before, 0, GENESIS_TIME, 7 * DAY)}) > 150
+    assert time.process_time() - start < 3
+
+
+def test_the_past_moves_as_the_future_will(core: Core) -> None:
+    closes = np.array([bar.close for bar in past.candles(past_from(core), GENESIS_TIME - 60 * DAY, GENESIS_TIME)])
+    moved = np.diff(np.log(closes))
+    assert 4e-4 < moved.std() < 12e-4
+    assert abs(np.corrcoef(moved[1:], moved[:-1])[0, 1]) < 0.05
+    size = np.abs(moved)
+    assert np.corrcoef(size[1:], size[:-1])[0, 1] > 0.2
+    assert np.corrcoef(size[60:], size[:-60])[0, 1] > 0.1
+    other = np.array([b.close for b in past.candles(past_from(core, 2), GENESIS_TIME - 60 * DAY, GENESIS_TIME)])
+    hours = [np.diff(np.log(each[::5])) for each in (closes, other)]
+    assert 0.6 < np.corrcoef(*hours)[0, 1] < 0.95
+
+
+def test_funding_before_genesis_changes_its_sign_and_follows_the_premium(core: Core) -> None:
+    before = past_from(core)
+    times = past.settlements(before, 4 * HOUR, GENESIS_TIME - 30 * DAY, GENESIS_TIME)
+    assert len(times) == 180
+    premiums = [past.premium_before(before, 4 * HOUR, at) for at in times]
+    assert len(set(premiums)) > 100
+    assert min(premiums) < -100
+    assert max(premiums) > 100
+    assert past.price_before(before, times[0]) == next(past.candles(before, times[0], times[0] + MINUTE)).open
+
+
+def test_a_seed_of_the_market_gives_another_past_of_the_same_venue() -> None:
+    one, two = (Core(Genesis(settings={"market": {"seed": seed, "products": {"BTCUSDC": {}}}})) for seed in (0, 1))
+    assert isinstance(one.state.simulation.market.products["BTCUSDC"], ProductFlow)  # type: ignore[union-attr]
+    bars = [list(past.candles(past_from(each), GENESIS_TIME - HOUR, GENESIS_TIME)) for each in (one, two)]
+    assert bars[0] != bars[1]
+    assert bars[0][-1].close == bars[1][-1].close

@@ -1,0 +1,221 @@
+"""`Market`: every number of the simulated market, as one value that can be varied and is saved with the venue.
+
+Units are in the names: ppm are millionths, a "log" is a natural logarithm in millionths, values are in USDC.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...errors import InputError
+from ...numerals import shown
+
+REGIMES = ("calm", "usual", "stressed")
+"""Names of the markets that are ready to use."""
+
+
+class ProductFlow(msgspec.Struct, frozen=True):
+    """How one product moves and trades in a usual market."""
+
+    daily_volatility_ppm: int = 40_000
+    """Standard deviation of a day's return."""
+    common_ppm: int = 800_000
+    """Correlation of its index with the one factor that all products share."""
+    orders_a_minute_ppm: int = 2_200_000
+    """Clusters of taker orders a minute, in millionths: 2,200,000 are 2.2, with two orders each on average; and one."""
+    order_value_usdc: int = 550
+    """Median value of a taker order."""
+
+
+class Maker(msgspec.Struct, frozen=True):
+    """A simulated market maker: how fast it sees news, and the ladder that it quotes on each side."""
+
+    latency_ms: int
+    """Time from news or a trade to its new quotes."""
+    half_spread_ppm: int
+    """Distance of its best quote from its fair price in a market of usual heat."""
+    gap_ppm: int
+    """Distance between levels."""
+    levels: int
+    level_value_usdc: int
+    """Value of the best level; each further one is larger by a third of it."""
+    refill_ms: int
+    """Time after which it has replaced what was taken."""
+
+
+def _makers() -> tuple[Maker, ...]:
+    return (
+        Maker(60, 105, 130, 3, 12_500, 700),
+        Maker(240, 140, 260, 6, 14_000, 3_000),
+        Maker(900, 240, 900, 5, 40_000, 9_000),
+        Maker(900, 3_600, 4_000, 5, 400_000, 60_000),
+    )
+
+
+class Scales(msgspec.Struct, frozen=True):
+    """What a regime multiplies, in millionths of the usual."""
+
+    volatility: int = 1_000_000
+    flow: int = 1_000_000
+    jumps: int = 1_000_000
+    spread: int = 1_000_000
+    depth: int = 1_000_000
+
+
+SCALES = {
+    "calm": Scales(500_000, 600_000, 250_000, 800_000, 1_300_000),
+    "usual": Scales(),
+    "stressed": Scales(2_300_000, 1_800_000, 4_000_000, 1_700_000, 450_000),
+}
+
+
+class Market(msgspec.Struct, frozen=True):
+    """Every number of the simulated market. `Market.named("stressed")` is one that is ready; `vary` changes some.
+
+    `products` has the numbers of single products by symbol; the others have those of `ProductFlow()`. `regime` scales
+    volatility, flow, jumps, spread and depth; `venue.market(regime)` changes it while the venue runs.
+    """
+
+    regime: str = "usual"
+    seed: int = 0
+    """Varies the market of one venue seed: prices, flow, and history."""
+    products: dict[str, ProductFlow] = msgspec.field(
+        default_factory=lambda: {
+            "BTCUSDC": ProductFlow(24_000, 970_000, 3_200_000, 800),
+            "ETHUSDC": ProductFlow(32_000, 940_000, 2_700_000, 700),
+            "SOLUSDC": ProductFlow(42_000, 880_000),
+            "XRPUSDC": ProductFlow(40_000, 820_000),
+        }
+    )
+    clustering: tuple[tuple[int, int], ...] = (
+        (4, 100_000),
+        (15, 90_000),
+        (60, 90_000),
+        (240, 170_000),
+        (960, 130_000),
+        (4_320, 40_000),
+    )
+    """Components of volatility: (minutes that each value lasts, variance of its log in millionths)."""
+    jump_minutes: int = 600
+    """Mean time between jumps that all products share; each product's own are as frequent."""
+    jump_ppm: int = 3_400
+    """Typical size of a jump of a product with 2.4 % volatility a day."""
+    makers: tuple[Maker, ...] = msgspec.field(default_factory=_makers)
+    inventory_usdc: int = 1_000_000
+    skew_ppm: int = 60
+    """How far the makers shift their quotes against a common inventory of `inventory_usdc`."""
+    informed_ppm: int = 250_000
+    """Part of the larger news that somebody trades on before the makers have seen them."""
+    momentum_ppm: int = 90_000
+    """Parts of the taker orders that follow the trend, that lower the makers' inventory, and that may be forced."""
+    hedging_ppm: int = 80_000
+    forced_ppm: int = 60_000
+    permanent_ppm: int = 38
+    """How far a surprising order of 1,000 USDC moves the index for good; it grows with the square root of the value."""
+    transient_ppm: int = 22
+    """How far it moves the makers' prices besides, for a while."""
+    recovery_ticks: int = 24
+    """Ticks of 3 s in which a transient move falls to a third."""
+    premium_ppm: int = 620
+    """Standard deviation of the perpetual's premium over its index, which comes and goes over hours."""
+
+    @classmethod
+    def named(cls, name: str) -> Market:
+        """Return the market of a regime: calm, usual or stressed. Raises InputError for another name."""
+        if name not in REGIMES:
+            raise InputError(
+                f"market {shown(name)} is not known; there are {', '.join(REGIMES)}, a Market, and None for no market",
+                field="market",
+                rule="known",
+                value=name,
+                nearest=REGIMES,
+            )
+        return cls(regime=name)
+
+    def vary(self, **changes: Any) -> Market:
+        """Return a market with some numbers changed. Raises InputError for a name or value that it can't have."""
+        unknown = sorted(changes.keys() - set(self.__struct_fields__))
+        if unknown:
+            raise InputError(
+                f"a Market has no {', '.join(unknown)}; it has {', '.join(self.__struct_fields__)}",
+                field=unknown[0],
+                rule="known",
+                value=unknown,
+            )
+        changed = market_of(msgspec.structs.replace(self, **changes))
+        assert changed is not None
+        return changed
+
+    @staticmethod
+    def scales(regime: str) -> Scales:
+        """Return what a regime multiplies."""
+        return SCALES[regime]
+
+    def flow(self, symbol: str) -> ProductFlow:
+        """Return the numbers of one product."""
+        return self.products.get(symbol, ProductFlow())
+
+
+def market_of(setting: object) -> Market | None:
+    """Return the market of a venue's setting: a name, a Market or its fields, True ("usual"), None or False (none).
+
+    Raises InputError for anything else, and for a number outside of its bounds.
+    """
+    if setting is None or setting is False:
+        return None
+    if setting is True:
+        return Market()
+    if isinstance(setting, str):
+        return Market.named(setting)
+    if isinstance(setting, Market):
+        setting = msgspec.to_builtins(setting)
+    try:
+        market = msgspec.convert(setting, Market)
+    except msgspec.ValidationError as error:
+        raise InputError(f"this is no Market: {error}", field="market", rule="type", value=setting) from None
+    _check(market)
+    return market
+
+
+def saved(setting: object) -> dict[str, Any] | None:
+    """Return the market of a setting as the plain values that are saved with a venue; see `market_of`."""
+    market = market_of(setting)
+    return None if market is None else msgspec.to_builtins(market)
+
+
+def _check(market: Market) -> None:
+    """Raise InputError for numbers with which no market can run."""
+    Market.named(market.regime)
+    flows = market.products.values()
+    rules = {
+        "makers": 1 <= len(market.makers) <= 8
+        and all(
+            1 <= maker.latency_ms <= 60_000 and maker.levels > 0 and maker.level_value_usdc > 0
+            and maker.half_spread_ppm > 0 and maker.gap_ppm > 0 and maker.refill_ms > 0
+            for maker in market.makers
+        ),
+        "clustering": all(minutes > 0 and 0 <= log <= 500_000 for minutes, log in market.clustering),
+        "products": all(
+            0 < flow.daily_volatility_ppm <= 500_000 and 0 <= flow.common_ppm <= 1_000_000
+            and 0 <= flow.orders_a_minute_ppm <= 20_000_000 and flow.order_value_usdc > 0
+            for flow in flows
+        ),
+        "jump_minutes": market.jump_minutes > 0,
+        "jump_ppm": 0 <= market.jump_ppm <= 50_000,
+        "inventory_usdc": market.inventory_usdc > 0,
+        "recovery_ticks": market.recovery_ticks > 0,
+        "premium_ppm": 0 <= market.premium_ppm <= 10_000,
+        "permanent_ppm": 0 <= market.permanent_ppm <= 2_000,
+        "transient_ppm": 0 <= market.transient_ppm <= 2_000,
+        "informed_ppm": 0 <= market.informed_ppm <= 1_000_000,
+        "momentum_ppm": market.momentum_ppm >= 0 and market.hedging_ppm >= 0 and market.forced_ppm >= 0
+        and market.momentum_ppm + market.hedging_ppm + market.forced_ppm <= 1_000_000,
+    }  # fmt: skip
+    for field, holds in rules.items():
+        if not holds:
+            value = getattr(market, field)
+            raise InputError(
+                f"Market.{field} {shown(value)} is outside of its bounds", field=field, rule="bounds", value=value
+            )

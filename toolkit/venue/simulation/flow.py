@@ -1,0 +1,276 @@
+"""What comes to the simulated market from outside: volatility, news and taker orders, drawn from the seed alone.
+
+Nothing here depends on what the venue's users do, so two runs of one seed differ only by what they did. Volatility is a
+product of components that last from minutes to days, each value drawn by its place: the past before genesis
+and the days after it are made by the same numbers. News and orders come in blocks, at any millisecond.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import isqrt
+from typing import Any, NamedTuple
+
+from ..model.market import Market, ProductFlow, Scales
+from ..model.rng import SIGMA, mix
+from .noise import EXP_BITS, bits, exponential, log_of_ppm, normals, waits, words
+
+MINUTE_MS = 60_000
+BLOCK_MINUTES = 60
+BLOCK_MS = BLOCK_MINUTES * MINUTE_MS
+NOISE, INFORMED, MOMENTUM, HEDGER, FORCED = range(1, 6)
+"""Kinds of taker orders, by who sends them."""
+PARTS = 1_000_000_000
+"""Changes of a price are in parts of 1e-9."""
+
+_OWN_MINUTES = 10
+"""Components of volatility that last shorter are a product's own, the others are shared by all."""
+_SHARED = 0
+NEWS_A_MINUTE = (8, 4)
+"""Small news in a minute: of all products, and of one."""
+_CLUSTERS_A_MINUTE = 48
+"""Most clusters of orders in a minute."""
+_FOLLOWERS = 6
+"""Most orders that follow the first one of a cluster; each comes with a probability of a half."""
+_FOLLOWER_MS = 1_100
+_PARENTS = ((12, 350_000), (60, 350_000))
+"""Large orders that are worked in parts: (length in orders, probability that an order is a part of it)."""
+_MINUTES_ROOT_PPM = 37_947_332
+"""Square root of the minutes of a day, in millionths."""
+
+
+class Source(NamedTuple):
+    """What decides the flow of one product."""
+
+    seed: int
+    code: int
+    flow: ProductFlow
+    clustering: tuple[tuple[int, int], ...]
+    jump_minutes: int
+    jump_ppm: int
+    informed_ppm: int
+    momentum_ppm: int
+    hedging_ppm: int
+    forced_ppm: int
+    premium_ppm: int
+
+    @property
+    def minute_parts(self) -> int:
+        """Standard deviation of a minute's return at volatility 1, in PARTS."""
+        return self.flow.daily_volatility_ppm * 1000 * SIGMA // _MINUTES_ROOT_PPM
+
+    @property
+    def usual_news(self) -> int:
+        """Mean size of small news at volatility 1, in PARTS."""
+        sizes = (share * isqrt(each * SIGMA * SIGMA) for share, each in zip(self.shares, NEWS_A_MINUTE, strict=True))
+        return max(1, sum(sizes) * 8 // (10 * SIGMA * sum(NEWS_A_MINUTE)))
+
+    @property
+    def shares(self) -> tuple[int, int]:
+        """The common and the own part of it, in PARTS: their squares sum to its square."""
+        common = self.flow.common_ppm
+        own = isqrt(SIGMA * SIGMA - common * common)
+        return self.minute_parts * common // SIGMA, self.minute_parts * own // SIGMA
+
+
+def source_of(market: Market, seed: int, code: int, symbol: str) -> Source:
+    """Return the source of a product's flow."""
+    return Source(
+        mix(seed, market.seed),
+        code,
+        market.flow(symbol),
+        market.clustering,
+        market.jump_minutes,
+        market.jump_ppm,
+        market.informed_ppm,
+        market.momentum_ppm,
+        market.hedging_ppm,
+        market.forced_ppm,
+        market.premium_ppm,
+    )
+
+
+def volatility(source: Source, first: int, count: int) -> Any:
+    """Return the volatility of `count` minutes from Unix minute `first` on, in millionths of the usual, as int64."""
+    import numpy as np
+
+    minutes = np.arange(first, first + count, dtype=np.int64)
+    logs = np.zeros(count, dtype=np.int64)
+    for component, (length, variance) in enumerate(source.clustering):
+        owner = source.code if length < _OWN_MINUTES else _SHARED
+        seed = mix(source.seed, owner, 0x0A, component)
+        places = (minutes + seed % length) // length
+        base = int(places[0])
+        drawn = normals(words(seed, np.arange(base, int(places[-1]) + 1)))
+        values = drawn * isqrt(variance * SIGMA) // SIGMA - variance  # the mean square of the product is 1
+        logs += values[places - base]
+    return exponential(log_of_ppm(logs)) * SIGMA >> EXP_BITS
+
+
+def minute_returns(source: Source, volatilities: Any, first: int) -> Any:
+    """Return the returns of minutes in PARTS, jumps included."""
+    count = len(volatilities)
+    moved = 0
+    for owner, share in zip((_SHARED, source.code), source.shares, strict=True):
+        moved = moved + normals(_minute_words(source.seed, owner, 0x1B, first, count)) * share // SIGMA
+        size = jumps(source, owner, first, count)
+        moved = moved + size * share // max(source.minute_parts, 1) * SIGMA // volatilities
+    return moved * volatilities // SIGMA
+
+
+def jumps(source: Source, owner: int, first: int, count: int, scale: int = SIGMA) -> Any:
+    """Return the jumps of `count` minutes in PARTS, 0 in most; `owner` 0 has those of all products."""
+    word = _minute_words(source.seed, owner, 0x1C, first, count)
+    chance = (1 << 20) * scale // (source.jump_minutes * SIGMA)
+    usual = source.jump_ppm * 1000 * source.flow.daily_volatility_ppm // 24_000
+    # between a half and twice the usual size, up or down
+    size = usual * (512 + bits(word, 20, 10) + (bits(word, 30, 10) * bits(word, 40, 10) >> 11)) >> 10
+    return (bits(word, 0, 20) < chance) * size * (2 * bits(word, 63, 1) - 1)
+
+
+def premium(source: Source, first: int, count: int, apart: int = 1) -> Any:
+    """Return the premium of the perpetual over its index, in millionths, each `apart` minutes from `first` on.
+
+    Three components that change over hours, half a day and days, a straight line between their values.
+    """
+    import numpy as np
+
+    minutes = first + apart * np.arange(count, dtype=np.int64)
+    found = np.zeros(count, dtype=np.int64)
+    for component, length in enumerate((180, 720, 2_880)):
+        seed = mix(source.seed, source.code, 0x2E, component)
+        places = minutes // length
+        base = int(places[0])
+        knots = normals(words(seed, np.arange(base, int(places[-1]) + 2)))
+        part = minutes - places * length
+        before, after = knots[places - base], knots[places - base + 1]
+        found += (before + (after - before) * part // length) * source.premium_ppm // SIGMA
+    return found * 707 // 1000  # three components, of which a straight line keeps two thirds of the variance
+
+
+def _minute_words(seed: int, owner: int, what: int, first: int, count: int, each: int = 1) -> Any:
+    import numpy as np
+
+    return words(mix(seed, owner, what), np.arange(first * each, (first + count) * each))
+
+
+Order = tuple[int, int, int]
+"""A taker order: its kind, the side it takes if it has no other reason (+1 or −1), and its value in micro-USDC."""
+
+
+class Block(NamedTuple):
+    """The events of one product in BLOCK_MINUTES minutes, by time (ms)."""
+
+    news_times: list[int]
+    news: list[int]
+    """Changes of the index in PARTS."""
+    order_times: list[int]
+    orders: list[Order]
+    premiums: list[int]
+    """Premium of each minute, millionths."""
+
+
+@lru_cache(maxsize=64)
+def block(source: Source, scales: Scales, number: int) -> Block:
+    """Return the events of block `number` (0 begins with 1970)."""
+    import numpy as np
+
+    first = number * BLOCK_MINUTES
+    end = (first + BLOCK_MINUTES) * MINUTE_MS
+    news_times, news = _news(source, scales, volatility(source, first, BLOCK_MINUTES), first)
+    own, before = (_clusters(source, scales, begin) for begin in (first, first - BLOCK_MINUTES))
+    within, late = own[0] < end, before[0] >= end - BLOCK_MS
+    parts = [[column[within] for column in own], [column[late] for column in before]]
+    parts.append(_informed(source, news_times, news, end))
+    times, *columns = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order, news_order = np.argsort(times, kind="stable"), np.argsort(news_times, kind="stable")
+    return Block(
+        news_times[news_order].tolist(),
+        news[news_order].tolist(),
+        times[order].tolist(),
+        list(zip(*(column[order].tolist() for column in columns), strict=True)),
+        premium(source, first, BLOCK_MINUTES).tolist(),
+    )
+
+
+def _news(source: Source, scales: Scales, heat: Any, first: int) -> tuple[Any, Any]:
+    """Return times and sizes of the news of a block: small ones at random instants of each minute, and its jumps."""
+    import numpy as np
+
+    times, amounts = [], []
+    minutes = np.arange(first, first + BLOCK_MINUTES) * MINUTE_MS
+    scaled = heat * scales.volatility // SIGMA
+    for owner, share, each in zip((_SHARED, source.code), source.shares, NEWS_A_MINUTE, strict=True):
+        word = _minute_words(source.seed, owner, 0x3F, first, BLOCK_MINUTES, each)
+        at = _minute_words(source.seed, owner, 0x40, first, BLOCK_MINUTES, each)
+        times.append(np.repeat(minutes, each) + (bits(at, 0, 30) * MINUTE_MS >> 30))
+        amounts.append(normals(word) * share // isqrt(each * SIGMA * SIGMA) * np.repeat(scaled, each) // SIGMA)
+        size = jumps(source, owner, first, BLOCK_MINUTES, scales.jumps) * share // max(source.minute_parts, 1)
+        there = np.nonzero(size)[0]
+        times.append(minutes[there] + (bits(at[there], 30, 30) * MINUTE_MS >> 30))
+        amounts.append(size[there] * scales.volatility // SIGMA)
+    return np.concatenate(times), np.concatenate(amounts)
+
+
+@lru_cache(maxsize=64)
+def _clusters(source: Source, scales: Scales, first: int) -> tuple[Any, Any, Any, Any]:
+    """Return the taker orders of the clusters that begin in a block, some of them after its end."""
+    import numpy as np
+
+    count = BLOCK_MINUTES * _CLUSTERS_A_MINUTE
+    word = _minute_words(source.seed, source.code, 0x51, first, BLOCK_MINUTES, _CLUSTERS_A_MINUTE)
+    heat = volatility(source, first, BLOCK_MINUTES)
+    rate = source.flow.orders_a_minute_ppm * scales.flow // SIGMA * (heat * 7 + SIGMA * 3) // SIGMA // 10
+    chance = np.repeat((rate << 20) // (_CLUSTERS_A_MINUTE * SIGMA), _CLUSTERS_A_MINUTE)
+    chance[::_CLUSTERS_A_MINUTE] = 1 << 20  # no minute of a usual market is without an order
+    chosen = np.nonzero(bits(word, 0, 20) < chance)[0]
+    word = word[chosen]
+    start = first * MINUTE_MS + chosen // _CLUSTERS_A_MINUTE * MINUTE_MS + (bits(word, 20, 30) * MINUTE_MS >> 30)
+    follow = words(mix(source.seed, source.code, 0x52), (first * _CLUSTERS_A_MINUTE + chosen) * 2)
+    gaps = words(mix(source.seed, source.code, 0x53), (first * _CLUSTERS_A_MINUTE + chosen) * 2)
+    times, kept, time = [start], np.ones(len(chosen), dtype=bool), start
+    for number in range(_FOLLOWERS):
+        kept = kept & (bits(follow, number, 1) == 1)
+        time = time + waits()[bits(gaps, number * 10, 10)] * _FOLLOWER_MS // 1000 + 1
+        times.append(time[kept])
+    time = np.concatenate(times)
+    time = np.sort(time[time < (first + 2 * BLOCK_MINUTES) * MINUTE_MS])
+    kind, side, value = _takers(source, first * count, len(time))
+    hot = heat[np.minimum(time // MINUTE_MS - first, BLOCK_MINUTES - 1)]
+    return time, kind, side, value * (SIGMA * 4 // 10 + hot * 6 // 10) // SIGMA
+
+
+def _takers(source: Source, place: int, count: int) -> tuple[Any, Any, Any]:
+    """Return kinds, sides and values of taker orders; each side is often that of a large order worked in parts."""
+    import numpy as np
+
+    at = np.arange(count)
+    word = words(mix(source.seed, source.code, 0x61), place + at)
+    side = bits(word, 0, 1)
+    for number, (length, chance) in enumerate(_PARENTS):
+        parent = words(mix(source.seed, source.code, 0x62, number), place + at // length)
+        part = bits(word, 1 + 20 * number, 20) < (chance << 20) // SIGMA
+        side = np.where(part, bits(parent, 0, 1), side)
+    kind = np.full(count, NOISE)
+    draw, bound = bits(word, 41, 20) * SIGMA >> 20, 0
+    for other, share in ((MOMENTUM, source.momentum_ppm), (HEDGER, source.hedging_ppm), (FORCED, source.forced_ppm)):
+        kind = np.where((draw >= bound) & (draw < bound + share), other, kind)
+        bound += share
+    size = words(mix(source.seed, source.code, 0x63), place + at)
+    logs = log_of_ppm(normals(size) * 11 // 10)  # log-normal: a tenth of the orders is five times the median or more
+    value = (source.flow.order_value_usdc * SIGMA >> 6) * (exponential(logs) >> 6) >> (EXP_BITS - 12)
+    return kind, 2 * side - 1, np.maximum(value, SIGMA)
+
+
+def _informed(source: Source, times: Any, news: Any, end: int) -> list[Any]:
+    """Return the orders of those who hear some of the news before the makers do."""
+    import numpy as np
+
+    word = words(mix(source.seed, source.code, 0x71), times)
+    heard = (bits(word, 0, 20) * SIGMA >> 20) < source.informed_ppm
+    heard &= abs(news) > source.usual_news // 2  # others are worth less than a spread
+    times = times + 8 + (bits(word, 20, 20) * 350 >> 20)
+    heard &= times < end
+    value = source.flow.order_value_usdc * SIGMA * (1 + bits(word, 40, 2))
+    side = np.where(news >= 0, 1, -1)
+    return [times[heard], np.full(int(heard.sum()), INFORMED), side[heard], value[heard]]

@@ -1,0 +1,98 @@
+"""Random integers by their place: word i of a seed at any time, alone or as an array, the same on every platform.
+
+Arrays are of numpy's 64-bit integers; no floating-point number decides anything.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ..model.rng import GOLDEN, SIGMA
+
+_DEVIATION = 37_837  # of the sum of four uniform 16-bit numbers: 65536 · sqrt(4 / 12)
+EXP_BITS = 28
+"""`exponential` returns parts of 2**EXP_BITS."""
+LOG_BITS = 24
+"""Logarithms that `exponential` takes are in parts of 2**LOG_BITS."""
+_COARSE = 12
+_MOST = 5 << (LOG_BITS - _COARSE)
+
+
+def words(seed: int, places: Any) -> Any:
+    """Return the results of `Rng(seed).bits()` number `places` (0 is the first), as uint64."""
+    import numpy as np
+
+    word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN) + np.uint64(seed)
+    word ^= word >> np.uint64(30)
+    word *= np.uint64(0xBF58476D1CE4E5B9)
+    word ^= word >> np.uint64(27)
+    word *= np.uint64(0x94D049BB133111EB)
+    word ^= word >> np.uint64(31)
+    return word
+
+
+def bits(word: Any, shift: int, width: int) -> Any:
+    """Return `width` bits of each word from bit `shift` on, as int64."""
+    import numpy as np
+
+    return ((word >> np.uint64(shift)) & np.uint64((1 << width) - 1)).astype(np.int64)
+
+
+def normals(word: Any) -> Any:
+    """Return one bell-shaped int64 for each word: mean 0, standard deviation SIGMA, within ±3.5 deviations."""
+    import numpy as np
+
+    total = (word & np.uint64(0xFFFF)) + (word >> np.uint64(48))
+    total += (word >> np.uint64(16)) & np.uint64(0xFFFF)
+    total += (word >> np.uint64(32)) & np.uint64(0xFFFF)
+    return (total.astype(np.int64) - 131_070) * SIGMA // _DEVIATION
+
+
+@cache
+def _exponentials() -> Any:
+    """Return exp(i / 2**12) for i from −_MOST to _MOST in parts of 2**EXP_BITS, by exact multiplication."""
+    import numpy as np
+
+    one = 1 << 80
+    step = one  # exp(2**-12), by its series
+    term = one
+    for n in range(1, 12):
+        term = (term >> _COARSE) // n
+        step += term
+    up, down, value = [], [], one
+    inverse = one * one // step
+    for _ in range(_MOST):
+        value = value * step >> 80
+        up.append(value >> (80 - EXP_BITS))
+    value = one
+    for _ in range(_MOST):
+        value = value * inverse >> 80
+        down.append(value >> (80 - EXP_BITS))
+    return np.array([*reversed(down), 1 << EXP_BITS, *up], dtype=np.int64)
+
+
+def exponential(logs: Any) -> Any:
+    """Return exp(logs / 2**LOG_BITS) in parts of 2**EXP_BITS, for logarithms within ±5 (others count as ±5)."""
+    import numpy as np
+
+    limit = (_MOST << _COARSE) - 1
+    logs = np.clip(logs, -limit, limit)
+    coarse = _exponentials()[(logs >> _COARSE) + _MOST]
+    fine = logs & ((1 << _COARSE) - 1)
+    return coarse + ((coarse >> 4) * fine >> (LOG_BITS - 4))
+
+
+@cache
+def waits() -> Any:
+    """Return the 1,024 middle quantiles of an exponential distribution with mean 1,000, rounded up, as int64."""
+    import numpy as np
+
+    tails = exponential(-np.arange(5_001) * (1 << LOG_BITS) // 1000)  # of waiting longer than so much, falling
+    wanted = (2 * np.arange(1024) + 1 << EXP_BITS) // 2048
+    return (5_001 - np.searchsorted(tails[::-1], wanted, side="right")).astype(np.int64)
+
+
+def log_of_ppm(logs_ppm: Any) -> Any:
+    """Return logarithms in millionths as parts of 2**LOG_BITS."""
+    return logs_ppm * (1 << LOG_BITS) // SIGMA

@@ -1,0 +1,178 @@
+"""The simulated market's past: minutes and funding rates before genesis, made by the numbers that make its future.
+
+Nothing of it is stored. A segment of 30 days is computed as arrays when somebody asks, from the newest one back,
+because each begins where the one before it ends; the price at genesis is that of the venue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ..model.history import Candle
+from ..model.rng import SIGMA, mix
+from .flow import MINUTE_MS, PARTS, Source, minute_returns, premium, volatility
+from .noise import EXP_BITS, LOG_BITS, bits, exponential, words
+
+DAYS = 1_200
+"""Days of the past."""
+SEGMENT = 30 * 1_440
+"""Minutes in one segment."""
+_SEGMENTS = DAYS * 1_440 // SEGMENT
+_HOUR_MS = 3_600_000
+_REVERSION = 8
+"""Each segment begins nearer to the price at genesis by this part of the distance, so that the past stays in reach."""
+_FURTHEST = 2 << LOG_BITS
+_MOST_BITS = 31
+"""Prices of more bits, in ticks, have no simulated past."""
+_HALF_SPREAD_PPM = 60
+
+
+class Past(NamedTuple):
+    """What decides the past of one product: prices in ticks, quantities in steps."""
+
+    source: Source
+    genesis: int
+    """In ms; the past ends at the start of its minute."""
+    start: int
+    """Price at genesis."""
+    unit: int
+    """Micro-USDC of one tick times one step."""
+
+    @property
+    def edge(self) -> int:
+        """The Unix minute in which the venue begins."""
+        return self.genesis // MINUTE_MS
+
+    @property
+    def earliest(self) -> int:
+        """When the past begins, in ms."""
+        return (self.edge - DAYS * 1_440) * MINUTE_MS
+
+
+class _Bars(NamedTuple):
+    """Bars as int64 arrays, oldest first; fields as those of Candle."""
+
+    start: Any
+    open: Any
+    high: Any
+    low: Any
+    close: Any
+    volume: Any
+    turnover: Any
+    count: Any
+
+
+def candles(past: Past, start: int, end: int, interval_ms: int = MINUTE_MS) -> Iterator[Candle]:
+    """Yield the bars of the minutes in [start, end) ms before genesis, oldest first, one for each interval.
+
+    A bar whose interval goes on beyond the window, or beyond a segment, is in parts: of one start, in order.
+    """
+    start, end = max(start, past.earliest), min(end, past.edge * MINUTE_MS)
+    if start >= end or past.start.bit_length() > _MOST_BITS:
+        return
+    whole_hours = interval_ms % _HOUR_MS == 0 and start % _HOUR_MS == 0
+    whole_hours = whole_hours and (end % _HOUR_MS == 0 or end == past.edge * MINUTE_MS)
+    first, last = (past.edge - start // MINUTE_MS - 1) // SEGMENT, (past.edge - -(-end // MINUTE_MS)) // SEGMENT
+    for number in range(first, last - 1, -1):
+        bars = _hours(past, number) if whole_hours else _minutes(past, number)
+        begin, stop = bars.start.searchsorted(start), bars.start.searchsorted(end)
+        bars = _Bars(*(column[begin:stop] for column in bars))
+        if interval_ms > (_HOUR_MS if whole_hours else MINUTE_MS):
+            bars = _joined(bars, interval_ms)
+        yield from map(Candle, *(column.tolist() for column in bars))
+
+
+def _joined(bars: _Bars, interval_ms: int) -> _Bars:
+    """Return longer bars made of shorter ones."""
+    import numpy as np
+
+    start = bars.start // interval_ms * interval_ms
+    if not len(start):
+        return bars
+    first = np.nonzero(np.concatenate(([True], start[1:] != start[:-1])))[0]
+    last = np.concatenate((first[1:], [len(start)])) - 1
+    sums = (np.add.reduceat(column, first) for column in (bars.volume, bars.turnover, bars.count))
+    high, low = np.maximum.reduceat(bars.high, first), np.minimum.reduceat(bars.low, first)
+    return _Bars(start[first], bars.open[first], high, low, bars.close[last], *sums)
+
+
+@lru_cache(maxsize=8 * _SEGMENTS)
+def _hours(past: Past, number: int) -> _Bars:
+    return _joined(_minutes(past, number), _HOUR_MS)
+
+
+@lru_cache(maxsize=8 * _SEGMENTS)
+def _end(past: Past, number: int) -> int:
+    """Return the log price at the end of a segment, in parts of 2**LOG_BITS, relative to the price at genesis."""
+    if not number:
+        return 0
+    newer = _end(past, number - 1)
+    log = newer - int(_steps(past, number - 1)[1].sum())
+    return log - log // _REVERSION
+
+
+def _steps(past: Past, number: int) -> tuple[Any, Any]:
+    """Return the volatilities of a segment's minutes, and their returns as logs."""
+    first = past.edge - (number + 1) * SEGMENT
+    heat = volatility(past.source, first, SEGMENT)
+    return heat, minute_returns(past.source, heat, first) * (1 << LOG_BITS) // PARTS
+
+
+@lru_cache(maxsize=12)
+def _minutes(past: Past, number: int) -> _Bars:
+    """Return the minutes of a segment; number 0 is the last one before genesis."""
+    import numpy as np
+
+    first = past.edge - (number + 1) * SEGMENT
+    heat, steps = _steps(past, number)
+    end, begin = _end(past, number), _end(past, number + 1)
+    path = steps.cumsum()
+    rest = end - begin - int(path[-1])
+    path += begin + rest * np.arange(1, SEGMENT + 1) // SEGMENT
+    fine = max(0, min(8, _MOST_BITS - past.start.bit_length()))
+    prices = np.concatenate(([begin], path)).clip(-_FURTHEST, _FURTHEST)
+    prices = np.maximum((past.start << fine) * exponential(prices) >> EXP_BITS, 1 << fine)
+    before, after = prices[:-1], prices[1:]
+    word = words(mix(past.source.seed, past.source.code, 0x81), np.arange(first, first + SEGMENT))
+    width = after * past.source.minute_parts // PARTS * heat // SIGMA
+    high = np.maximum(before, after) + (bits(word, 0, 12) * bits(word, 12, 12) * width >> 24)
+    low = np.maximum(np.minimum(before, after) - (bits(word, 24, 12) * bits(word, 36, 12) * width >> 24), 1 << fine)
+    opened, closed, high, low = before >> fine, after >> fine, high >> fine, low >> fine
+    flow = past.source.flow
+    moved = abs(after - before) * SIGMA // np.maximum(width, 1) * heat // SIGMA
+    activity = heat // 2 + SIGMA // 5 + np.minimum(moved, 8 * SIGMA) // 3
+    orders = np.maximum(flow.orders_a_minute_ppm * 2 // 1000 * activity // SIGMA * (60 + bits(word, 48, 6)), 1)
+    value = orders * flow.order_value_usdc * 233 // 1_000  # micro-USDC: orders are in parts of 92,000
+    volume = np.maximum(value * 100 // 92 * 10 // (closed * past.unit), 1)
+    turnover = volume * (opened + high + low + closed) * past.unit // 4
+    start = np.arange(first, first + SEGMENT, dtype=np.int64) * MINUTE_MS
+    return _Bars(start, opened, high, low, closed, volume, turnover, np.maximum(orders // 92_000, 1))
+
+
+def settlements(past: Past, interval_ms: int, start: int, end: int) -> range:
+    """Return the times of the settlements in [start, end] ms before genesis, oldest first."""
+    first = -(-max(start, past.earliest + interval_ms) // interval_ms) * interval_ms
+    last = min(end, past.edge * MINUTE_MS - 1)
+    return range(first, max(first, last + 1), interval_ms)
+
+
+def premium_before(past: Past, interval_ms: int, time: int) -> int:
+    """Return the mean premium of the interval that ended at a time, in millionths, as its samples would have seen it.
+
+    A quote only counts where it is beyond the index, so half a spread of the premium is lost.
+    """
+    apart = max(interval_ms // MINUTE_MS // 24, 1)
+    first = (time - interval_ms) // MINUTE_MS
+    found = premium(past.source, first, interval_ms // MINUTE_MS // apart, apart)
+    beyond = (abs(found) - _HALF_SPREAD_PPM).clip(0) * (2 * (found > 0) - 1)
+    return int(beyond.sum()) // len(beyond)
+
+
+def price_before(past: Past, time: int) -> int:
+    """Return the index price at the start of an hour before genesis, in ticks."""
+    if past.start.bit_length() > _MOST_BITS:
+        return past.start
+    bars = _hours(past, (past.edge - time // MINUTE_MS - 1) // SEGMENT)
+    return int(bars.open[bars.start.searchsorted(time // _HOUR_MS * _HOUR_MS)])

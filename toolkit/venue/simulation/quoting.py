@@ -1,0 +1,489 @@
+"""The makers of the simulated market: what each quotes at an instant, computed only where somebody looks or trades.
+
+Each maker sees the fair price with its own latency, shifts it against its inventory, and quotes a ladder on each side,
+wider while news are large. As long as no other order rests in a book it stays folded: best prices and levels are
+computed, and orders are only made when the book itself is read. An unfolded book holds ordinary orders of the makers'
+accounts; `Quotes` takes them back before time goes on, and notes what was traded of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from math import isqrt
+from typing import TYPE_CHECKING
+
+from ..engine import events as ev
+from ..model.accounts import VenueOrder
+from ..model.book import Book
+from ..model.constants import GTC, LIMIT
+from ..model.market import Maker
+from ..model.simulation_state import MakerState, SimulatedProduct, Simulation
+from . import flow
+from .flow import PARTS, Block, Order, Source
+
+if TYPE_CHECKING:
+    from ...products import Product
+    from ..engine.core import Core
+
+FINE = 1 << 16
+"""Fine prices in a tick: the index moves by less than a tick at a time."""
+MAKERS = tuple(f"0x00000000000000000000000000000000000000a{number}" for number in range(1, 9))
+"""Accounts of the makers, the fastest one first."""
+PPM = 1_000_000
+MICRO = 1_000_000
+_HEAT_SHIFT = 3
+_MOST_HEAT = 8 * PPM
+_FELT = 200_000
+"""The makers follow a premium that has changed by more than this part of the price."""
+_TREND_TICKS, _DRIFT_TICKS = 40, 300
+
+Level = tuple[int, int, int]
+"""Price in ticks, steps, number of the maker."""
+
+
+class Quoted:
+    """One product of a simulated market: its state, its numbers, and its place in the flow of events."""
+
+    __slots__ = (
+        *("asks", "at", "bids", "block", "code", "next_time", "number", "order_at", "order_block"),
+        *("product", "quotes", "scales", "shown", "sim", "source", "top", "unit", "usual_heat", "values"),
+    )
+
+    def __init__(self, core: Core, simulation: Simulation, code: int) -> None:
+        self.code = code
+        self.product: Product = core.products[code]
+        self.unit = self.product.unit
+        self.sim: SimulatedProduct = simulation.products[code]
+        self.source: Source = flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
+        self.usual_heat = self.source.usual_news
+        self.block: Block | None = None
+        """The block in which news are heard, its number, and the place of the next event."""
+        self.order_block: Block | None = None
+        """The block in which orders come, likewise."""
+        self.number = self.at = self.order_at = 0
+        self.next_time = 0
+        """When the next order comes, in ms."""
+        self.shown: list[VenueOrder] | None = None
+        """The makers' orders of an unfolded book."""
+        self.bids, self.asks = [0] * len(self.sim.makers), [0] * len(self.sim.makers)
+        self.quotes: tuple[int, list[int], list[int]] | None = None
+        """The makers' best prices, and the time they were computed for."""
+        self.top: tuple[int, int, int, bool] | None = None
+        """What `Quotes` last found at the top of the book."""
+        self.read_regime(simulation)
+
+    def read_regime(self, simulation: Simulation) -> None:
+        """Take over the regime of the product."""
+        self.scales = simulation.scales(self.code)
+        self.values = [maker.level_value_usdc * self.scales.depth for maker in simulation.market.makers]
+        self.block = self.order_block = None
+        self.forget_quotes()
+
+    def forget_quotes(self) -> None:
+        """Compute the quotes again when they are next asked for, because what they follow changed."""
+        self.quotes = self.top = None
+
+
+class Quotes:
+    """The makers' quotes of every simulated product of a core, and the news they follow."""
+
+    def __init__(self, core: Core, simulation: Simulation) -> None:
+        self.core = core
+        self.simulation = simulation
+        self.makers: tuple[Maker, ...] = simulation.market.makers
+        self.products = {code: Quoted(core, simulation, code) for code in simulation.products}
+        self._closest = min(range(len(self.makers)), key=lambda number: self.makers[number].half_spread_ppm)
+        self._fastest_ms = min(maker.latency_ms for maker in self.makers)
+        self._slowest_ms = max(maker.latency_ms for maker in self.makers)
+        self._addresses = frozenset(MAKERS[: len(self.makers)])
+        self._slowest_first = [
+            (number, maker.latency_ms, maker.half_spread_ppm) for number, maker in enumerate(self.makers)
+        ][::-1]
+
+    # news
+
+    def place(self, quoted: Quoted, time: int) -> Block:
+        """Return the block of news that holds a time."""
+        number = time // flow.BLOCK_MS
+        if quoted.block is None or quoted.number != number:
+            quoted.block = block = flow.block(quoted.source, quoted.scales, number)
+            quoted.number = number
+            quoted.at = bisect_right(block.news_times, quoted.sim.time)
+        return quoted.block
+
+    def find_order(self, quoted: Quoted) -> None:
+        """Look up when the next order comes."""
+        number = (quoted.sim.traded + 1) // flow.BLOCK_MS
+        while True:
+            block = flow.block(quoted.source, quoted.scales, number)
+            at = bisect_right(block.order_times, quoted.sim.traded)
+            if at < len(block.orders):
+                break
+            number += 1
+        quoted.order_block, quoted.order_at, quoted.next_time = block, at, block.order_times[at]
+
+    def pass_order(self, quoted: Quoted) -> Order:
+        """Return the next order, and go on to the one after it."""
+        block, at = quoted.order_block, quoted.order_at
+        assert block is not None
+        quoted.sim.traded = block.order_times[at]
+        quoted.order_at = at + 1
+        if at + 1 < len(block.orders):
+            quoted.next_time = block.order_times[at + 1]
+        else:
+            self.find_order(quoted)
+        return block.orders[at]
+
+    def forget(self, code: int) -> None:
+        """Read the flow of a product again, because its regime changed."""
+        self.products[code].read_regime(self.simulation)
+
+    def hear(self, quoted: Quoted, time: int) -> None:
+        """Let the news up to and including a time (ms) move the index."""
+        sim = quoted.sim
+        while sim.time < time:
+            block = self.place(quoted, sim.time + 1)
+            end = min(time, (quoted.number + 1) * flow.BLOCK_MS - 1)
+            times, at = block.news_times, quoted.at
+            last = len(times)
+            while at < last and times[at] <= end:
+                moved = block.news[at]
+                sim.index = max(sim.index + sim.index * moved // PARTS, FINE)
+                sim.heat += (abs(moved) - sim.heat) >> _HEAT_SHIFT
+                self._see(sim, times[at])
+                quoted.forget_quotes()
+                at += 1
+            quoted.at, sim.time = at, end
+
+    def _see(self, sim: SimulatedProduct, time: int) -> None:
+        """Note the fair price from a time on; the makers see it after their latencies."""
+        views = sim.views
+        views.append((time, sim.index + sim.index * (sim.pressure + sim.basis) // PARTS))
+        if len(views) > 12:
+            slowest = time - self._slowest_ms
+            while len(views) > 1 and views[1][0] <= slowest:
+                del views[0]
+
+    def tick(self, quoted: Quoted, time: int) -> int:
+        """Let 3 s pass: trends follow, pressure fades, the premium moves on. Return the index in whole ticks."""
+        self.hear(quoted, time)
+        sim = quoted.sim
+        sim.trend += (sim.index - sim.trend) // _TREND_TICKS
+        sim.drift += (sim.index - sim.drift) // _DRIFT_TICKS
+        sim.pressure -= sim.pressure // self.simulation.market.recovery_ticks
+        block = self.place(quoted, time)
+        sim.basis = block.premiums[time // flow.MINUTE_MS % flow.BLOCK_MINUTES] * 1000
+        before = sim.views[-1][1]
+        if abs(sim.index + sim.index * (sim.pressure + sim.basis) // PARTS - before) > before // _FELT:
+            self._see(sim, time)
+            quoted.forget_quotes()
+        sim.ticked = sim.index // FINE
+        if not sim.busy:
+            self.tell(quoted, 0)
+        return sim.ticked
+
+    def tell(self, quoted: Quoted, side: int) -> None:
+        """Tell the feed that the computed levels of a book may have changed."""
+        market = self.core.state.markets[quoted.code]
+        market.sequence += 1
+        if self.core.recording:
+            self.core.events.append(ev.BookChange(quoted.code, side, 0, 0, market.sequence))
+
+    def impress(self, quoted: Quoted, time: int, side: int, value_micro: int) -> None:
+        """Let an order that traded move the index for good, and the makers' prices for a while."""
+        sim, market = quoted.sim, self.simulation.market
+        heat = min(max(sim.heat * PPM // quoted.usual_heat, PPM // 5), 4 * PPM)
+        root = isqrt(value_micro // 1_000) * quoted.source.flow.daily_volatility_ppm // 24_000 * heat // PPM
+        surprise = side * PPM - sim.surprise * 6 // 10
+        moved = market.permanent_ppm * root * surprise // PPM
+        sim.index = max(sim.index + sim.index * moved // PARTS, FINE)
+        sim.pressure += market.transient_ppm * root * side
+        sim.pressure = max(min(sim.pressure, PARTS // 50), -PARTS // 50)
+        sim.surprise += (side * PPM - sim.surprise) // 8
+        self._see(sim, time)
+
+    # quotes
+
+    def quote(self, quoted: Quoted, time: int) -> tuple[list[int], list[int]]:
+        """Return the best bids and asks of all makers at a time, in ticks; none crosses another."""
+        kept = quoted.quotes
+        if kept is not None and kept[0] == time:
+            return kept[1], kept[2]
+        sim, views = quoted.sim, quoted.sim.views
+        if sim.time < time:
+            self.hear(quoted, time)
+        width, fixed = self._width(quoted), self._fixed_fair(quoted)
+        fair, last = fixed or views[-1][1], len(views) - 1
+        bids, asks = quoted.bids, quoted.asks
+        highest, lowest = 0, 1 << 62
+        for number, latency, half_ppm in self._slowest_first:
+            if last and not fixed:
+                seen, at = time - latency, last
+                while at and views[at][0] > seen:
+                    at -= 1
+                fair = views[at][1]
+            bid, ask = _around(fair, sim.skew, half_ppm * width)
+            # a maker never takes: it stays behind the stale quotes of a slower one
+            if bid >= lowest:
+                bid = max(lowest - 1, 1)
+            if ask <= highest:
+                ask = highest + 1
+            bids[number], asks[number] = bid, ask
+            if bid > highest:
+                highest = bid
+            if ask < lowest:
+                lowest = ask
+        quoted.quotes = (time, bids, asks)
+        return bids, asks
+
+    def _width(self, quoted: Quoted) -> int:
+        """Return how wide the makers quote, in millionths of the usual."""
+        heat = quoted.sim.heat * PPM // quoted.usual_heat
+        if heat > _MOST_HEAT:
+            heat = _MOST_HEAT
+        return (200_000 + heat * 8 // 10) * quoted.scales.spread // PPM
+
+    def _fixed_fair(self, quoted: Quoted) -> int:
+        """Return the oracle price, fine, where it does not follow the simulated index; else 0."""
+        market = self.core.state.markets[quoted.code]
+        return market.oracle * FINE if market.pinned or market.oracle != quoted.sim.ticked else 0
+
+    def ladder(self, quoted: Quoted, number: int, side: int, best: int, time: int) -> list[Level]:
+        """Return what a maker offers on a side at a time, best first, without what was taken."""
+        taken = taken_of(quoted.sim.makers[number], side, time)
+        levels = []
+        for price, steps in self._whole(quoted, number, side, best):
+            if taken >= steps:
+                taken -= steps
+                continue
+            levels.append((price, steps - taken, number))
+            taken = 0
+        return levels
+
+    def _whole(self, quoted: Quoted, number: int, side: int, best: int) -> Iterable[tuple[int, int]]:
+        maker = self.makers[number]
+        gap = best * maker.gap_ppm // PPM or 1
+        price = best
+        for level in range(maker.levels):
+            if price <= 0:
+                return
+            yield price, self._steps(quoted, number, level, price)
+            # further levels lie on a grid, so that most of them stay where they are when the price moves a little
+            price = (price - 1) // gap * gap if side > 0 else (price // gap + 1) * gap
+
+    def _steps(self, quoted: Quoted, number: int, level: int, price: int) -> int:
+        """Return the size of a level: larger further away, and a little different at each price."""
+        value = quoted.values[number] * (3 + level) // 3 * (75 + (price * 40_503 >> 4) % 51) // 100
+        steps: int = value // (price * quoted.unit)
+        return 1 if steps < 1 else min(steps, quoted.product.max_steps)
+
+    def side(self, quoted: Quoted, side: int, time: int) -> list[Level]:
+        """Return all levels of a side, best first; of equal prices the faster maker's first."""
+        bests = self.quote(quoted, time)[side < 0]
+        found = []
+        for number, best in enumerate(bests):
+            found += self.ladder(quoted, number, side, best, time)
+        found.sort(key=lambda level: (-side * level[0], level[2]))
+        return found
+
+    def best(self, quoted: Quoted, side: int, time: int) -> Level:
+        """Return the best level of a side, or (0, 0, 0)."""
+        _, bid, ask, alike = self._top(quoted, time)
+        if alike:
+            price = bid if side > 0 else ask
+            return price, self._steps(quoted, self._closest, 0, price), self._closest
+        bests = self.quote(quoted, time)[side < 0]
+        price = bid if side > 0 else ask
+        if price in bests:
+            number = bests.index(price)
+            steps = self._steps(quoted, number, 0, price) - taken_of(quoted.sim.makers[number], side, time)
+            if steps > 0:
+                return price, steps, number
+        levels = self.side(quoted, side, time)
+        return levels[0] if levels else (0, 0, 0)
+
+    def _top(self, quoted: Quoted, time: int) -> tuple[int, int, int, bool]:
+        """Return the time, the best bid and ask, and whether all makers see the same price and the closest is whole."""
+        kept = quoted.top
+        if kept is not None and kept[0] == time:
+            return kept
+        sim = quoted.sim
+        if sim.time < time:
+            self.hear(quoted, time)
+        views = sim.views
+        at, seen = len(views) - 1, time - self._fastest_ms
+        while at and views[at][0] > seen:
+            at -= 1
+        when, fair = views[at]
+        first = sim.makers[self._closest]
+        alike = when <= time - self._slowest_ms and time >= first.bids_until and time >= first.asks_until
+        if alike:
+            fair = self._fixed_fair(quoted) or fair
+            bid, ask = _around(fair, sim.skew, self.makers[self._closest].half_spread_ppm * self._width(quoted))
+        else:
+            bid, ask = self._best_price(quoted, 1, time), self._best_price(quoted, -1, time)
+        quoted.top = kept = (time, bid, ask, alike)
+        return kept
+
+    def _best_price(self, quoted: Quoted, side: int, time: int) -> int:
+        bests = self.quote(quoted, time)[side < 0]
+        price = max(bests) if side > 0 else min(bests)
+        number = bests.index(price)
+        taken = taken_of(quoted.sim.makers[number], side, time)
+        if not taken or taken < self._steps(quoted, number, 0, price):
+            return price
+        levels = self.side(quoted, side, time)
+        return levels[0][0] if levels else 0
+
+    # the interface of `model.book.LazyBooks`
+
+    def top(self, code: int) -> tuple[int, int]:
+        """Return the best bid and ask of a product in ticks, 0 where there is none."""
+        _, bid, ask, _ = self._top(self.products[code], self.core.state.time)
+        return bid, ask
+
+    def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
+        """Return the levels of a side as (price, steps), best first, as many as hold a value."""
+        quoted, time = self.products[code], self.core.state.time
+        price, steps, _ = self.best(quoted, side, time)
+        if price * steps * quoted.unit >= value_micro:
+            return ((price, steps),)
+        return [(price, steps) for price, steps, _ in self.side(quoted, side, time)]
+
+    def unfold(self, code: int) -> Book | None:
+        """Make the orders of a folded book and return it."""
+        quoted = self.products.get(code)
+        if quoted is None:
+            return None
+        core, time = self.core, self.core.state.time
+        book = core.books[code] = Book(code)
+        quoted.shown = []
+        for side in (1, -1):
+            for rank, (price, steps, number) in enumerate(self.side(quoted, side, time)):
+                name = -((code * 10 + number) * 1_000 + rank * 2 + (side > 0))
+                order = VenueOrder(
+                    name, MAKERS[number], code, side, False, LIMIT, GTC, 0, price, steps, steps,
+                    priority=rank - 1_000_000, created=time, updated=time, height=core.height,
+                )  # fmt: skip
+                quoted.shown.append(order)
+                account = core.state.accounts[MAKERS[number]]
+                account.orders[name] = order
+                book.side(side).add(order)
+                self._count(quoted, order, steps)
+        return book
+
+    def fold(self) -> None:
+        """Take back the orders of the books that were only unfolded to be read or traded with."""
+        for code in [code for code in self.core.books if code in self.products]:
+            if not self.products[code].sim.busy:
+                self.take_back(self.products[code])
+
+    def settle(self) -> None:
+        """Fold all books, and let the news up to the present move every index."""
+        self.fold()
+        for quoted in self.products.values():
+            self.hear(quoted, self.core.state.time)
+
+    def take_back(self, quoted: Quoted) -> None:
+        """Fold a book in which only makers' orders rest."""
+        accounts = self.core.state.accounts
+        for order in self.resting(quoted):
+            self._count(quoted, order, -order.leaves)
+            del accounts[order.address].orders[order.id]
+        quoted.shown = None
+        self.core.books.pop(quoted.code, None)
+
+    def resting(self, quoted: Quoted) -> list[VenueOrder]:
+        """Return the makers' orders of an unfolded book that are still there."""
+        accounts, code = self.core.state.accounts, quoted.code
+        if quoted.shown is not None and not quoted.sim.busy:
+            return [order for order in quoted.shown if order.id in accounts[order.address].orders]
+        return [
+            order
+            for number in range(len(self.makers))
+            for order in accounts[MAKERS[number]].orders.values()
+            if order.product == code
+        ]
+
+    def has_foreign(self, quoted: Quoted) -> bool:
+        """Return whether other orders than the makers' rest in an unfolded book."""
+        makers, book = self._addresses, self.core.books[quoted.code]
+        return any(
+            order.address not in makers
+            for ladder in (book.bids, book.asks)
+            for level in ladder.levels.values()
+            for order in level.orders.values()
+        )
+
+    def keep(self, quoted: Quoted) -> None:
+        """Let the makers' orders of an unfolded book stay, because others rest there now."""
+        quoted.sim.busy, quoted.shown = True, None
+
+    def next_answer(self, quoted: Quoted, time: int) -> int:
+        """Return when a maker next sees news, in ms."""
+        found = time + 60_000
+        for maker in self.makers:
+            seen = max(time, quoted.sim.time) - maker.latency_ms
+            block = flow.block(quoted.source, quoted.scales, max(seen, 0) // flow.BLOCK_MS)
+            at = bisect_right(block.news_times, seen)
+            if at < len(block.news_times):
+                found = min(found, block.news_times[at] + maker.latency_ms)
+        return found
+
+    def note_taken(self, quoted: Quoted, time: int) -> None:
+        """Note what was traded of the makers' orders in an unfolded book."""
+        left: dict[tuple[str, int], int] = {}
+        for order in self.resting(quoted):
+            key = (order.address, order.side)
+            left[key] = left.get(key, 0) + order.leaves
+        for number, (maker, state) in enumerate(zip(self.makers, quoted.sim.makers, strict=True)):
+            bids, asks = self.quote(quoted, time)
+            for side, best in ((1, bids[number]), (-1, asks[number])):
+                whole = sum(steps for _, steps in self._whole(quoted, number, side, best))
+                taken = whole - left.get((MAKERS[number], side), 0) - taken_of(state, side, time)
+                if taken > 0:
+                    self.take(state, side, taken, time, maker)
+
+    def take(self, state: MakerState, side: int, steps: int, time: int, maker: Maker) -> None:
+        """Note that so many more steps of a maker's side were taken; it fills up after its time."""
+        taken = taken_of(state, side, time) + steps
+        if side > 0:
+            state.taken_bids, state.bids_until = taken, time + maker.refill_ms
+        else:
+            state.taken_asks, state.asks_until = taken, time + maker.refill_ms
+
+    def _count(self, quoted: Quoted, order: VenueOrder, steps: int) -> None:
+        """Add steps of an order to the sums in its position, as `lifecycle.count_resting` does."""
+        position = self.core.state.accounts[order.address].positions[quoted.code]
+        value = order.price * steps * quoted.unit
+        if order.side > 0:
+            position.buy_quantity += steps
+            position.buy_value += value
+        else:
+            position.sell_quantity += steps
+            position.sell_value += value
+
+
+def _around(fair: int, skew: int, width: int) -> tuple[int, int]:
+    """Return bid and ask in ticks around a fine price; `width` is in parts of 1e-12, `skew` in PARTS."""
+    middle = fair + fair * skew // PARTS
+    half = middle * width // 1_000_000_000_000
+    bid, ask = (middle - half) // FINE, -((-middle - half) // FINE)
+    if bid < 1:
+        bid = 1
+    return bid, ask if ask > bid else bid + 1
+
+
+def taken_of(state: MakerState, side: int, time: int) -> int:
+    """Return what was taken of a maker's side since it last filled it up."""
+    if side > 0:
+        return state.taken_bids if time < state.bids_until else 0
+    return state.taken_asks if time < state.asks_until else 0
+
+
+def index_source(core: Core, code: int, time: int) -> tuple[int, int]:
+    """Return the next index price of a product in ticks, and 0 for the price of other venues: there are none."""
+    quotes = core.books.lazy
+    quoted = quotes.products.get(code) if isinstance(quotes, Quotes) else None
+    return (quotes.tick(quoted, time) if quoted is not None and isinstance(quotes, Quotes) else 0), 0
