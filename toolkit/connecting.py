@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .client.io.flow import Fetch, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
@@ -21,11 +21,12 @@ from .wallet import Wallet
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .venue.clocks import Clock
     from .venue.local import LocalVenue
-    from .venue.model.market import Market
 
 
+S = TypeVar("S", bound=Any)
+
+YEAR_SECONDS = 365 * 24 * 3600
 KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
 """Names a file of `toolkit venue --keys-file`, whose accounts are then found by number and name."""
 CONTROL_TOKEN_VARIABLE = "TOOLKIT_CONTROL_TOKEN"
@@ -71,13 +72,6 @@ def check_numbers(timeout: object, expiry_ms: object, rates: object, settle_time
         raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
     if rates is not None and not isinstance(rates, Rate | Mapping):
         raise InputError(f"rates {rates!r} must be a Rate, or Rates by action", field="rates", rule="Rate")
-
-
-def new_venue(seed: int, clock: str | Clock, market: str | Market | bool | None) -> LocalVenue:
-    """Return a local venue in this process."""
-    from .venue.local import LocalVenue
-
-    return LocalVenue(seed=seed, clock=clock, market=market)
 
 
 def is_in_process(env: Environment, given: object, venue: LocalVenue | None, addressed: bool) -> bool:
@@ -205,6 +199,13 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     return RateLimiter(rates, None if local else DEFAULT)
 
 
+def local_venue(**settings: Any) -> LocalVenue:
+    """Return a new local venue in this process, whose module loads when one is made."""
+    from .venue.local import LocalVenue
+
+    return LocalVenue(**settings)
+
+
 def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool:
     """Return `makes_venue`. Raises InputError for `follow` and `fork` where they can't be."""
     if follow is not None and not makes_venue:
@@ -223,21 +224,24 @@ def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool
     return makes_venue
 
 
-def make_venue(followed: Any, *settings: Any) -> LocalVenue:
+def make_venue(followed: Any, **settings: Any) -> LocalVenue:
     """Return a local venue: with a simulated market, or with that of the venue which a session reads."""
     if followed is None:
-        return new_venue(*settings)
+        return local_venue(**settings)
     venue: LocalVenue = import_module(FOLLOWING, __package__).follow(followed)
     return venue
 
 
-def copy_account(session: Any, venue: Any, account: str) -> Any:
-    """Give a session's account a copy of one on the venue that is followed; return the session."""
-    try:
-        venue.following.fork(session, account)
-    except BaseException:
-        session.close()
-        raise
+def prepared(session: S, approve: bool, fork: str | None) -> S:
+    """Approve a session's agent if it has both keys, and give its account a copy of another; return the session."""
+    if approve and session.wallet is not None and session.wallet.agent and session.wallet.master:
+        session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
+    if fork is not None:
+        try:
+            session.venue.following.fork(session, fork)
+        except BaseException:
+            session.close()
+            raise
     return session
 
 

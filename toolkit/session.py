@@ -32,10 +32,10 @@ from .connecting import (
     accounts_listed,
     check_following,
     check_numbers,
-    copy_account,
     is_in_process,
     keys_and_account,
     make_venue,
+    prepared,
     rate_limiter,
     time_source,
     what_if,
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
-
-YEAR_SECONDS = 365 * 24 * 3600
 
 
 def connect(
@@ -95,13 +93,15 @@ def connect(
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market`
     ("usual", "calm", "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once.
-    `follow` (name, address or session) is a venue whose prices, books and trades it takes, `fork` an account there.
+    `follow` ("mainnet", "testnet", an address, a session) takes prices, books and trades from another venue; `fork`
+    copies an account of it.
     `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
     memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
     request (see `ask`). `rates` limits requests per action on this side.
     `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
     most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
-    Raises InputError for arguments that contradict each other. It sends only to find a named account, and to follow.
+    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name, and
+    to a venue that is followed.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
@@ -110,7 +110,7 @@ def connect(
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = check_following(follow, fork, in_process and venue is None)
-    venue = make_venue(_reader(follow, timeout), seed, clock, market) if owns_venue else venue
+    venue = make_venue(_reader(follow, timeout), seed=seed, clock=clock, market=market) if owns_venue else venue
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
@@ -130,9 +130,7 @@ def connect(
         settle_timeout=settle_timeout,
         runtime=Runtime(time_source(venue, clock), random.random),
     )
-    if in_process and approve and wallet is not None and wallet.agent and wallet.master:
-        session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
-    return session if fork is None else copy_account(session, venue, fork)
+    return prepared(session, in_process and approve, fork)
 
 
 def _reader(follow: str | Session | None, timeout: float) -> Session | None:

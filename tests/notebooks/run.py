@@ -5,11 +5,14 @@ Only outputs change. Metadata and the ids of widgets would differ in every run, 
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+
+os.environ["TQDM_DISABLE"] = "1"  # whether a bar appears depends on the machine
 
 
 def run(path: Path) -> None:

@@ -72,6 +72,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated"
     )
     parser.add_argument(
+        "--market", default="usual", choices=REGIMES, help="what the simulated participants do (default usual)"
+    )
+    parser.add_argument(
         "--follow",
         metavar="URL",
         help="take prices, books and trades from another venue's public feed: http://…, mainnet or testnet",
@@ -82,9 +85,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("pause", "continue"),
         default="pause",
         help="while the followed feed is lost: pause trading, or continue at the last known book",
-    )
-    parser.add_argument(
-        "--market", default="usual", choices=REGIMES, help="what the simulated participants do (default usual)"
     )
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
     parser.add_argument(

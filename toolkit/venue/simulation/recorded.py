@@ -20,8 +20,8 @@ from ..model.simulation_state import RecordedMarket
 from ..risk import ledger
 from ..trading import lifecycle, matching, settlement
 from ..trading.positions import position_of
+from . import quoting
 from .queues import QueueEntry, queue_model
-from .quoting import index_source
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -45,7 +45,7 @@ def _index(core: Core, code: int, time: int) -> tuple[int, int]:
     """Return a product's recorded index price, else its mid, in ticks; and 0 for the price of other venues."""
     recorded = core.state.recorded
     if recorded is None or code not in recorded.products:
-        return index_source(core, code, time)
+        return quoting.index_source(core, code, time)
     return recorded.indexes.get(code) or core.books[code].mid2 // 2, 0
 
 
