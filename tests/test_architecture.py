@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent / "toolkit"
 
 BASE = {
     "errors",
+    "exposure",
     "environments",
     "numerals",
     "products",
@@ -28,6 +29,7 @@ BASE = {
 MAY_IMPORT = {
     "secrecy": set(),
     "errors": {"secrecy"},
+    "exposure": set(),
     "numerals": {"errors"},
     "environments": {"errors"},
     "products": {"errors", "numerals"},
@@ -57,11 +59,11 @@ LAYERS = {
     "client": ("capture", "orders stream", "reads", "io"),
     "widgets": ("factory", "panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
-    "protocol": ("reads", "*"),
+    "protocol": ("documents", "reads", "*"),
     "": (
         "cli",
         "benchmarks testing magics",
-        "report",
+        "report classroom",
         "widgets",
         "research plots",
         "session",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.environments import LOCAL, TESTNET, Environment, environment
+from toolkit.environments import FURTHER_ADDRESSES, LOCAL, MAINNET, TESTNET, Environment, environment
 from toolkit.errors import InputError
 
 BASE, FEED = "http://127.0.0.1:9000", "ws://127.0.0.1:9000"
@@ -51,3 +51,19 @@ def test_elsewhere_one_address_without_the_other_is_refused(missing: str) -> Non
 def test_a_text_that_is_no_address_is_explained(address: str) -> None:
     with pytest.raises(InputError, match=r"is not an address; give one like http://127\.0\.0\.1:8645"):
         environment("local", base_url=address, variables={})
+
+
+def test_presets_are_the_published_ones() -> None:
+    """venue-facts, "Environments"."""
+    shown = {one.name: (one.base_url, one.feed_url) for one in (MAINNET, TESTNET, LOCAL)}
+    assert shown == {
+        "mainnet": ("https://api.afx.xyz", "wss://ws.afx.xyz/ws/dex"),
+        "testnet": ("https://api-testnet.afx.xyz", "wss://ws-testnet.afx.xyz/ws/dex"),
+        "local": ("http://127.0.0.1:8645", "ws://127.0.0.1:8645/ws/dex"),
+    }
+    chains = [(one.chain.chain_id, one.chain.source, one.chain.dex_chain) for one in (MAINNET, TESTNET, LOCAL)]
+    assert chains == [(42161, "a", "Mainnet"), (421614, "b", "Testnet"), (421614, "b", "Testnet")]
+    assert FURTHER_ADDRESSES == {
+        "https://api.afx.xyz": ("https://api10.afx.xyz", "wss://ws10.afx.xyz"),
+        "https://api-testnet.afx.xyz": ("https://api10-testnet.afx.xyz", "wss://ws10-testnet.afx.xyz"),
+    }

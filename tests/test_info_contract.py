@@ -208,6 +208,7 @@ def test_last_and_before_are_the_newest_first_end_of_the_list(world: World) -> N
         before[::-1].reset_index(drop=True), window[window["time"] < edge].tail(20).reset_index(drop=True)
     )
     assert len(info.klines_last("BTCUSDC", "1d", limit=30)) == 30
+    assert (len(info.klines_last("BTCUSDC", "5m")), len(info.klines_before("BTCUSDC", "5m"))) == (100, 100)
 
 
 def test_a_window_of_too_many_candles_is_refused(world: World) -> None:

@@ -645,3 +645,12 @@ def test_positions_may_be_rows_of_a_frame() -> None:
 def test_junk_is_refused_with_its_reason(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_limits_lie_at_0_and_not_above_it() -> None:
+    assert margin.margin_ratio("0.5", "0.25") == margin.margin_ratio(1, "0.5") == 2
+    assert margin.margin_ratio("0.5", 0) == D("Infinity")
+    assert margin.effective_leverage(1, 1, 100, "99.5") == 200, "a cushion of less than one"
+    assert margin.effective_leverage(1, 1, 100, 100) == D("Infinity")
+    # No gain at infinite leverage is no gain.
+    assert margin.adl_score(1, 1, 100, 100, 100) == 0

@@ -112,12 +112,15 @@ PERMISSIVE = re.compile(r"\b(MIT|BSD|Apache|Apache-2\.0|PSF|ISC|MPL[- ]2\.0|Pyth
 
 
 def licence(package: str) -> str:
-    """Return what a package says of its licence: the expression, the classifiers, else the text's first line."""
+    """Return what a package says of its licence: the expression, the classifiers, else the text's first words."""
     metadata = importlib.metadata.metadata(package)
     stated = metadata.get("License-Expression") or " ".join(
         line.rpartition("::")[2] for line in metadata.get_all("Classifier") or [] if line.startswith("License ::")
     )
-    return stated or (metadata.get("License") or "").partition("\n")[0]
+    if not stated and not (stated := (metadata.get("License") or "").partition("\n")[0]):
+        texts = [file for file in importlib.metadata.files(package) or [] if "LICENSE" in file.name.upper()]
+        stated = texts[0].read_text(encoding="utf-8")[:40] if texts else ""
+    return stated
 
 
 def test_each_dependency_is_listed_with_its_reason_and_licence() -> None:

@@ -24,6 +24,7 @@ NAMES = {
     "checks",
     "connect",
     "errors",
+    "join",
     "margin",
     "orders",
     "plots",

@@ -254,7 +254,10 @@ def test_the_client_reads_every_answer() -> None:
 @pytest.fixture
 def live() -> Iterator[Session]:
     """A session between the published answers and a socket that sends the published messages."""
-    with PublishedVenue(0.02) as feed, session_of(answer, ws_url=f"ws://127.0.0.1:{feed.port}") as s:
+    with (
+        PublishedVenue(0.02) as feed,
+        session_of(answer, base_url="http://127.0.0.1:1", ws_url=f"ws://127.0.0.1:{feed.port}") as s,
+    ):
         yield s
         for panel in list(Panel.open_panels):
             panel.close()
@@ -263,13 +266,13 @@ def live() -> Iterator[Session]:
 def test_live_objects_begin_with_what_the_info_api_knows(live: Session) -> None:
     fills, history = live.stream.fills(), live.stream.order_history()
     candles = live.stream.candles("BTCUSDC")
-    for one in (fills, history, candles):
-        one.wait(lambda shown: shown.updates >= 2 and len(shown) >= 2)
+    for one, column, value in ((fills, "exec_id", 330871), (history, "order_id", 7700213), (candles, "close", 63120.5)):
+        one.wait(lambda shown, column=column, value=value: value in set(shown.frame()[column]))
         assert one.is_live
     shown = fills.frame().set_index("exec_id")
     assert shown["time"].is_monotonic_increasing
     assert shown.loc[330871, ["quantity", "tx_hash"]].tolist() == [0.15, "0x" + "4b" * 32]
-    assert {7700213, 12345} <= set(history.frame()["order_id"])
+    history.wait(lambda shown: {7700213, 12345} <= set(shown.frame()["order_id"]))
     assert set(candles.frame()["close"]) >= {63120.5, 63139.0}
 
 

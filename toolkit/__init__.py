@@ -17,6 +17,7 @@ _LAZY: dict[str, str] = {
     "Session": "session",
     "AsyncSession": "session",
     "ask": "session",
+    "join": "classroom.joining",
     "Wallet": "wallet",
     "Order": "orders",
     "Product": "products",
@@ -51,6 +52,7 @@ __all__ = [
     "checks",
     "connect",
     "errors",
+    "join",
     "margin",
     "orders",
     "plots",
@@ -64,6 +66,7 @@ _moved.install()
 
 if TYPE_CHECKING:
     from . import checks, errors, margin, orders, plots, products, report, research, widgets
+    from .classroom.joining import join
     from .client.orders.receipts import Receipt
     from .environments import LOCAL, MAINNET, TESTNET, Environment
     from .errors import ToolkitError

@@ -33,6 +33,7 @@ MOVED = {
     "venue venue.served": "server feed_socket>sockets",
     "venue venue.lab": "control faults feed_faults journal interrupts>sigint",
     "client client.io": "drive>flow transport limits>rate_limits progress",
+    "client.orders client.io": "nonce_sources",
     "client client.orders": "delivery ask>outcome intents receipts trading exchange permissions",
     "client client.reads": (
         "info paging candles cache>candle_cache frames convert>conversion derive>derived_columns reading "
@@ -40,7 +41,7 @@ MOVED = {
     ),
     "client client.stream": (
         "stream_book>book stream_client>client stream_kinds>kinds stream_live>live "
-        "stream_protocol>protocol stream_rows>rows stream_shell>shell stream_state>state"
+        "stream_protocol>protocol stream_rows>state stream_shell>shell stream_state>state"
     ),
     "widgets widgets.order_ticket": (
         "ticket assess>validation allowance>buying_power draft effects>preview following>order_tracker holdings"

@@ -5,29 +5,40 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from decimal import Decimal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .client.io.flow import Fetch, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
 from .client.io.transport import HttpTransport, read_envelope
 from .environments import LOCAL, Environment
-from .errors import InputError
+from .errors import InputError, UnknownProduct
 from .protocol.hexbytes import is_address
 from .secrecy import is_like_key
 from .wallet import Wallet
 
 if TYPE_CHECKING:
-    from .venue.clocks import Clock
+    import pandas as pd
+
     from .venue.local import LocalVenue
-    from .venue.model.market import Market
 
 
+S = TypeVar("S", bound=Any)
+
+YEAR_SECONDS = 365 * 24 * 3600
 KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
 """Names a file of `toolkit venue --keys-file`, whose accounts are then found by number and name."""
 CONTROL_TOKEN_VARIABLE = "TOOLKIT_CONTROL_TOKEN"
 ACCOUNTS_PATH = "/accounts"
 _NAME = re.compile(r"(?!0[xX])[\w.-]{1,32}")
 """A name of an account; shorter than any key, and never the beginning of an address."""
+
+
+NOBODY = "0x0000000000000000000000000000000000000000"
+"""The account of a session that only reads public data."""
+FOLLOWING = ".research.live_trading.following"
+"""Module that follows another venue; loaded by name, because it is built on sessions."""
 
 
 class ClockLike(Protocol):
@@ -43,7 +54,7 @@ def wrong_type(environment: object, wallet: object, account: object) -> str:
     The caller raises: people paste keys into any argument, and the frames of a traceback must not hold one.
     """
     if wallet is not None and not isinstance(wallet, Wallet):
-        return "wallet must be a Wallet, e.g. toolkit.Wallet(agent=…) or Wallet.from_env()"
+        return "wallet must be a Wallet, e.g. toolkit.Wallet.from_keyfile(path)"
     known = account is None or (isinstance(account, str | int) and not isinstance(account, bool))
     if not known or (isinstance(account, str) and not is_address(account) and not _NAME.fullmatch(account)):
         return "account must be an address (0x and 40 hex digits), or locally the number or name of an account"
@@ -61,13 +72,6 @@ def check_numbers(timeout: object, expiry_ms: object, rates: object, settle_time
         raise InputError(f"expiry_ms {expiry_ms!r} must be a whole number of ms above 0", field="expiry_ms")
     if rates is not None and not isinstance(rates, Rate | Mapping):
         raise InputError(f"rates {rates!r} must be a Rate, or Rates by action", field="rates", rule="Rate")
-
-
-def new_venue(seed: int, clock: str | Clock, market: str | Market | bool | None) -> LocalVenue:
-    """Return a local venue in this process."""
-    from .venue.local import LocalVenue
-
-    return LocalVenue(seed=seed, clock=clock, market=market)
 
 
 def is_in_process(env: Environment, given: object, venue: LocalVenue | None, addressed: bool) -> bool:
@@ -193,3 +197,80 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     if isinstance(rates, Rate):
         return RateLimiter(None, rates)
     return RateLimiter(rates, None if local else DEFAULT)
+
+
+def local_venue(**settings: Any) -> LocalVenue:
+    """Return a new local venue in this process, whose module loads when one is made."""
+    from .venue.local import LocalVenue
+
+    return LocalVenue(**settings)
+
+
+def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool:
+    """Return `makes_venue`. Raises InputError for `follow` and `fork` where they can't be."""
+    if follow is not None and not makes_venue:
+        raise InputError(
+            "follow makes a local venue in this process; leave out venue, base_url and transport",
+            field="follow",
+            rule="local",
+        )
+    if fork is not None and (follow is None or not is_address(fork)):
+        raise InputError(
+            f"fork {fork!r} must be an address (0x and 40 hex digits) on the venue that is followed with follow=",
+            field="fork",
+            rule="an address",
+            value=fork,
+        )
+    return makes_venue
+
+
+def make_venue(followed: Any, **settings: Any) -> LocalVenue:
+    """Return a local venue: with a simulated market, or with that of the venue which a session reads."""
+    if followed is None:
+        return local_venue(**settings)
+    venue: LocalVenue = import_module(FOLLOWING, __package__).follow(followed)
+    return venue
+
+
+def prepared(session: S, approve: bool, fork: str | None) -> S:
+    """Approve a session's agent if it has both keys, and give its account a copy of another; return the session."""
+    if approve and session.wallet is not None and session.wallet.agent and session.wallet.master:
+        session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
+    if fork is not None:
+        try:
+            session.venue.following.fork(session, fork)
+        except BaseException:
+            session.close()
+            raise
+    return session
+
+
+def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, shock: float | str) -> pd.DataFrame:
+    """Return an account's figures as they are and under a shock; see `Session.what_if`."""
+    if venue is None or account is None:
+        raise InputError(
+            'what_if needs a venue in this process: connect("local", follow=…, fork="0x…") copies an account into one',
+            field="venue",
+            rule="local",
+        )
+    import pandas as pd
+
+    from .venue.lab.what_if import what_if as figures
+
+    code, ratio = product_code(venue, symbol), Decimal(str(shock))
+    rows = venue.query(lambda core: figures(core, account, code, ratio))
+    return pd.DataFrame(rows, index=pd.Index(["now", "shocked"], dtype="str"))
+
+
+def product_code(venue: LocalVenue, symbol: str | int) -> int:
+    """Return the code of a product by symbol or code. Raises UnknownProduct."""
+    products = {product.symbol: product.code for product in venue.core.products.values()}
+    code = products.get(str(symbol), symbol)
+    if code not in products.values():
+        raise UnknownProduct(
+            f"{symbol} is not listed; there are {', '.join(products)}",
+            field="symbol",
+            value=symbol,
+            nearest=tuple(products),
+        )
+    return int(code)

@@ -22,7 +22,7 @@ def refusal(what: str, name: str) -> str:
     """Return the message for a key in an argument that takes none."""
     return (
         f"{what}: {name} looks like a private key, which it never takes; nothing was done. "
-        f"Keys go into a wallet: Wallet(agent=…), Wallet.from_keyfile(…) or Wallet.from_env()"
+        f"Keys go into a wallet: Wallet.from_keyfile(…), Wallet.from_keyring() or Wallet.from_env()"
     )
 
 

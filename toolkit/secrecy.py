@@ -43,6 +43,8 @@ def blanked(text: str) -> str:
 
 def safe(value: Any) -> Any:
     """Return a value as it may be shown and kept: itself, or BLANK if it looks like a private key."""
+    if isinstance(value, str):
+        return blanked(value)
     return BLANK if is_like_key(value) else value
 
 

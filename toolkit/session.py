@@ -11,6 +11,8 @@ import os
 import random
 import time
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,24 +21,29 @@ from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
 from .client.io.rate_limits import Rate, RateLimiter
 from .client.io.transport import RETRY, AsyncHttpTransport, HttpTransport, Retry
+from .client.io.venue_clock import VenueClock
 from .client.orders.delivery import DEFAULT_EXPIRY_MS, SETTLE_SECONDS, Confirm, Delivery
-from .client.orders.intents import Intent, IntentState, Ledger, frame, open_ledger
+from .client.orders.intents import Intent, IntentState, Ledger, account_ledger, frame, open_ledger
 from .client.orders.pretrade import PreTradeChecks
 from .client.reads.catalogue import Catalogue
 from .connecting import (
     CONTROL_TOKEN_VARIABLE,
+    NOBODY,
     accounts_listed,
+    check_following,
     check_numbers,
     is_in_process,
     keys_and_account,
-    new_venue,
+    make_venue,
+    prepared,
     rate_limiter,
     time_source,
+    what_if,
     wrong_type,
 )
-from .environments import Environment
+from .environments import LOCAL, Environment
 from .environments import environment as environment_named
-from .errors import InputError
+from .errors import InputError, ToolkitError
 from .guards import no_keys
 from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide, SessionMethods
 from .wallet import Wallet
@@ -52,8 +59,6 @@ if TYPE_CHECKING:
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
-
-YEAR_SECONDS = 365 * 24 * 3600
 
 
 def connect(
@@ -77,6 +82,8 @@ def connect(
     expiry_ms: int = DEFAULT_EXPIRY_MS,
     settle_timeout: float = SETTLE_SECONDS,
     approve: bool = True,
+    follow: str | Session | None = None,
+    fork: str | None = None,
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
@@ -86,14 +93,15 @@ def connect(
     Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
     Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market`
     ("usual", "calm", "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once.
-
-    `intents` is the path of a SQLite file that keeps the ledger of orders. `confirm` is needed to write on Mainnet:
-    True, or a function that confirms each request (see `ask`). `rates` limits requests per action on this side.
+    `follow` ("mainnet", "testnet", an address, a session) takes prices, books and trades from another venue; `fork`
+    copies an account of it.
+    `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
+    memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
+    request (see `ask`). `rates` limits requests per action on this side.
     `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
     most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
-
-    Raises InputError for arguments that contradict each other. Nothing is sent, except to a venue in this process
-    and to find an account by its name.
+    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name, and
+    to a venue that is followed.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
@@ -101,9 +109,8 @@ def connect(
     check_numbers(timeout, expiry_ms, rates, settle_timeout)
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
-    owns_venue = in_process and venue is None
-    if owns_venue:
-        venue = new_venue(seed, clock, market)
+    owns_venue = check_following(follow, fork, in_process and venue is None)
+    venue = make_venue(_reader(follow, timeout), seed=seed, clock=clock, market=market) if owns_venue else venue
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
@@ -115,7 +122,7 @@ def connect(
         control_token=control_token,
         transport=venue.transport() if venue is not None and transport is None else transport,
         timeout=timeout,
-        ledger=open_ledger(intents),
+        intents=intents,
         confirm=confirm,
         limiter=rate_limiter(rates, local=in_process),
         retry=retry,
@@ -123,9 +130,16 @@ def connect(
         settle_timeout=settle_timeout,
         runtime=Runtime(time_source(venue, clock), random.random),
     )
-    if in_process and approve and wallet is not None and wallet.agent and wallet.master:
-        session.exchange.approve_agent(validity_seconds=YEAR_SECONDS)
-    return session
+    return prepared(session, in_process and approve, fork)
+
+
+def _reader(follow: str | Session | None, timeout: float) -> Session | None:
+    """Return a session that only reads the venue to follow, which is named, or given by its address."""
+    if not isinstance(follow, str):
+        return follow
+    if "://" in follow:
+        return connect(base_url=follow, account=NOBODY, timeout=timeout)
+    return connect(follow, account=NOBODY, timeout=timeout)
 
 
 def ask(question: str) -> bool:
@@ -155,7 +169,7 @@ class Session(SessionMethods):
         control_token: str | None = None,
         transport: Any,
         timeout: float,
-        ledger: Ledger,
+        intents: Ledger | str | os.PathLike[str] | None,
         confirm: Confirm,
         limiter: RateLimiter,
         retry: Retry,
@@ -170,16 +184,20 @@ class Session(SessionMethods):
         self._control_token = control_token
         self._transport = transport
         self._timeout = timeout
-        self._runtime = runtime
+        # A venue in this process is asked for its time; of any other it is told by its answers.
+        jumps = environment.name == LOCAL.name
+        self._clock = None if venue is not None else VenueClock(runtime.now, runtime.elapsed, jumps=jumps)
+        self._runtime = runtime if self._clock is None else replace(runtime, now=self._clock.now_ms)
         self._known_account = account or (wallet.account if wallet else None)
         self._http = HttpTransport(environment.base_url, transport, timeout)
-        self._driver = Driver(self._http.send, runtime, self._sleep, self._settle)
+        send = self._http.send if self._clock is None else self._clock.timed(self._http.send)
+        self._driver = Driver(send, self._runtime, self._sleep, self._settle)
         self._catalogue = Catalogue()
         self._delivery = Delivery(
             environment=environment,
             wallet=wallet,
             account=self._account,
-            ledger=ledger,
+            ledger=self._ledger(intents),
             nonces=NonceSources(venue),
             limiter=limiter,
             confirm=confirm,
@@ -187,7 +205,27 @@ class Session(SessionMethods):
             expiry_ms=expiry_ms,
             check=PreTradeChecks(self._catalogue, self._account, retry).check,
             settle_timeout=settle_timeout,
+            clock_skew=lambda: self.clock_skew_ms,
         )
+
+    def _ledger(self, intents: Ledger | str | os.PathLike[str] | None) -> Ledger:
+        """Return the ledger that was asked for: by default a file of the account, unless nothing outlives this process.
+
+        While the account is not known the file is that of the address that signs.
+        """
+        signer = None if self.wallet is None else self.wallet.agent or self.wallet.master
+        if intents is not None or self.venue is not None or signer is None:
+            return open_ledger(intents)
+        return account_ledger(self.environment, lambda: self._known_account or signer)
+
+    def now_ms(self) -> int:
+        """Return the venue's time in Unix ms, as far as it is known: this machine's until the first answer."""
+        return self._runtime.now()
+
+    @property
+    def clock_skew_ms(self) -> int | None:
+        """This machine's time minus the venue's as of the last answer, None while it is not known."""
+        return 0 if self._clock is None else self._clock.skew_ms
 
     def _sleep(self, seconds: float) -> None:
         if not self._is_manual():
@@ -250,6 +288,18 @@ class Session(SessionMethods):
         return AsyncSession(self)
 
     @no_keys
+    def what_if(self, symbol: str | int, shock: float | str) -> pd.DataFrame:
+        """Return the account's figures now and with the mark of a product moved by a ratio: −0.2 is a fall of 20 %.
+
+        Only for a venue in this process; `connect("local", follow=…, fork=…)` brings an account there. Nothing changes.
+
+        Index "now" and "shocked". Columns: mark_price, position (signed, base units), unrealized_pnl, equity,
+        available, initial_margin and maintenance_margin (of the cross positions, or of the isolated one), margin_ratio
+        (inf without equity), liquidation_price (NaN where no price liquidates), all float64, and liquidated (bool).
+        Raises InputError for a ratio of −1 or less, and for a venue elsewhere.
+        """
+        return what_if(self.venue, self.account, symbol, shock)
+
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
 
@@ -257,6 +307,9 @@ class Session(SessionMethods):
         FAILED, UNKNOWN),
         code, message, client_ids, nonce, attempts, account, signer, environment, payload_hash.
         """
+        if self.wallet is not None and self._known_account is None:
+            with suppress(ToolkitError):  # the ledger is the account's; without one it is that of the key
+                self._driver.run(self._account())
         states = None if state is None else [IntentState(str(state).upper())]
         return frame(self._delivery.ledger.all(states))
 
@@ -320,7 +373,9 @@ class AsyncSession(AsyncSessionMethods):
         self.venue = session.venue
         self._session = session
         self._http = AsyncHttpTransport(session.environment.base_url, session._transport, session._timeout)
-        self._driver = AsyncDriver(self._http.send, session._runtime, self._sleep, self._settle)
+        clock = session._clock
+        send = self._http.send if clock is None else clock.timed_async(self._http.send)
+        self._driver = AsyncDriver(send, session._runtime, self._sleep, self._settle)
         self._catalogue = session._catalogue
         self._delivery = session._delivery
 
@@ -366,6 +421,15 @@ class AsyncSession(AsyncSessionMethods):
         from .client.stream.stream import AsyncStream
 
         return AsyncStream(self)
+
+    def now_ms(self) -> int:
+        """As Session.now_ms; nothing to await."""
+        return self._session.now_ms()
+
+    @property
+    def clock_skew_ms(self) -> int | None:
+        """As Session.clock_skew_ms."""
+        return self._session.clock_skew_ms
 
     @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:

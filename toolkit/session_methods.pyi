@@ -221,15 +221,42 @@ class SessionMethods(Synchronous):
     ) -> pd.DataFrame:
         """Return candles that start in [start, end], oldest first, index `time` (UTC, start of the candle).
 
-        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now, `start` to `limit` candles before
-        it. The last candle may still be forming; `closed` leaves it out. An interval without trades has no candle;
-        `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed candles as
-        Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False) or when
-        the read takes long (None). `exact` returns Decimal.
+        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now; without `start` these are the
+        last `limit` candles. The last one may still be forming; `closed` leaves it out. An interval without trades has
+        no candle; `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed
+        candles as Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False)
+        or when the read takes long (None). `exact` returns Decimal.
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
         Source: venue-facts, "Info API": GET /info/kline/list.
+        """
+    def ticker(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame:
+        """Return prices, open interest, funding and 24 h statistics of a product, one row, index `symbol`.
+
+        Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
+        change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed; `session.stream.ticker`
+        keeps it up to date. Raises UnknownProduct, StaleData when the feed sends nothing in time.
+        """
+    def tickers(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return the tickers of all products, index `symbol`; columns and errors as in `ticker`."""
+    def order_book(self, symbol: str | int, depth: int = 20, *, exact: bool = False) -> pd.DataFrame:
+        """Return the order book, `depth` levels a side (1–200), bids first, best price first.
+
+        Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
+        `ticker`; `session.stream.order_book` keeps it up to date.
+        """
+    def trades(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame:
+        """Return the last public trades of a product, oldest first; [] of a feed that starts with the next one.
+
+        Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Read from the
+        feed, as `ticker`; `session.stream.trades` goes on. Your own are `fills()`.
+        """
+    def fee_rates(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return the fee rates of the session's account by product, index `symbol`.
+
+        Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value; negative is received). The account's own
+        come from the feed; where it has none, and without an account, they are the product's standard rates.
         """
     def funding_rates(self, symbol: str | int | None = None, *, exact: bool = False) -> pd.DataFrame:
         """Return the running funding rate of each product (or of one), index `symbol`.
@@ -599,15 +626,42 @@ class AsyncSessionMethods(Asynchronous):
     ) -> pd.DataFrame:
         """Return candles that start in [start, end], oldest first, index `time` (UTC, start of the candle).
 
-        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now, `start` to `limit` candles before
-        it. The last candle may still be forming; `closed` leaves it out. An interval without trades has no candle;
-        `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed candles as
-        Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False) or when
-        the read takes long (None). `exact` returns Decimal.
+        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now; without `start` these are the
+        last `limit` candles. The last one may still be forming; `closed` leaves it out. An interval without trades has
+        no candle; `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed
+        candles as Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False)
+        or when the read takes long (None). `exact` returns Decimal.
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
         Source: venue-facts, "Info API": GET /info/kline/list.
+        """
+    async def ticker(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame:
+        """Return prices, open interest, funding and 24 h statistics of a product, one row, index `symbol`.
+
+        Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
+        change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed; `session.stream.ticker`
+        keeps it up to date. Raises UnknownProduct, StaleData when the feed sends nothing in time.
+        """
+    async def tickers(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return the tickers of all products, index `symbol`; columns and errors as in `ticker`."""
+    async def order_book(self, symbol: str | int, depth: int = 20, *, exact: bool = False) -> pd.DataFrame:
+        """Return the order book, `depth` levels a side (1–200), bids first, best price first.
+
+        Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
+        `ticker`; `session.stream.order_book` keeps it up to date.
+        """
+    async def trades(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame:
+        """Return the last public trades of a product, oldest first; [] of a feed that starts with the next one.
+
+        Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Read from the
+        feed, as `ticker`; `session.stream.trades` goes on. Your own are `fills()`.
+        """
+    async def fee_rates(self, *, exact: bool = False) -> pd.DataFrame:
+        """Return the fee rates of the session's account by product, index `symbol`.
+
+        Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value; negative is received). The account's own
+        come from the feed; where it has none, and without an account, they are the product's standard rates.
         """
     async def funding_rates(self, symbol: str | int | None = None, *, exact: bool = False) -> pd.DataFrame:
         """Return the running funding rate of each product (or of one), index `symbol`.

@@ -30,14 +30,12 @@ OURS = {
     "session.orders(open=True)": (
         "fetch_open_orders open_orders frontend_open_orders get_open_orders futures_get_open_orders"
     ),
-    "session.info.order_states(order_id=…)": (
-        "fetch_order query_order_by_oid query_order_by_cloid get_order futures_get_order"
-    ),
+    "session.order(id)": ("fetch_order query_order_by_oid query_order_by_cloid get_order futures_get_order"),
     "session.fills()": ("fetch_my_trades user_fills user_fills_by_time get_my_trades futures_account_trades my_trades"),
     "session.ledger()": "fetch_ledger user_non_funding_ledger_updates futures_income_history",
     "session.buy(symbol, quantity, price) or session.sell(…)": (
         "create_order create_limit_order create_market_order create_limit_buy_order create_limit_sell_order "
-        "create_market_buy_order create_market_sell_order order market_open order_limit order_limit_buy "
+        "create_market_buy_order create_market_sell_order market_open order_limit order_limit_buy "
         "order_limit_sell order_market order_market_buy order_market_sell futures_create_order"
     ),
     "session.place([…])": "create_orders bulk_orders place_orders futures_place_batch_order",
@@ -57,14 +55,15 @@ OURS = {
     "session.exchange.withdraw(destination, amount)": "withdraw_from_bridge usd_transfer",
     "session.exchange.vault_deposit(vault, amount)": "vault_usd_transfer",
     "session.exchange.approve_agent()": "add_agent",
-    "session.stream.order_book(symbol)": (
-        "fetch_order_book watch_order_book l2_snapshot get_order_book futures_order_book order_book l2_book depth"
-    ),
-    "session.stream.trades(symbol)": "fetch_trades watch_trades get_recent_trades futures_recent_trades",
-    "session.stream.ticker(symbol)": (
-        "fetch_ticker watch_ticker get_ticker get_symbol_ticker futures_ticker futures_mark_price ticker"
-    ),
-    "session.stream.tickers()": "fetch_tickers watch_tickers all_mids get_all_tickers tickers",
+    "session.order_book(symbol)": "fetch_order_book get_order_book futures_order_book l2_book depth",
+    "session.trades(symbol)": "fetch_trades get_recent_trades futures_recent_trades",
+    "session.ticker(symbol)": "fetch_ticker get_ticker get_symbol_ticker futures_ticker futures_mark_price",
+    "session.tickers()": "fetch_tickers all_mids get_all_tickers",
+    "session.fee_rates()": "fetch_trading_fees fetch_trading_fee user_fees get_trade_fee futures_commission_rate",
+    "session.stream.order_book(symbol)": "watch_order_book l2_snapshot",
+    "session.stream.trades(symbol)": "watch_trades",
+    "session.stream.ticker(symbol)": "watch_ticker",
+    "session.stream.tickers()": "watch_tickers",
     "session.stream.candles(symbol)": "watch_ohlcv",
     "session.stream.orders()": "watch_orders",
     "session.stream.fills()": "watch_my_trades",

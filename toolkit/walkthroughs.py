@@ -21,8 +21,8 @@ def folder() -> Path:
     )
 
 
-def copy(target: Path, *, overwrite: bool = False) -> list[Path]:
-    """Copy every walkthrough into `target` (made if missing) and return the new files.
+def copy(target: Path, *, overwrite: bool = False, solutions: bool = True) -> list[Path]:
+    """Copy every walkthrough into `target` (made if missing) and return the new files; `solutions` can be left out.
 
     A file that exists there already is kept unless `overwrite`: it may hold somebody's work.
     """
@@ -30,6 +30,8 @@ def copy(target: Path, *, overwrite: bool = False) -> list[Path]:
     copied = []
     for path in sorted(source.rglob("*")):
         part = path.relative_to(source)
+        if not solutions and part.parts[0] == "solutions":
+            continue
         if path.is_dir() or any(name.startswith((".", "__")) for name in part.parts):
             continue
         goal = target / part

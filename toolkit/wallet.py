@@ -1,4 +1,4 @@
-"""Wallets: the keys of a session, from environment variables, encrypted key files, or newly created.
+"""Wallets: the keys of a session, from encrypted key files, the system's keyring, environment variables, or new.
 
 A wallet has up to two keys. The agent key trades and can't withdraw; the master key controls funds and permissions
 and is only needed to approve, claim and withdraw. Keys never appear in reprs, errors, logs, pickles or `vars()`.
@@ -220,7 +220,8 @@ class Wallet:
             variable = AGENT_VARIABLE if role == "agent" else MASTER_VARIABLE
             raise WalletError(
                 f"{purpose} is signed by the {role} key, and this wallet has none; "
-                f"set {variable} and use Wallet.from_env(), or give Wallet({role}=…)"
+                f"read one with Wallet.from_keyfile(path, role={role!r}) or Wallet.from_keyring(role={role!r}), "
+                f"or set {variable} and use Wallet.from_env()"
             )
         return key
 

@@ -75,3 +75,32 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
         assert page.evaluate("getComputedStyle(document.querySelector('.tk')).backgroundColor") != "rgb(255, 255, 255)"
         page.screenshot(path=tmp_path / "lab.png")
         context.close()
+
+
+@pytest.mark.timeout(180)
+def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    blotter = 'import toolkit\nsession = toolkit.connect(clock="manual")\nwidget = session.blotter()\nwidget'
+    notebook(tmp_path / "first.ipynb", blotter, "import time; time.sleep(8)", "import os; os._exit(1)")
+    with lab(tmp_path) as address:
+        context = browser.new_context(viewport={"width": 1300, "height": 900})
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(address.format(name="first.ipynb"))
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
+        _run_first_cell(page)
+        status = page.locator(".tk-status")
+        expect(status).to_have_text("live", timeout=30_000)
+        cells = page.locator(".jp-Cell .cm-content")
+        cells.nth(1).click()
+        page.keyboard.press("Control+Enter")
+        expect(status).to_have_text("busy", timeout=20_000)
+        assert page.locator(".tk button:enabled").count() == 0
+        expect(status).to_have_text("live", timeout=30_000)
+        cells.nth(2).click()
+        page.keyboard.press("Control+Enter")
+        expect(status).to_have_text("no kernel", timeout=30_000)
+        assert "No kernel since" in page.locator(".tk-lock").inner_text()
+        assert page.locator(".tk button:enabled").count() == 0
+        context.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +211,33 @@ def test_a_key_in_the_place_of_the_account_is_not_asked_for_again() -> None:
         assert finding.state == "fail"
         assert "never a key" in finding.advice
         assert "ab12ab12" not in finding.text + finding.advice
+
+
+def test_the_agents_key_file_is_read_with_a_password_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import eth_keyfile.keyfile as keyfile
+
+    monkeypatch.setattr(keyfile, "get_default_work_factor_for_kdf", lambda kdf: 2)
+    monkeypatch.setattr("getpass.getpass", lambda question: "words")
+    agent = toolkit.Wallet.create()
+    agent.save_keyfile(tmp_path / "agent.json", "words")
+    main(["doctor", "--keyfile", str(tmp_path / "agent.json")])
+    assert f"agent {agent.agent}" in capsys.readouterr().out
+    assert main(["doctor", "--keyfile", str(tmp_path / "none.json")]) == 1
+    assert "can't be read" in capsys.readouterr().out
+
+
+def test_a_plain_installation_is_whole_and_its_extras_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+
+    def without(name: str) -> str:
+        if name in doctor.EXTRAS:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", without)
+    found = {finding.name: finding for finding in doctor.versions()}
+    assert found["extras"].state == "note"
+    assert 'pip install "toolkit[data,notebook]"' in found["extras"].advice
+    assert "packages" not in found

@@ -11,7 +11,7 @@ import httpx
 
 import toolkit
 from toolkit.client.io.transport import Retry
-from toolkit.client.orders.intents import Ledger
+from toolkit.client.orders.intents import Ledger, MemoryLedger
 
 NOW = 1_767_225_600_000
 MASTER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
@@ -203,7 +203,7 @@ def session(
     return toolkit.connect(
         environment,
         transport=httpx.MockTransport(fake),
-        intents=ledger,
+        intents=MemoryLedger() if ledger is None else ledger,
         retry=Retry(attempts=attempts, base=0.0, longest=0.0),
         **options,
     )

@@ -22,6 +22,13 @@ def test_learn_copies_every_walkthrough_with_its_solutions(tmp_path: Path) -> No
         assert (target / part).read_bytes() == (source / part).read_bytes()
 
 
+def test_learn_leaves_the_solutions_out_for_students(tmp_path: Path) -> None:
+    assert main(["learn", str(tmp_path / "theirs"), "--without-solutions"]) == 0
+    names = [path.name for path in (tmp_path / "theirs").rglob("*")]
+    assert "01-first-trade.ipynb" in names
+    assert "solutions" not in names
+
+
 def test_learn_never_takes_away_what_somebody_has_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "mine"
     main(["learn", str(target)])

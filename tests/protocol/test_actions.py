@@ -243,3 +243,13 @@ def test_the_reference_names_every_action_field_and_rule() -> None:
 
 def test_the_examples_run() -> None:
     assert doctest.testmod(actions).failed == 0
+
+
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda one: one.type)
+def test_only_what_the_documents_call_optional_may_be_left_out(action: Any) -> None:
+    """specification, "Endpoints" and "Order item"; venue-facts, "Master-signed typed data"."""
+    optional = {
+        *("conditionalOrder", "referralCode", "withdrawSequence", "ordId"),
+        *("clOrdId", "parentOrdId", "reduceOnly", "triggerPx", "tpslTriggerType", "slippagePct"),
+    }
+    assert {entry.name for entry in action.fields if not entry.required} <= optional

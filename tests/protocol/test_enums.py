@@ -80,3 +80,23 @@ def test_the_scan_finds_tables_assignments_and_pairs() -> None:
     assert {(one, other) for _, one, other in paired_constants(ast.parse(source))} >= {
         ("BUY", 1), (50, "ADL"), ("GTC", 1), ("LIMIT", 1), ("MARKET", 2), ("LONG", 1), ("IOC", 2),
     }  # fmt: skip
+
+
+def test_names_are_read_by_their_published_numbers() -> None:
+    """Both directions, written out: venue-facts, "Protobuf" and "Records"."""
+    published = {
+        "order_type": "1 LIMIT 2 MARKET 3 MARKET_LIQ_SELLOFF 4 LIMIT_LIQ_SELLOFF 5 STOP_LIMIT 6 STOP_MARKET "
+        "7 TAKE_PROFIT_LIMIT 8 TAKE_PROFIT_MARKET 50 ADL 51 LIQUIDATION",
+        "order_side": "1 BUY 2 SELL 3 BUY_CLOSE_HEDGE 4 SELL_CLOSE_HEDGE",
+        "tif": "1 GTC 2 IOC 3 FOK 4 POST_ONLY",
+        "reduce_only": "1 REDUCE_ONLY 2 TP_FROM_POSITION 3 SL_FROM_POSITION",
+        "trigger": "1 LAST_PRICE 2 MARK_PRICE 3 INDEX_PRICE",
+        "margin_mode": "1 CROSS 2 ISOLATED",
+        "position_mode": "1 ONE_WAY 2 HEDGE",
+        "agent_status": "1 ACTIVE 2 REVOKED",
+    }
+    for name, text in published.items():
+        words = text.split()
+        for number, member in zip(words[::2], words[1::2], strict=True):
+            assert enums.ENUMS[name].text(int(number)) == enums.ENUMS[name].text(number) == member
+            assert enums.ENUMS[name].number_of[member] == int(number)

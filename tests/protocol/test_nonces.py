@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.errors import InputError
+from toolkit.errors import InputError, NotSent
 from toolkit.protocol import nonces
 from toolkit.protocol.nonces import NonceSource
 
@@ -29,6 +29,33 @@ def test_nonces_increase_whatever_the_clock_does(times: list[int]) -> None:
     assert all(later > earlier for earlier, later in itertools.pairwise(given_out))
     assert all(nonce >= now for nonce, now in zip(given_out, times, strict=True))
     assert given_out[0] == times[0]
+
+
+def test_a_nonce_that_cannot_be_kept_is_not_given_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = NonceSource(ADDRESS, tmp_path)
+    before = source.next(NOW)
+
+    def full(handle: int, text: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    for write in (full, lambda handle, text: 7):
+        with monkeypatch.context() as broken:
+            broken.setattr(nonces.os, "write", write)
+            with pytest.raises(NotSent, match=r"nonce can't be kept in .*No space left.*TOOLKIT_STATE"):
+                source.next(NOW)
+    assert source.next(NOW) > before
+    (tmp_path / "folder" / f"nonce-{ADDRESS.lower()}").mkdir(parents=True)
+    with pytest.raises(NotSent, match="nothing was signed or sent"):
+        NonceSource(ADDRESS, tmp_path / "folder").next(NOW)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_file_that_others_could_read_is_made_private(tmp_path: Path) -> None:
+    path = tmp_path / f"nonce-{ADDRESS.lower()}"
+    path.write_text(f"{NOW + 5:020d}", encoding="utf-8")
+    path.chmod(0o644)
+    assert NonceSource(ADDRESS, tmp_path).next(NOW) == NOW + 6
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_threads_share_a_sequence(tmp_path: Path) -> None:

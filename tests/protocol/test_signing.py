@@ -350,3 +350,15 @@ def test_the_constructor_takes_32_bytes_only() -> None:
 def test_without_tiny_keccak_pycryptodome_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiny_keccak", None)
     assert hexbytes._load_keccak() is hexbytes._pycryptodome_keccak
+
+
+def test_s_at_half_of_the_order_is_still_low() -> None:
+    for s, low in ((signing.HALF_ORDER, True), (signing.HALF_ORDER + 1, False)):
+        signature = {"r": f"0x{1:064x}", "s": f"0x{s:064x}", "v": 27}
+        request = {"action": PLACE, "signature": signature, "nonce": 1}
+        if low:
+            assert signing.recover(request, TESTNET_CHAIN).startswith("0x")
+        else:
+            with pytest.raises(BadSignature, match="malleable"):
+                signing.recover(request, TESTNET_CHAIN)
+    assert 2 * signing.HALF_ORDER + 1 == ORDER

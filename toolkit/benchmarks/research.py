@@ -9,7 +9,7 @@ from typing import Any
 
 from . import Measurement, rival_seconds, seconds
 
-BARS = 100_000
+BARS = 45_031
 POINTS = 12
 SWEPT_BARS = 30_000
 
@@ -32,21 +32,29 @@ def minute_bars(count: int = BARS, seed: int = 7) -> Any:
     return pd.DataFrame(columns, index=pd.date_range("2026-01-01", periods=count, freq="min"))
 
 
-def ours(data: Any, fast: int, slow: int) -> Any:
-    """Backtest an SMA cross on the venue's core: fees, funding, margin."""
-    from ..research import Strategy, backtest
+def _crossing() -> Any:
+    from ..research import Strategy
     from ..research.indicators import SMA, Cross
 
     class SmaCross(Strategy):
+        fast, slow = 10, 20
+
         def on_start(self, ctx: Any) -> None:
-            self.short, self.long, self.cross = SMA(fast), SMA(slow), Cross()
+            self.short, self.long, self.cross = SMA(self.fast), SMA(self.slow), Cross()
 
         def on_bar(self, ctx: Any, bar: Any) -> None:
             way = self.cross.update(self.short.update(bar.close), self.long.update(bar.close))
             if way:
                 ctx.target(bar.symbol, way)
 
-    return backtest(SmaCross(), {"BTCUSDC": data}, capital=1_000_000)
+    return SmaCross
+
+
+def ours(data: Any, fast: int, slow: int) -> Any:
+    """Backtest an SMA cross on the venue's core: fees, funding, margin."""
+    from ..research import backtest
+
+    return backtest(_crossing()(fast=fast, slow=slow), {"BTCUSDC": data}, capital=1_000_000)
 
 
 def theirs(data: Any, fast: int, slow: int) -> Any:
@@ -84,6 +92,19 @@ def arrays(data: Any, fast: int, slow: int) -> Any:
 
     above = np.sign(data["Close"].rolling(fast).mean() - data["Close"].rolling(slow).mean())
     return vectorised({"BTCUSDC": data}, above.to_numpy(), capital=1_000_000, funding=0.00005)
+
+
+def signal(data: Any, fast: int, slow: int) -> Any:
+    """Run one point of a sweep over arrays."""
+    return arrays(data, fast, slow)
+
+
+def _point_seconds(task: Any, data: Any, **options: Any) -> float:
+    """Return the seconds of one point of a sweep with its measures, in this process."""
+    from ..research import sweep
+
+    grid = {"fast": list(range(5, 15)), "slow": [30, 60]}
+    return seconds(lambda: sweep(task, grid, data, workers=0, progress=False, **options), repeat=3) / 20
 
 
 def swept(data: Any, fast: int) -> float:
@@ -137,8 +158,8 @@ def rows() -> list[Measurement]:
     """Measure backtests and sweeps. Without backtesting.py there is no peer, without Dask no sweep."""
     data = minute_bars()
     found = [
-        _cross(data, 50, 200, target=2.0, aim=4.0),
-        _cross(data, 10, 20, target=None, aim=None),
+        _cross(data, 50, 200, target=4.0, aim=None),
+        _cross(data, 5, 30, target=2.0, aim=None),
         Measurement(
             "vectorised run, SMA 50/200",
             BARS / seconds(lambda: arrays(data, 50, 200), repeat=3),
@@ -146,6 +167,14 @@ def rows() -> list[Measurement]:
             note="the same signal as arrays",
         ),
     ]
+    for count, task, what in ((750, _crossing(), "event-driven"), (750, signal, "arrays"), (45_031, signal, "arrays")):
+        rows_ = data.iloc[:count]
+        given = {"BTCUSDC": rows_} if task is not signal else rows_
+        options = {"capital": 1_000_000} if task is not signal else {}
+        spent = _point_seconds(task, given, **options) * 1_000
+        name = f"a point of a sweep with its measures, {count:,} bars, {what}"
+        limit = 2.0 if count == 750 else None
+        found.append(Measurement(name, spent, "ms", target=limit, better="lower", note="mean of 20 SMA crosses"))
     if importlib.util.find_spec("distributed") is None:
         return found
     part = minute_bars(SWEPT_BARS)

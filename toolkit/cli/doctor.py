@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from ..session import Session
     from ..wallet import Wallet
 
-PACKAGES = ("pandas", "httpx", "eth-account", "coincurve", "protobuf", "websockets", "ipywidgets", "anywidget")
+PACKAGES = ("pandas", "httpx", "eth-account", "coincurve", "protobuf", "websockets")
+EXTRAS = {"ipywidgets": "notebook", "anywidget": "notebook", "matplotlib": "notebook", "pyarrow": "data"}
+"""Packages that not every user needs → the extra that brings them."""
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
 SKEW_WARN_MS = 2_000
 SKEW_FAIL_MS = 30_000
@@ -65,6 +67,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--base-url", metavar="URL", help="another address of it, e.g. http://127.0.0.1:8645")
     parser.add_argument("--ws-url", metavar="URL", help="the feed's address; locally it follows from --base-url")
     parser.add_argument(
+        "--keyfile", type=Path, metavar="FILE", help="the agent's encrypted key file; asks its password"
+    )
+    parser.add_argument("--keyring", metavar="NAME", help="name of the agent key in the system's keyring")
+    parser.add_argument(
         "--agent-key-env", metavar="NAME", default="TOOLKIT_AGENT_KEY", help="variable of the agent key"
     )
     parser.add_argument(
@@ -86,7 +92,10 @@ def run(args: argparse.Namespace) -> int:
     findings = []
     for finding in versions():
         findings.append(_printed(finding))
-    wallet, finding = keys(args.agent_key_env, args.master_key_env, args.account, os.environ)
+    if args.keyfile is not None or args.keyring is not None:
+        wallet, finding = kept_key(args.keyfile, args.keyring, args.account)
+    else:
+        wallet, finding = keys(args.agent_key_env, args.master_key_env, args.account, os.environ)
     findings.append(_printed(finding))
     try:
         session = connect(
@@ -119,15 +128,22 @@ def versions() -> Iterator[Finding]:
     if sys.version_info[:2] < (3, 11) or sys.version_info[:2] > (3, 13):
         advice = "use Python 3.11, 3.12 or 3.13"
         yield Finding("python", "warn", f"{platform.python_version()} is not one the toolkit is tested on", advice)
-    found, missing = [], []
-    for name in PACKAGES:
+    found, missing, without = [], [], set()
+    for name in (*PACKAGES, *EXTRAS):
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
-            missing.append(name)
+            if name in EXTRAS:
+                without.add(EXTRAS[name])
+            else:
+                missing.append(name)
     python = f"Python {platform.python_version()} on {platform.system()}"
     text = f"toolkit {__version__}, interface {INTERFACE_VERSION}, {python}, {', '.join(found)}"
     yield Finding("versions", "ok", text)
+    if without:
+        names = ",".join(sorted(without))
+        advice = f'for widgets and plots (notebook) or Parquet files (data): pip install "toolkit[{names}]"'
+        yield Finding("extras", "note", f"installed without {names}; what needs them will say so", advice)
     if missing:
         advice = "install the toolkit again in this Python: python -m pip install -e ."
         yield Finding("packages", "fail", f"not installed: {', '.join(missing)}", advice)
@@ -138,14 +154,32 @@ def keys(agent: str, master: str, account: str | None, variables: Mapping[str, s
     from ..wallet import Wallet
 
     if not variables.get(agent) and not variables.get(master):
-        text = f"no key in {agent} or {master}: reading works, trading does not (locally a development wallet trades)"
-        return None, Finding("keys", "note", text)
+        text = "no key given: reading works, trading does not (locally a development wallet trades)"
+        advice = (
+            "make one with toolkit.Wallet.create().save_keyfile('agent.json'), then: doctor --keyfile agent.json "
+            f"(or --keyring NAME, or the environment variables {agent} and {master})"
+        )
+        return None, Finding("keys", "note", text, advice)
     try:
         wallet = Wallet.from_env(agent, master, account=account, variables=variables)
     except WalletError as error:
         return None, Finding("keys", "fail", str(error), _key_advice(str(error)))
     roles = [f"{role} {address}" for role, address in (("agent", wallet.agent), ("master", wallet.master)) if address]
     return wallet, Finding("keys", "ok", ", ".join(roles))
+
+
+def kept_key(keyfile: Path | None, keyring: str | None, account: str | None) -> tuple[Wallet | None, Finding]:
+    """Read the agent key from an encrypted file or the keyring; the address is shown, the key never."""
+    from ..wallet import Wallet
+
+    try:
+        if keyfile is not None:
+            wallet = Wallet.from_keyfile(keyfile, account=account)
+        else:
+            wallet = Wallet.from_keyring(str(keyring), account=account)
+    except ToolkitError as error:
+        return None, Finding("keys", "fail", str(error), "Wallet.save_keyfile and save_keyring write what is read here")
+    return wallet, Finding("keys", "ok", f"agent {wallet.agent}, from {keyfile or 'the keyring'}")
 
 
 def _key_advice(said: str) -> str:
@@ -217,7 +251,8 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
         return False
     took = (time.perf_counter() - began) * 1000
     yield Finding("reachable", "ok", f"answered in {took:.0f} ms")
-    yield _clock(venue_time(envelope.reply.headers), session._runtime.now())
+    is_local = session.environment.name == "local" and session.venue is None
+    yield _clock(venue_time(envelope.reply.headers), session.clock_skew_ms, is_local)
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
         table = ProductTable.from_meta(envelope.data if isinstance(envelope.data, dict) else {})
@@ -265,15 +300,18 @@ def _unreachable(error: Exception) -> str:
     return "the venue refused a public query; try again later"
 
 
-def _clock(theirs: int | None, ours: int) -> Finding:
+def _clock(theirs: int | None, skew_ms: int | None, is_local: bool) -> Finding:
     from ..client.io.transport import describe_clock_skew
 
-    if theirs is None:
+    if theirs is None or skew_ms is None:
         return Finding("clock", "note", "the venue's answers carry no time, so this clock can't be compared")
-    words = describe_clock_skew(ours - theirs)
-    if abs(ours - theirs) < SKEW_WARN_MS:
+    words = describe_clock_skew(skew_ms)
+    if abs(skew_ms) < SKEW_WARN_MS:
         return Finding("clock", "ok", words)
-    state = "fail" if abs(ours - theirs) >= SKEW_FAIL_MS else "warn"
+    if is_local:  # it has a time of its own: --start, --speed, --clock manual
+        there = datetime.fromtimestamp(theirs / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return Finding("clock", "note", f"at the venue it is {there}; sessions follow its time")
+    state = "fail" if abs(skew_ms) >= SKEW_FAIL_MS else "warn"
     advice = "set this machine's clock by the network (NTP): orders carry times, and late ones are refused with 40208"
     return Finding("clock", state, words, advice)
 

@@ -13,6 +13,7 @@ from ..errors import InputError
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `toolkit learn`."""
     parser.add_argument("folder", nargs="?", default="walkthroughs", help="where to put them (default: ./walkthroughs)")
+    parser.add_argument("--without-solutions", action="store_true", help="leave the solutions out, for students")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there already")
 
 
@@ -20,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     """Copy, and say what was copied and what was kept."""
     target = Path(args.folder)
     try:
-        copied = walkthroughs.copy(target, overwrite=args.overwrite)
+        copied = walkthroughs.copy(target, overwrite=args.overwrite, solutions=not args.without_solutions)
     except (InputError, OSError) as error:
         print(f"toolkit learn: {error}", file=sys.stderr)
         return 1

@@ -74,6 +74,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--market", default="usual", choices=REGIMES, help="what the simulated participants do (default usual)"
     )
+    parser.add_argument(
+        "--follow",
+        metavar="URL",
+        help="take prices, books and trades from another venue's public feed: http://…, mainnet or testnet",
+    )
+    parser.add_argument("--symbols", nargs="+", metavar="SYMBOL", help="products to follow (default: all)")
+    parser.add_argument(
+        "--when-stale",
+        choices=("pause", "continue"),
+        default="pause",
+        help="while the followed feed is lost: pause trading, or continue at the last known book",
+    )
     parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
     parser.add_argument(
         "--wire",
@@ -214,22 +226,28 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
     from ..venue.local import LocalVenue
 
     remote_public = args.allow_remote and mnemonic == development.MNEMONIC and args.accounts is None
-    venue = LocalVenue(
-        seed=args.seed,
-        accounts=args.accounts if args.accounts is not None else 0 if remote_public else 10,
-        balance=args.balance,
-        mnemonic=mnemonic,
-        clock=args.clock,
-        speed=args.speed,
-        start=int(args.start) if args.start and args.start.isdigit() else args.start,
-        market=None if args.no_market else args.market,
-        settle_delay=args.settle_delay,
-        journal=args.journal,
-        sync=args.sync,
-        recover=args.recover,
-        idle=args.catch_up,
-        wire=args.wire,
-    )
+    common: dict[str, Any] = {
+        "accounts": args.accounts if args.accounts is not None else 0 if remote_public else 10,
+        "balance": args.balance,
+        "mnemonic": mnemonic,
+        "settle_delay": args.settle_delay,
+        "journal": args.journal,
+        "sync": args.sync,
+        "recover": args.recover,
+        "idle": args.catch_up,
+        "wire": args.wire,
+    }
+    if args.follow:
+        venue = _following(args, common)
+    else:
+        venue = LocalVenue(
+            seed=args.seed,
+            clock=args.clock,
+            speed=args.speed,
+            start=int(args.start) if args.start and args.start.isdigit() else args.start,
+            market=None if args.no_market else args.market,
+            **common,
+        )
     if remote_public and venue.masters:
         venue.close()
         raise InputError(
@@ -238,6 +256,19 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
             field="accounts",
             rule="named",
         )
+    return venue
+
+
+def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
+    """Return a venue that follows another one, and prints when that one's feed is lost and when it is back."""
+    from ..research.live_trading.following import follow
+    from .record import open_session
+
+    if args.clock != "real" or args.speed != 1 or args.start:
+        raise InputError("--follow takes its time from the real clock: leave out --clock, --speed and --start")
+    venue = follow(open_session(args.follow), symbols=args.symbols, when_stale=args.when_stale, **common)
+    venue.following.on_change = lambda note: print(f"feed of {args.follow}: {note}", flush=True)
+    print(f"following {args.follow}: {', '.join(venue.following.symbols)}", flush=True)
     return venue
 
 

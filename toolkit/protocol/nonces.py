@@ -7,13 +7,15 @@ nonce. Without a directory the last nonce is kept in memory, which is enough for
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import InputError, NotSent
 from .fields import INT64_MAX
 from .hexbytes import is_address
 
@@ -90,8 +92,17 @@ class _Shared:
             assert self.path is not None
             self.path.parent.mkdir(parents=True, exist_ok=True)
             binary = getattr(os, "O_BINARY", 0)
-            self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | binary, 0o600)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | binary, 0o600)
+            if hasattr(os, "fchmod") and os.fstat(handle).st_mode & 0o077:
+                with contextlib.suppress(OSError):  # a file of an earlier umask, or of another owner
+                    os.fchmod(handle, 0o600)
+            self.handle = handle
         return self.handle
+
+    def prepare(self) -> None:
+        with self.mutex:
+            if self.path is not None:
+                self._open()
 
 
 def _read(handle: int) -> int:
@@ -104,7 +115,8 @@ def _read(handle: int) -> int:
 
 def _write(handle: int, nonce: int) -> None:
     os.lseek(handle, 0, os.SEEK_SET)
-    os.write(handle, b"%020d" % nonce)
+    if os.write(handle, b"%020d" % nonce) != _WIDTH:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 _registry: dict[str, _Shared] = {}
@@ -146,7 +158,8 @@ class NonceSource:
     def next(self, now_ms: int) -> int:
         """Return the next nonce at time `now_ms` (Unix milliseconds): the time itself, or one more than the last.
 
-        Raises InputError unless the time is a 64-bit whole number of 0 or more, and OSError if the file can't be used.
+        Raises InputError unless the time is a 64-bit whole number of 0 or more, and NotSent if the file can't be
+        written: a nonce that is not kept could be given out twice.
         """
         if type(now_ms) is not int or not 0 <= now_ms < INT64_MAX:
             raise InputError(
@@ -155,7 +168,17 @@ class NonceSource:
                 rule="64-bit whole number",
                 value=now_ms,
             )
-        return self._shared.advance(now_ms)
+        try:
+            return self._shared.advance(now_ms)
+        except OSError as error:
+            raise NotSent(
+                f"the nonce can't be kept in {self._shared.path}: {error.strerror or error}; nothing was signed or"
+                " sent. Make room there, or set TOOLKIT_STATE to a folder that can be written"
+            ) from error
+
+    def prepare(self) -> None:
+        """Open the file. Raises OSError if it can't be used."""
+        self._shared.prepare()
 
     def __repr__(self) -> str:
         return f"NonceSource({self.address!r})"

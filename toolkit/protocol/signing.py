@@ -261,7 +261,10 @@ def explain(
     expiry_after: int | None = None,
     vault_address: str | None = None,
 ) -> Explained:
-    """Return the steps of `digest`, computed without its shortcuts. Raises MalformedRequest."""
+    """Return the steps of `digest`, computed without its shortcuts, those of master actions by eth-account.
+
+    Raises MalformedRequest.
+    """
     content = _checked(payload, nonce, expiry_after, vault_address)
     typed = content.declaration.typed
     proto = connection = None
@@ -274,14 +277,21 @@ def explain(
     else:
         domain, primary, fields = MASTER_DOMAIN, typed.primary_type, _typed_fields(typed, content.action)
         message = _typed_values(content, chain, fields)
-    separator = _domain_separator(domain, chain)
-    struct = _struct_hash(primary, fields, message)
     document = {
         "types": {"EIP712Domain": _type_entries(_DOMAIN_FIELDS), primary: _type_entries(fields)},
         "primaryType": primary,
         "domain": _domain(domain, chain),
         "message": message if connection is None else {**message, "connectionId": hex_text(connection)},
     }
+    if typed is None:
+        separator, struct = _domain_separator(domain, chain), _struct_hash(primary, fields, message)
+    else:
+        # What a wallet makes of the document. Signing has its own shorter way to the same digest, because loading
+        # eth-account takes longer than everything else that connecting does.
+        from eth_account.messages import encode_typed_data
+
+        wallets = encode_typed_data(full_message=document)
+        separator, struct = wallets.header, wallets.body
     return Explained(proto, connection, document, separator, struct, keccak(b"\x19\x01" + separator + struct))
 
 

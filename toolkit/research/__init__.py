@@ -16,26 +16,36 @@ _LAZY: dict[str, str] = {
     "backtest": "backtesting.driver",
     "compare": "analysis.results",
     "live": "live_trading.launch",
+    "optimise": "selection.optimising",
     "paper": "live_trading.launch",
     "record": "data.recorder",
     "replay": "data.replaying",
     "sweep": "selection.sweeps",
+    "trials": "analysis.trials",
     "vectorised": "backtesting.arrays",
     "vectorised_many": "backtesting.arrays",
-    "walk_forward": "selection.splits",
+    "walk_forward": "selection.forward",
 }
 """Public name → module that holds it."""
 
-_MODULES = {"data": "data", "indicators": "indicators", "metrics": "analysis.metrics", "models": "backtesting.models"}
+_MODULES = {
+    "data": "data",
+    "indicators": "indicators",
+    "luck": "analysis.luck",
+    "metrics": "analysis.metrics",
+    "models": "backtesting.models",
+}
 
 __all__ = sorted([*_LAZY, *_MODULES])
 
 if TYPE_CHECKING:
     from . import data as data
     from . import indicators as indicators
+    from .analysis import luck as luck
     from .analysis import metrics as metrics
     from .analysis.results import Results as Results
     from .analysis.results import compare as compare
+    from .analysis.trials import trials as trials
     from .backtesting import models as models
     from .backtesting.arrays import vectorised as vectorised
     from .backtesting.arrays import vectorised_many as vectorised_many
@@ -46,7 +56,8 @@ if TYPE_CHECKING:
     from .live_trading.launch import live as live
     from .live_trading.launch import paper as paper
     from .live_trading.limits import Limits as Limits
-    from .selection.splits import walk_forward as walk_forward
+    from .selection.forward import walk_forward as walk_forward
+    from .selection.optimising import optimise as optimise
     from .selection.sweeps import sweep as sweep
     from .strategy import Strategy as Strategy
 

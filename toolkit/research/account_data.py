@@ -38,6 +38,17 @@ class FundingPayment(msgspec.Struct, frozen=True):
     payment: float
 
 
+class FundingRates(msgspec.Struct, frozen=True):
+    """Funding of one product: the `rate` that was settled last, the `predicted` one of `next_time` (Unix ms).
+
+    Rates are ratios of one funding interval; a positive one is paid by longs. NaN where it is not known.
+    """
+
+    rate: float
+    predicted: float
+    next_time: int
+
+
 class OrderHandle:
     """A placed order, kept up to date: what `ctx.buy` and the other order calls return.
 

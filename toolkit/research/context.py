@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..products import Amount, Product
-from .account_data import OrderHandle
-from .market_data import BarHistory
+from .account_data import FundingRates, OrderHandle
+from .automation import TrailingStop, cancel_others
+from .market_data import Bar, BarHistory, span_ms
+from .precomputed import Precomputed
+from .timeframes import LongerBars
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +24,8 @@ class Context(ABC):
     """What a strategy reads and acts through: the calls of a session, the same in every kind of run.
 
     Attributes: `symbols` (of the run), `now` (Unix ms), `interval` (length of a bar, ms), `mode` ("backtest", "paper"
-    or "live"), `records` (what `record` kept: (Unix ms, values)), `stopped` (the reason given to `stop`, else "").
+    or "live"), `records` (what `record` kept: (Unix ms, values)), `stopped` (the reason given to `stop`, else ""),
+    `trailing` (stops that follow their position), `precomputed` (indicators over arrays).
     """
 
     mode: str = ""
@@ -32,6 +36,10 @@ class Context(ABC):
         self.now = 0
         self.records: list[tuple[int, dict[str, float]]] = []
         self.stopped = ""
+        self.precomputed: list[Precomputed] = []
+        self.trailing: list[TrailingStop] = []
+        self._groups: list[tuple[OrderHandle, ...]] = []
+        self._longer: dict[tuple[str, int], LongerBars] = {}
 
     def buy(self, symbol: str, quantity: Amount, price: Amount | None = None, **options: Any) -> OrderHandle:
         """Buy at `price`, or at market without one. Options as in `toolkit.orders.order` (tif, reduce_only, tp, sl …).
@@ -65,6 +73,72 @@ class Context(ABC):
             return None if expected else self._reject_below_step(symbol, quantity, step)
         amount = product.quantity_text(abs(missing))
         return self._place_new(symbol, "BUY" if missing > 0 else "SELL", amount, price, options)
+
+    def target_share(
+        self, symbol: str, share: float, tolerance: float = 0.0, price: Amount | None = None, **options: Any
+    ) -> OrderHandle | None:
+        """Bring the position to `share` of equity (−0.5: short for half of it), at the last price.
+
+        Does nothing while the position's share, with what is underway, is within `tolerance` of it; None then, and
+        before the first price.
+        """
+        equity, last = self.equity, self.price(symbol)
+        if not (equity > 0 and last > 0):
+            return None
+        present = (self.position(symbol) + self.underway(symbol)) * last / equity
+        if abs(present - share) <= tolerance:
+            return None
+        # Towards zero, so that a share is never exceeded by rounding.
+        quantity = self.product(symbol).round_quantity(f"{abs(share) * equity / last:.12f}", "down")
+        return self.target(symbol, quantity if share >= 0 else -quantity, price, **options)
+
+    def bracket(
+        self,
+        symbol: str,
+        quantity: Amount,
+        *,
+        take_profit: Amount | None = None,
+        stop_loss: Amount | None = None,
+        price: Amount | None = None,
+        **options: Any,
+    ) -> OrderHandle:
+        """Buy (or sell, with a negative quantity) with a take-profit, a stop-loss or both, at their trigger prices.
+
+        They wait until the entry fills, close what it opened, and one cancels the other.
+        """
+        text = str(quantity)
+        side, size = ("SELL", text.removeprefix("-")) if text.startswith("-") else ("BUY", text)
+        return self._place_new(symbol, side, size, price, {**options, "tp": take_profit, "sl": stop_loss})
+
+    def one_cancels_other(self, *orders: OrderHandle) -> tuple[OrderHandle, ...]:
+        """Cancel the rest of these orders as soon as one of them is filled, if only in part; returns them."""
+        self._groups.append(orders)
+        return orders
+
+    def trailing_stop(self, symbol: str, ratio: float) -> TrailingStop:
+        """Protect a position with a stop that follows its best price at a distance of `ratio` (0.02 is 2 %).
+
+        The stop is an order of the venue, placed again at a close that has moved it. Works for a position whose order
+        is underway, too. Raises InputError unless 0 < ratio < 1.
+        """
+        if not 0 < ratio < 1:
+            raise InputError(f"ratio is {ratio}; it must be between 0 and 1", field="ratio", value=ratio)
+        stop = TrailingStop(self, symbol, ratio)
+        stop.update()
+        self.trailing.append(stop)
+        return stop
+
+    def follow_bar(self, bar: Bar) -> None:
+        """Move the trailing stops of a bar that has closed; called by the run before the strategy sees it."""
+        for stop in self.trailing:
+            if stop.symbol == bar.symbol and not stop.done:
+                stop.update(bar)
+        self.trailing = [stop for stop in self.trailing if not stop.done]
+
+    def follow_fills(self) -> None:
+        """Cancel what a fill makes void; called by the run after fills."""
+        if self._groups:
+            cancel_others(self, self._groups)
 
     def _reject_below_step(self, symbol: str, quantity: Amount, step: float) -> OrderHandle | None:
         """Reject a target that is nothing in whole steps; None for a target of 0."""
@@ -134,6 +208,24 @@ class Context(ABC):
         """Cash, USDC."""
 
     @abstractmethod
+    def funding(self, symbol: str) -> FundingRates:
+        """Return the funding rates of a symbol: settled last, predicted, and when it is settled next."""
+
+    @property
+    @abstractmethod
+    def fees(self) -> float:
+        """Fees paid since the run began, USDC."""
+
+    @property
+    @abstractmethod
+    def margin_ratio(self) -> float:
+        """Maintenance margin over equity, of all positions; at 1 they are liquidated. 0 without positions."""
+
+    @abstractmethod
+    def liquidation_price(self, symbol: str) -> float:
+        """Return the mark price at which a position would be liquidated, USDC; NaN where none does it."""
+
+    @abstractmethod
     def positions(self) -> pd.DataFrame:
         """Return open positions: index symbol; float64 quantity, entry_price, price, unrealized, notional."""
 
@@ -141,9 +233,29 @@ class Context(ABC):
     def orders(self) -> list[OrderHandle]:
         """Return the strategy's orders that are not in a final state, oldest first."""
 
+    def bars(self, symbol: str | None = None, interval: str | pd.Timedelta | None = None) -> BarHistory:
+        """Return the bars up to now of `symbol` (default: the first one), or complete longer ones of `interval` ("1h").
+
+        Longer bars begin at multiples of their interval since 1970 (UTC). Raises InputError for an interval that is no
+        multiple of the run's own.
+        """
+        name = symbol or self.symbols[0]
+        if interval is None:
+            return self._history(name)
+        length = span_ms(interval)
+        if length % self.interval:
+            raise InputError(
+                f"bars of {interval} can't be made of bars of {self.interval / 1000:g} s",
+                field="interval",
+                value=length,
+            )
+        if (name, length) not in self._longer:
+            self._longer[name, length] = LongerBars(self._history(name), length)
+        return self._longer[name, length].update(self.now)
+
     @abstractmethod
-    def bars(self, symbol: str | None = None) -> BarHistory:
-        """Return the bars up to now of `symbol` (default: the first one)."""
+    def _history(self, symbol: str) -> BarHistory:
+        """Return the bars up to now of a symbol."""
 
     @property
     def time(self) -> pd.Timestamp:
@@ -171,3 +283,10 @@ def whole_steps(quantity: Amount, step: float) -> int:
             field="quantity",
             value=str(quantity),
         ) from None
+
+
+def ratio_of(maintenance: float, equity: float) -> float:
+    """Return maintenance margin over equity: 0 without a position, infinite without equity."""
+    if not maintenance:
+        return 0.0
+    return maintenance / equity if equity > 0 else float("inf")

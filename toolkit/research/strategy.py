@@ -27,6 +27,7 @@ from ..errors import InputError
 from .account_data import Fill, FundingPayment, OrderHandle
 from .context import Context
 from .market_data import Bar, BarHistory, BookSnapshot, Trade
+from .precomputed import Indicator, Precomputed
 
 __all__ = [
     "Bar",
@@ -36,6 +37,7 @@ __all__ = [
     "Fill",
     "FunctionStrategy",
     "FundingPayment",
+    "Indicator",
     "OrderHandle",
     "Strategy",
     "StrategyLike",
@@ -53,6 +55,10 @@ class Strategy:
     """
 
     symbols: Sequence[str] = ()
+    timer_ms: float = 100
+    """How often `on_timer` is called."""
+    ctx: Context
+    """The context of the run; set before on_start."""
 
     def __init__(self, **params: Any) -> None:
         known = self._parameters()
@@ -95,17 +101,40 @@ class Strategy:
         names = list(inspect.signature(type(self).__init__).parameters)[1:]
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
+    def I(  # noqa: E743 - the name that strategies know from other libraries
+        self, function: Callable[..., Any], *inputs: Any, symbol: str | None = None, outputs: int = 1, **options: Any
+    ) -> Any:
+        """Return an Indicator with the values of `function` over arrays, of any library; call it in on_start.
+
+        `inputs` are columns ("close", the default; open, high, low, volume, time: float64 arrays), "bars" (a DataFrame)
+        or values that are passed as they are, as `options` are: `self.I(talib.SMA, "close", timeperiod=20)`. With
+        `outputs` > 1 the function returns so many arrays, and a tuple of indicators is returned. `symbol` is the first
+        of the run by default.
+
+        A backtest computes once, live runs at each bar over the bars so far. Raises InputError, when the run begins,
+        for a function that looks ahead.
+        """
+        computed = Precomputed(function, inputs, options, symbol or self.ctx.symbols[0], outputs)
+        self.ctx.precomputed.append(computed)
+        return computed.indicators if outputs > 1 else computed.indicators[0]
+
     def on_start(self, ctx: Context) -> None:
         """Called before the first bar."""
 
     def on_bar(self, ctx: Context, bar: Bar) -> None:
         """A bar is complete. With several symbols: once for each, when all bars of that closing time are known."""
 
+    def on_bars(self, ctx: Context, bars: Mapping[str, Bar]) -> None:
+        """All symbols have a bar: called after the on_bar calls of a closing time, with the latest bar of each."""
+
     def on_trade(self, ctx: Context, trade: Trade) -> None:
         """A public trade (recordings, paper and live)."""
 
     def on_book(self, ctx: Context, book: BookSnapshot) -> None:
         """The top of a book changed (recordings, paper and live; in bar replays the modelled quotes at each close)."""
+
+    def on_timer(self, ctx: Context) -> None:
+        """`timer_ms` have passed (backtests on events). A second parameter receives the time, Unix ms."""
 
     def on_fill(self, ctx: Context, fill: Fill) -> None:
         """An order of this account was filled, fully or partially."""
@@ -120,7 +149,9 @@ class Strategy:
         """Called after the last bar, or when the run is stopped."""
 
 
-CALLBACKS = ("on_start", "on_bar", "on_trade", "on_book", "on_fill", "on_reject", "on_funding", "on_stop")
+CALLBACKS = (
+    "on_start", "on_bar", "on_bars", "on_trade", "on_book", "on_timer", "on_fill", "on_reject", "on_funding", "on_stop",
+)  # fmt: skip
 
 
 class FunctionStrategy(Strategy):

@@ -53,6 +53,13 @@ class RealClock:
         """Set the time to `now` (ms); it continues from there."""
         self._start, self._origin = now, time.monotonic()
 
+    def set_speed(self, speed: float) -> None:
+        """Let time pass `speed` times as fast from now on; 0 stops it."""
+        if not speed >= 0:
+            raise InputError(f"speed must be 0 or more, not {speed}", field="speed", rule="0 or more", value=speed)
+        self.set(self.now_ms())
+        self.speed = speed
+
 
 class ManualClock:
     """A clock that only moves by `set`."""

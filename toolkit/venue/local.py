@@ -31,6 +31,8 @@ from .lab.control import Controls, ExactAmount, funding
 from .lab.faults import Faults
 from .lab.journal import SLICE_MS, Journal, apply, open_or_create, plain
 from .lab.journal_file import Sync
+from .lab.player import Player, Replayable
+from .lab.progress import advance_bar
 from .lab.sigint import defer_sigint
 from .lab.ticker import STEP_SECONDS, TICK_MS, Steps, Ticker
 from .model.genesis import Genesis
@@ -65,6 +67,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     power cut) or "os" (survives the death of this process; faster). `recover` continues a damaged file from its intact
     entries. Raises JournalDamaged, and VenueError for a file that can't be used.
 
+    `replay` makes a recording the market (`toolkit.research.data.Events`, or a mapping symbol → Events): its levels are
+    everybody's counterparties, and its trades, candles and marks come out as recorded; the clock starts with it.
+
     `idle` says what happens to a running clock's time in which nobody used the venue, after more than an hour: it is
     simulated, which takes a while, or skipped: prices and participants stand still, and all else happens.
 
@@ -93,18 +98,17 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         recover: bool = False,
         idle: Literal["simulate", "skip"] = "simulate",
         wire: Wire = "published",
+        replay: Replayable | None = None,
     ) -> None:
-        if wire not in ("published", "extended"):
-            raise InputError(
-                f"wire {wire!r} is neither published nor extended",
-                field="wire",
-                value=wire,
-                nearest=("published", "extended"),
-            )
+        _check_wire(wire)
+        self.player = None if replay is None else _player(replay, config, journal)
+        if self.player is not None:
+            market, start = False, self.player.start_ms if start is None else start
         begin = config.time if config else None if start is None else moment(start)
         self.clock = clock_named(clock, begin, speed)
         settings = {"permissions": True, "market": saved(market), "settleDelay": milliseconds(settle_delay)}
         genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
+        genesis = genesis if self.player is None else self.player.fit(genesis)
         if not 1 <= genesis.time <= MAX_TIME:  # 0 means "never" in many records
             raise InputError(
                 f"start {genesis.time} ms is not between 1 ms after 1970 began and the end of the year 9999",
@@ -122,6 +126,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             self.core = self._replayed(self.journal)
         else:
             self.core = Core(genesis)
+            first += [] if self.player is None else self.player.begin(genesis.time)
             for command in first:
                 apply(self.core, command)
         self.core.events.clear()
@@ -164,15 +169,22 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         return max(0, self.clock.now_ms() - self.core.state.time)
 
     @no_keys
-    def advance(self, span: str | int | timedelta | None = None, *, until: str | int | datetime | None = None) -> int:
+    def advance(
+        self,
+        span: str | int | timedelta | None = None,
+        *,
+        until: str | int | datetime | None = None,
+        progress: bool | None = None,
+    ) -> int:
         """Let time pass by a span ("4h", ms, timedelta) or until a moment, and return the new time in Unix ms.
 
         Every block, price, funding settlement, trigger and expiry on the way happens, in order. A real clock is set
         forward. Raises InputError for a moment in the past, and for neither or both arguments.
 
+        `progress` shows a bar at once (True), never (False) or when it takes long (None).
+
         Long spans pass in steps, between which other threads' requests are answered. After an interrupt (a stopped
-        cell) the venue is in a consistent state at some moment on the way. A bar shows how far it is when it takes
-        longer than a second.
+        cell) the venue is in a consistent state at some moment on the way.
         """
         if (span is None) == (until is None):
             raise InputError('give a span, such as advance("4h"), or until=…, one of them', field="span")
@@ -181,9 +193,12 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
             if target < now:
                 raise InputError(f"until {target} is in the past; it is {now} (Unix ms)", field="until", value=until)
-        with Steps(now, target) as steps:
+        steps = Steps()
+        with advance_bar(self.core.state.time, target, progress) as moved:
             while (reached := self._step(min(target, self.core.state.time + steps.span_ms))) < target:
-                steps.pause(reached)
+                moved(reached)
+                steps.pause()
+            moved(reached)
         self.gateway.execute_delayed(target)  # outside the lock, like any other request
         self._deliver()
         return target
@@ -234,10 +249,16 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         deadline = time.monotonic() + STEP_SECONDS if self._ticker is not None else None
         while core.state.time < now and (deadline is None or time.monotonic() < deadline):
             self._advance_to(min(now, core.state.time + SLICE_MS))
+        if self.player is not None:
+            self._advance_to(core.state.time)  # what a recording begins with happens at the first instant
         return core.state.time
 
     def _advance_to(self, target: int) -> None:
-        core = self.core
+        core, player = self.core, self.player
+        while player is not None and player.next_ms <= target:
+            with defer_sigint():
+                core.apply(player.take())
+                self._publish()
         while core.state.time < target:
             with defer_sigint():  # one slice at a time, so that a long advance can be interrupted between two
                 core.apply(Advance(min(target, core.state.time + SLICE_MS)))
@@ -537,6 +558,8 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
                 self.journal.append_state(data)  # first, so that nothing has changed when it fails
             core.record_events(self._hub is not None)
             self.core = core
+            if self.player is not None:
+                self.player.seek(core.state.time)
             self.clock.set(self.core.state.time)
             if self._hub is not None:
                 self._hub.resync()
@@ -544,3 +567,23 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def __repr__(self) -> str:
         kind = "real" if self.clock.runs else "manual"
         return f"<LocalVenue seed={self.core.state.seed} time={self.now_ms()} clock={kind}>"
+
+
+def _check_wire(wire: str) -> None:
+    if wire not in ("published", "extended"):
+        raise InputError(
+            f"wire {wire!r} is neither published nor extended",
+            field="wire",
+            value=wire,
+            nearest=("published", "extended"),
+        )
+
+
+def _player(replay: Replayable, config: Genesis | None, journal: str | Path | None) -> Player:
+    if journal is not None:
+        raise InputError(
+            "a replay has no journal: the recording can be replayed again; dump() keeps a state",
+            field="journal",
+            rule="no replay",
+        )
+    return Player(replay, (config or Genesis()).products)

@@ -16,6 +16,9 @@ _LAZY = {
     "Blotter": "panels.portfolio",
     "Candles": "panels.candles",
     "Dashboard": "panels.dashboard",
+    "Depth": "panels.market",
+    "Funding": "panels.exposure",
+    "LiquidationMap": "panels.exposure",
     "OrderBook": "panels.market",
     "OrderTicket": "order_ticket.ticket",
     "Permissions": "panels.permissions",
@@ -26,8 +29,8 @@ _LAZY = {
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = [
-    "Account", "Blotter", "Candles", "Dashboard", "OrderBook", "OrderTicket", "Permissions", "Trades", "Widgets",
-    "theme",
+    "Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "LiquidationMap", "OrderBook", "OrderTicket",
+    "Permissions", "Trades", "Widgets", "theme",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -36,7 +39,8 @@ if TYPE_CHECKING:
     from .order_ticket.ticket import OrderTicket
     from .panels.candles import Candles
     from .panels.dashboard import Dashboard
-    from .panels.market import OrderBook, Trades
+    from .panels.exposure import Funding, LiquidationMap
+    from .panels.market import Depth, OrderBook, Trades
     from .panels.permissions import Permissions
     from .panels.portfolio import Account, Blotter
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from .order_ticket.ticket import OrderTicket
     from .panels.candles import Candles
     from .panels.dashboard import Dashboard
-    from .panels.market import OrderBook, Trades
+    from .panels.exposure import Funding, LiquidationMap
+    from .panels.market import Depth, OrderBook, Trades
     from .panels.permissions import Permissions
     from .panels.portfolio import Account, Blotter
 
@@ -66,6 +67,24 @@ class Widgets:
 
         return self._register(Candles(self._session, symbol, interval, indicators=indicators))
 
+    def depth(self, symbol: str | int, levels: int = 200) -> Depth:
+        """Return a live depth chart of a product: cumulative quantity of up to `levels` levels a side."""
+        from .panels.market import Depth
+
+        return self._register(Depth(self._session, symbol, levels))
+
+    def funding(self, symbol: str | int) -> Funding:
+        """Return the funding of a product: running rate, next settlement, one's own payments, settled rates."""
+        from .panels.exposure import Funding
+
+        return self._register(Funding(self._session, symbol))
+
+    def liquidation_map(self) -> LiquidationMap:
+        """Return where the account would be liquidated: each position's price, and what a move of all prices leaves."""
+        from .panels.exposure import LiquidationMap
+
+        return self._register(LiquidationMap(self._session))
+
     def blotter(self, symbol: str | int | None = None) -> Blotter:
         """Return the account's positions, open orders and fills (of one product, or all)."""
         from .panels.portfolio import Blotter
@@ -91,4 +110,7 @@ class Widgets:
         return self._register(Dashboard(self._session, symbol, interval))
 
     def __repr__(self) -> str:
-        return "<Widgets: ticket, order_book, trades, candles, blotter, account, permissions, dashboard>"
+        return (
+            "<Widgets: ticket, order_book, trades, candles, depth, funding, blotter, account, liquidation_map,"
+            " permissions, dashboard>"
+        )

@@ -248,7 +248,10 @@ def lie(request: httpx.Request) -> httpx.Response:
 
 @pytest.fixture
 def liar() -> Iterator[Session]:
-    with PublishedVenue(0.05) as feed, session_of(lie, ws_url=f"ws://127.0.0.1:{feed.port}", wallet=None) as s:
+    with (
+        PublishedVenue(0.05) as feed,
+        session_of(lie, base_url="http://127.0.0.1:1", ws_url=f"ws://127.0.0.1:{feed.port}", wallet=None) as s,
+    ):
         yield s
 
 
@@ -271,7 +274,7 @@ def test_a_venue_that_has_changed_is_reported_without_keys(liar: Session, tmp_pa
 
 
 def test_a_feed_that_can_not_be_reached_is_reported(tmp_path: Path) -> None:
-    with session_of(lie, ws_url="ws://127.0.0.1:9", wallet=None) as s:
+    with session_of(lie, base_url="http://127.0.0.1:1", ws_url="ws://127.0.0.1:9", wallet=None) as s:
         taken = report.take(s, 0.5, timeout=2)
     assert taken.feed.error
     taken.write(tmp_path)

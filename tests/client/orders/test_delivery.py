@@ -507,14 +507,36 @@ def test_resolving_names_what_to_settle() -> None:
     assert [receipt.intent for receipt in s.resolve(receipts)] == [receipts[0].intent]
 
 
-def test_40208_says_by_how_much_the_clock_is_off() -> None:
+def test_40208_tells_the_venues_time_and_the_action_is_made_once_more() -> None:
     fake = FakeVenue(["code:40208"])
     fake.headers = {"date": "Thu, 01 Jan 2026 00:01:35 GMT"}
     s = session(fake)
-    with pytest.raises(errors.RequestExpired, match=r"95\.0 s behind the venue's") as caught:
+    assert buy(s).order_id == 501
+    assert state_of(s) == ["REJECTED", "ACCEPTED"]
+    first, second = (json.loads(body) for body in fake.bodies)
+    assert second["nonce"] - first["nonce"] in range(95_000, 100_000)
+    assert second["expiryAfter"] - second["nonce"] == 60_000
+    assert s.clock_skew_ms == -95_000
+
+
+@pytest.mark.parametrize("moment", ["Thu, 01 Jan 2026 00:00:05 GMT", "Thu, 01 Jan 2026 00:01:35 GMT"])
+def test_40208_again_or_without_a_clock_that_is_off_is_raised(moment: str) -> None:
+    fake = FakeVenue(["code:40208"] * 5)
+    fake.headers = {"date": moment}
+    s = session(fake)
+    with pytest.raises(errors.RequestExpired, match="behind the venue's") as caught:
         buy(s)
-    assert caught.value.clock_skew_ms == -95_000
-    assert state_of(s) == ["REJECTED"]
+    assert caught.value.clock_skew_ms in (-95_000, -5_000)
+    assert set(state_of(s)) == {"REJECTED"}
+    assert len(fake.bodies) == (2 if "01:35" in moment else 1)
+
+
+def test_an_expiry_that_the_caller_gave_is_never_changed() -> None:
+    fake = FakeVenue(["code:40208"])
+    fake.headers = {"date": "Thu, 01 Jan 2026 00:01:35 GMT"}
+    with pytest.raises(errors.RequestExpired):
+        session(fake).buy("BTCUSDC", "0.01", price="60000", expiry_after=NOW + 1000)
+    assert len(fake.bodies) == 1
 
 
 @pytest.mark.parametrize(("code", "kind"), sorted(errors.EXCHANGE_ERRORS.items()))

@@ -27,7 +27,7 @@ from toolkit.client.reads import candles
 from toolkit.client.reads.candle_cache import CandleCache, merged, missing
 from toolkit.client.reads.conversion import milliseconds, seconds
 from toolkit.client.reads.reading import Reader
-from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited
+from toolkit.errors import InputError, MalformedRequest, NotSent, RateLimited, UnknownProduct
 from toolkit.protocol.reads.info import ENDPOINTS
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -227,6 +227,78 @@ def test_the_forming_candle_can_be_left_out(session: Session, venue: LocalVenue)
     now = pd.Timestamp(venue.now_ms(), unit="ms", tz="UTC")
     assert every.index[-1] > now - pd.Timedelta("1min")
     assert closed.index[-1] <= now - pd.Timedelta("1min")
+    assert len(every) == len(closed) == 4
+
+
+@pytest.mark.parametrize("offset_ms", [0, 1, 30_000, 59_999])
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_a_limit_gives_that_many_candles_at_any_moment(offset_ms: int, limit: int) -> None:
+    with LocalVenue(clock="manual", start=1_767_225_600_000) as venue, toolkit.connect(venue=venue) as s:
+        venue.advance(offset_ms)
+        for interval in ("1m", "1h"):
+            assert len(s.klines("BTCUSDC", interval, limit=limit)) == limit
+            assert len(s.klines("BTCUSDC", interval, limit=limit, closed=True)) == limit
+            assert len(s.klines("BTCUSDC", interval, limit=limit, end=venue.now_ms() - 86_400_000)) == limit
+
+
+def test_intervals_without_trades_do_not_count() -> None:
+    with (
+        LocalVenue(clock="manual", market=False) as venue,
+        toolkit.connect(venue=venue) as s,
+        toolkit.connect(venue=venue, account=1) as bob,
+    ):
+        for price in ("60000", "60010", "60020"):
+            s.buy("BTCUSDC", "0.01", price=price)
+            bob.sell("BTCUSDC", "0.01", price=price)
+            venue.advance("1h")
+        assert s.klines("BTCUSDC", "1m", limit=2)["close"].tolist() == [60010, 60020]
+        assert s.klines("BTCUSDC", "1m", limit=5)["close"].tolist() == [60000, 60010, 60020]
+        assert len(s.klines("BTCUSDC", "1m", limit=3, fill=True)) == 3
+        assert s.klines("ETHUSDC", "1m", limit=3).empty
+
+
+@pytest.mark.parametrize("interval", ["1M", "12M"])
+def test_months_are_refused_and_never_minutes(session: Session, interval: str) -> None:
+    with pytest.raises(MalformedRequest, match=f"minutes are {interval[:-1]}m"):
+        session.klines("BTCUSDC", interval)
+    assert len(session.klines("BTCUSDC", "1H", limit=2)) == 2
+
+
+def test_one_line_reads_of_the_market(session: Session, venue: LocalVenue) -> None:
+    ticker = session.ticker("BTCUSDC")
+    assert ticker.index.tolist() == ["BTCUSDC"]
+    pd.testing.assert_frame_equal(ticker, session.ticker(1))
+    tickers = session.tickers()
+    assert set(tickers.index) == set(session.products().index)
+    assert tickers.loc["BTCUSDC", "mark_price"] == ticker.loc["BTCUSDC", "mark_price"]
+    book = session.order_book("BTCUSDC", depth=3)
+    assert book.groupby("side")["level"].max().to_dict() == {"BUY": 3, "SELL": 3}
+    best = book[book["level"] == 1].set_index("side")["price"]
+    assert best["BUY"] < best["SELL"]
+    assert (session.trades("BTCUSDC")["symbol"] == "BTCUSDC").all()
+    assert session.funding_rates("BTCUSDC").index.tolist() == ["BTCUSDC"]
+    rates = session.fee_rates()
+    assert rates.loc["BTCUSDC"].to_dict() == {"maker_fee_rate": 0.0001, "taker_fee_rate": 0.0006}
+    exact = session.fee_rates(exact=True)
+    assert exact.loc["ETHUSDC", "taker_fee_rate"] == Decimal("0.0006")
+    assert session.stream.live == []
+    with pytest.raises(UnknownProduct):
+        session.ticker("NOSUCH")
+
+
+def test_one_line_reads_awaited(session: Session) -> None:
+    async def read() -> list[pd.DataFrame]:
+        aio = session.aio
+        return [await aio.ticker("BTCUSDC"), await aio.order_book("BTCUSDC", 3), await aio.fee_rates()]
+
+    read_back = [session.ticker("BTCUSDC"), session.order_book("BTCUSDC", 3), session.fee_rates()]
+    for one, other in zip(asyncio.run(read()), read_back, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+def test_fee_rates_without_an_account_are_the_standard_ones(venue: LocalVenue) -> None:
+    with toolkit.connect("testnet", transport=venue.transport()) as reader:
+        assert reader.fee_rates().loc["BTCUSDC", "taker_fee_rate"] == 0.0006
 
 
 @pytest.mark.parametrize("exact", [False, True])

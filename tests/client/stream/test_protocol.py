@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from toolkit.client.stream.protocol import FeedProtocol, Settings
+from toolkit.client.stream.protocol import FeedProtocol
 from toolkit.client.stream.topic import Topic
+from toolkit.client.stream.updates import Settings
 from toolkit.errors import MalformedRequest
 from toolkit.protocol.reads import feed as wire
 

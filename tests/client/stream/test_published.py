@@ -18,8 +18,8 @@ from websockets.asyncio.server import ServerConnection, serve
 import toolkit
 from tests.client.stream.test_protocol import Peer
 from tests.venue.traders import Trader
-from toolkit.client.stream.protocol import Settings
 from toolkit.client.stream.stream import Stream
+from toolkit.client.stream.updates import Settings
 from toolkit.errors import MalformedRequest
 from toolkit.orders import buy
 from toolkit.protocol.reads import feed as wire
@@ -297,7 +297,8 @@ def test_the_ticket_signs_on_a_socket_that_sends_what_is_published(
 
 
 def test_history_and_what_a_break_cost_come_from_the_info_api() -> None:
-    with LocalVenue(clock="manual", market=False, accounts=2) as venue, toolkit.connect(venue=venue) as session:
+    published = LocalVenue(clock="manual", market=False, accounts=2, wire="published")
+    with published as venue, toolkit.connect(venue=venue) as session:
         bob = Trader(venue, 1)
 
         def trade() -> None:

@@ -24,8 +24,8 @@ from websockets.sync.client import connect
 from tests.client.proxy import Proxy
 from tests.venue.traders import Trader
 from toolkit.client.stream.kinds import LiveBook
-from toolkit.client.stream.protocol import Settings
 from toolkit.client.stream.stream import Stream
+from toolkit.client.stream.updates import Settings
 from toolkit.errors import StaleData
 from toolkit.venue.api import records
 from toolkit.venue.local import LocalVenue

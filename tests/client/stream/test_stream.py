@@ -14,9 +14,9 @@ import pytest
 
 from tests.venue.traders import Trader
 from toolkit.client.stream.live import Live
-from toolkit.client.stream.protocol import Settings
-from toolkit.client.stream.rows import FeedRow
+from toolkit.client.stream.state import FeedRow
 from toolkit.client.stream.stream import LIVE_NAMES, Stream, interval_text
+from toolkit.client.stream.updates import Settings
 from toolkit.errors import FeedError, InputError, MalformedRequest, StaleData, SubscriptionRefused
 from toolkit.venue.local import LocalVenue
 

@@ -10,7 +10,7 @@ import pytest
 
 from toolkit.errors import InputError
 from toolkit.research.analysis import results as module
-from toolkit.research.analysis.report import _thin
+from toolkit.research.analysis.report import thin_line
 from toolkit.research.analysis.results import EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, compare, frame
 
 
@@ -84,7 +84,7 @@ def test_a_run_without_a_trade_can_be_reported(sample_results: Results) -> None:
 def test_thinning_keeps_ends_and_extremes() -> None:
     line = pd.Series(range(50_000), dtype="float64") % 997
     line.iloc[12_345] = 5000.0
-    thin = _thin(line)
+    thin = thin_line(line)
     assert len(thin) <= 4100
     assert thin.max() == 5000.0
     assert thin.index[0] == 0

@@ -70,7 +70,7 @@ def test_slices_and_times_keep_product_and_source(events: Events) -> None:
 
 
 def test_bars_of_trades_hold_every_trade(events: Events) -> None:
-    bars, trades = events.bars("1s"), events.of(Kind.TRADE)
+    bars, trades = events.bars("1m"), events.of(Kind.TRADE)
     assert bars["volume"].sum() == pytest.approx(trades["quantity"].sum())
     assert (bars["close"].iloc[-1], bars["open"].iloc[0]) == (trades["price"][-1], trades["price"][0])
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.research.markets import walk
 from toolkit.errors import InputError
-from toolkit.research.selection.splits import walk_forward
+from toolkit.research import walk_forward
 
 INDEX = pd.date_range("2026-01-01", periods=100, freq="D", tz="UTC")
 

@@ -70,4 +70,4 @@ def test_concurrent_trading_querying_and_reading_keeps_every_invariant() -> None
     assert len(received) > 2
     venue.core.check()
     venue.close()
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before

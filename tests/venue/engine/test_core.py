@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from toolkit.errors import VenueError
@@ -132,6 +134,15 @@ def test_bytes_other_than_a_dump_are_refused() -> None:
     for old, new in ((b"BTCUSDC", b"BTC\xffSDC"), (b"tickSize", b"tackSize")):
         with pytest.raises(VenueError, match="damaged"):
             Core.load(whole.replace(old, new))
+
+
+def test_a_dump_with_one_byte_changed_is_refused(core: Core) -> None:
+    submit(core, 1)
+    whole, chance = core.dump(), random.Random(5)
+    for _ in range(200):
+        at = chance.randrange(len(whole))
+        with pytest.raises(VenueError, match=r"damaged: its checksum|no dump of this version"):
+            Core.load(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :])
 
 
 def test_recording_events_does_not_change_the_state() -> None:

@@ -236,6 +236,8 @@ def test_whatever_is_given_a_control_does_it_or_says_what_is_wrong(tmp_path: Pat
         "product": 1, "price": "60000", "points": {"1m": "61000"}, "side": "BUY", "quantity": "0.1", "mode": "HEDGE",
         "address": OTHER.address, "amount": "5", "count": 3, "action": "withdraw", "peer": "a", "span": "1s",
         "levels": 2, "gap": "10", "hold": True, "release": False, "until": 1_767_225_700_000,
+        "products": ["BTCUSDC"], "queue": "log", "changes": [[0, 1, 600_000, 5]], "whole": False,
+        "balance": 5_000_000, "positions": [[1, 1, 10, 600_000_000, 1000, 0, 0]],
         "regime": "calm", "after": "1m", "lasting": "5m",
     }  # fmt: skip
     if name == "act":

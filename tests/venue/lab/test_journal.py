@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import sqlite3
 from pathlib import Path
@@ -116,6 +117,69 @@ def test_reverting_and_loading_are_entries_too(tmp_path: Path) -> None:
         assert third.state_hash() == loaded
 
 
+@pytest.mark.parametrize("own_hash", [False, True])
+@pytest.mark.parametrize("later", [False, True])
+def test_an_edited_dump_is_never_used(tmp_path: Path, later: bool, own_hash: bool) -> None:
+    """With its own hash it breaks the chain: at its end, or at the entry after it."""
+    path = tmp_path / "j"
+    with made(path) as venue:
+        Signer(MASTER).do(venue, withdrawal("10"))
+    if later:
+        with made(path) as venue:
+            signer = Signer(MASTER)
+            signer.nonce += 10
+            signer.do(venue, withdrawal("20"))
+            before = crash(venue)
+    else:
+        before = venue.state_hash()
+    base = sqlite3.connect(path)
+    [(body,)] = base.execute("SELECT body FROM dumps WHERE body IS NOT NULL")
+    core = journals.Core.load(body)
+    core.state.accounts[MASTER.address.lower()].balance += 10**12
+    richer = core.dump()
+    base.execute("UPDATE dumps SET body = ? WHERE body IS NOT NULL", (richer,))
+    if own_hash:
+        base.execute("UPDATE dumps SET hash = ? WHERE body IS NOT NULL", (hashlib.sha256(richer).digest(),))
+    base.commit()
+    base.close()
+    if own_hash:
+        with pytest.raises(JournalDamaged, match="altered"):
+            made(path)
+    else:
+        with pytest.warns(RuntimeWarning, match="was altered; it is not used"), made(path) as again:
+            assert again.state_hash() == before
+    if own_hash and not later:
+        with made(path, recover=True) as again:
+            assert again.state_hash() == before
+
+
+def test_a_journal_that_takes_no_writes_is_refused_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy(tmp_path / "j", 1)
+
+    def read_only(path: Path, sync: Any) -> sqlite3.Connection:
+        connection = journal_file.connect(path, sync)
+        connection.execute("PRAGMA query_only = 1")
+        return connection
+
+    with monkeypatch.context() as broken:
+        broken.setattr(journals, "connect", read_only)
+        with pytest.raises(VenueError, match="can't be opened for writing"):
+            made(tmp_path / "j")
+    with made(tmp_path / "j"):
+        pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_journal_is_its_owners_alone(tmp_path: Path) -> None:
+    busy(tmp_path / "j", 1)
+    assert (tmp_path / "j").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "j").chmod(0o664)
+    with made(tmp_path / "j"):
+        assert (tmp_path / "j").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_clean_end_leaves_a_dump_and_a_dump_is_never_needed(tmp_path: Path) -> None:
     path = tmp_path / "j"
     venue, signer = made(path), Signer(MASTER)
@@ -127,7 +191,7 @@ def test_a_clean_end_leaves_a_dump_and_a_dump_is_never_needed(tmp_path: Path) ->
         base.execute("UPDATE dumps SET body = x'00'")
     base.close()
     assert number == 3
-    with made(path) as again:
+    with pytest.warns(RuntimeWarning, match="was altered; it is not used"), made(path) as again:
         assert again.state_hash() == before
 
 
@@ -135,7 +199,7 @@ def test_dumps_are_kept_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(journals, "DUMP_COMMANDS", 5)
     before = busy(tmp_path / "j", 4)
     with sqlite3.connect(tmp_path / "j") as base:
-        [(kept,)] = base.execute("SELECT count(*) FROM dumps")
+        [(kept,)] = base.execute("SELECT count(body) FROM dumps")
     base.close()
     assert kept == 1
     with made(tmp_path / "j") as again:

@@ -8,10 +8,10 @@ from decimal import Decimal
 import pytest
 
 from tests.venue.play import BTC, ETH, MICRO, Play
-from toolkit.venue.engine.commands import Control
+from toolkit.venue.engine.commands import Advance, Control
 from toolkit.venue.engine.core import Core
 from toolkit.venue.liquidation.margin_groups import MarginGroup, OpenLeg
-from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL
+from toolkit.venue.model.constants import ADL, LIQUIDATING, LIQUIDATION, NORMAL, RATE
 from toolkit.venue.model.genesis import default_margin_tables
 from toolkit.venue.model.history import LiquidationStep
 from toolkit.venue.risk import account_margin, ledger
@@ -500,6 +500,25 @@ def test_the_lp_vault_sells_what_it_took_over_slice_by_slice_at_mark_or_better(p
     assert "unwind" not in play.core.state.schedule
 
 
+def test_an_order_of_the_lp_vault_follows_the_mark_and_is_never_worse(play: Play) -> None:
+    play.oracle(57_500)
+    play.advance(60_000)
+    vault = play.core.state.accounts[LP_VAULT]
+    [order] = vault.orders.values()
+    play.oracle(57_600)
+    assert (order.price, order.leaves) == (576_000, 348)
+    play.placed("zoe", "BUY", "1", 57_599.9)
+    assert order.leaves == 348
+    play.oracle(57_400)
+    assert order.price == 576_000, "better than mark"
+    play.placed("zoe", "BUY", "0.1", 57_600)
+    assert order.leaves == 248
+    assert play.fills(LP_VAULT)[-1].fill_price == 576_000
+    play.oracle(57_700)
+    assert play.core.books[BTC].asks.best == order.price == play.core.state.markets[BTC].mark > 576_000
+    play.core.check()
+
+
 def test_the_lp_vault_of_a_simulated_market_is_flat_after_hours() -> None:
     play = Play(genesis={"settings": {"market": True}})
     mark = play.core.state.markets[BTC].mark
@@ -510,5 +529,29 @@ def test_the_lp_vault_of_a_simulated_market_is_flat_after_hours() -> None:
         play.advance(30_000)
     vault = play.core.state.accounts[LP_VAULT]
     assert vault.positions[BTC].long.size > 0
-    play.advance(8 * 3_600_000)
+    marks = {}
+    while vault.positions[BTC].long.size and len(marks) < 8 * 1_200:
+        play.core.apply(Advance(play.now + 3_000))
+        marks[play.now] = play.core.state.markets[BTC].mark
     assert vault.positions[BTC].long.size == vault.positions[BTC].short.size == 0
+    unwound = [fill for fill in play.fills(LP_VAULT) if fill.time in marks and fill.side < 0]
+    assert unwound
+    assert all(fill.fill_price >= marks[fill.time] for fill in unwound), "at or better than mark"
+
+
+def test_a_liquidation_goes_on_at_a_ratio_of_exactly_95_per_cent_and_ends_below() -> None:
+    play = Play()
+    play.oracle(60_000)
+    play.fund(30_360, "ann")
+    play.fund(5_000_000, "bob", "zoe")
+    play.trade("ann", "bob", "10", 60_000)
+    play.placed("zoe", "BUY", "20", 57_010)
+    play.oracle(57_100)
+    play.oracle(57_570)
+    figures = account_margin.cross_margin(play.core, play.account("ann"))
+    assert figures.maintenance == 5_757 * MICRO
+    play.fund(Decimal(6_060 * MICRO - figures.equity) / MICRO, "ann")
+    assert account_margin.cross_margin(play.core, play.account("ann")).ratio == 95 * RATE // 100
+    assert play.account("ann").status == LIQUIDATING
+    play.fund("0.001", "ann")  # ratios are rounded up to 1e-8
+    assert play.account("ann").status == NORMAL

@@ -642,7 +642,9 @@ def test_the_rebate_grows_with_the_networks_volume_of_the_days_before(desk: Desk
     assert referrals.rate(core, mine) == RATE // 10
     day = core.state.time // 86_400_000
     core.state.accounts[desk.masters[1].address.lower()].volumes[day] = 30_000_000 * USDC
+    mine.rate_day = -1  # the rate of a day is kept; here it is asked for the first time
     assert referrals.rate(core, mine) == RATE // 10, "today does not count yet"
+    assert desk.info("/info/referral/summary", f"userAddr={desk.masters[0].address}")["rewardRate"] == "0.1"
     desk.venue.advance("24h")
     assert referrals.rate(core, mine) == RATE // 4
 

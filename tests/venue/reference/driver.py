@@ -30,6 +30,7 @@ OWN = {
 }  # fmt: skip
 NAMES = {address: name for name, address in OWN.items()}
 INVITED, BUILDER, BUILDERS_AGENT = {1: 0, 2: 1}, 5, 25
+BALANCES = (10_000, 2_500, 2_500, 5_000, 2_500, 10_000)
 RATE = 10**8
 
 
@@ -103,7 +104,7 @@ class Pair:
         self.reference = ReferenceVenue(markets, settings_of(begin.config), self.venue.now_ms())
         self.reference.accounts[LP].balance = begin.config.lp_capital
         for index, name in enumerate(self.names):
-            self.reference.accounts[name] = Account(name, 10_000 * 10**6, index in HEDGED)
+            self.reference.accounts[name] = Account(name, BALANCES[index] * 10**6, index in HEDGED)
         for invited, inviter in INVITED.items():
             self.reference.bind(self.reference.accounts[self.names[invited]], self.names[inviter])
         self._mark()
@@ -112,6 +113,9 @@ class Pair:
         approval = {"agentName": "r", "validitySeconds": 10**7, "dexChain": "Testnet"}
         for index, (master, agent) in enumerate(zip(self.masters, self.agents, strict=True)):
             self._accepted(master, {"type": "approveAgent", "agentAddress": agent.address, **approval})
+            if amount := 10_000 - BALANCES[index]:
+                destination = {"destination": master.address, "amount": str(amount)}
+                self._accepted(master, {"type": "withdraw", **destination})
             if index in HEDGED:
                 self.venue.control.set_position_mode(master.address, "HEDGE")
         for invited, inviter in INVITED.items():
@@ -132,16 +136,18 @@ class Pair:
         self.reference.begin_step()
         self._mark()
         self.sent[step[0] if step[0] != "act" else step[2]["type"]] += 1
-        expected, answered = self._refer(*step), self._send(*step)
+        expected, answered = self.refer(*step), self._send(*step)
         if answered != expected:
             return f"accepted: venue {answered}, reference {expected}"
         return self.difference()
 
-    def _refer(self, kind: str, *rest: Any) -> list[bool]:
+    def refer(self, kind: str, *rest: Any) -> list[bool]:
         if kind == "oracle":
             self.reference.set_oracle(*rest)
         elif kind == "advance":
             self.reference.advance(self.reference.time + rest[0])
+        elif kind == "fund":
+            self.reference.deposit(self.names[rest[0]], int(rest[1]) * 10**6)
         else:
             return self.reference.act(self.names[rest[0]], rest[1])
         return []
@@ -151,6 +157,8 @@ class Pair:
             self.venue.control.set_oracle(*rest)
         elif kind == "advance":
             self.venue.advance(rest[0])
+        elif kind == "fund":
+            self.venue.control.fund(self.names[rest[0]], rest[1])
         else:
             index, action = rest
             signer = self.masters[index] if action["type"] == "withdraw" else self.agents[index]

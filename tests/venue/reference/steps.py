@@ -1,6 +1,6 @@
 """Random steps for a venue and its reference: plain data, made from a seed and the reference's present state.
 
-A step is ("oracle", product, price), ("advance", ms) or ("act", trader, action).
+A step is ("oracle", product, price), ("advance", ms), ("fund", trader, USDC) or ("act", trader, action).
 """
 
 from __future__ import annotations
@@ -28,20 +28,23 @@ def text(size: Fraction, count: int) -> str:
 
 
 class Steps:
-    """Makes steps of a seed. Every fourth seed counts in minutes and days instead of seconds."""
+    """Makes steps of a seed. Of four seeds, one counts in minutes and days instead of seconds, one has wild prices."""
 
     def __init__(self, seed: int, reference: ReferenceVenue, names: list[str], builder: str) -> None:
-        self.chance, self.coarse = random.Random(seed), is_coarse(seed)
+        self.chance, self.coarse, self.wild = random.Random(seed), is_coarse(seed), seed % 4 == 1
         self.reference, self.names, self.builder = reference, names, builder
 
     def next(self) -> Step:
         chance = self.chance
         index, code, kind = chance.choice(TRADERS), chance.choice((1, 1, 1, 2)), chance.random()
-        if kind < 0.07:
-            width = chance.choice((0.002, 0.01, 0.05, 0.1))
+        if kind < 0.07 or (self.wild and kind > 0.87):
+            width = chance.choice((0.03, 0.1, 0.2) if self.wild else (0.002, 0.01, 0.05, 0.1))
             return ("oracle", code, f"{MIDDLE[code] * (1 + chance.uniform(-width, width)):.1f}")
         if kind < 0.14:
             return ("advance", chance.choice(COARSE if self.coarse else FINE))
+        account = self.reference.accounts[self.names[index]]
+        if account.balance < 1_000 * 10**6 and kind < 0.5:  # who has lost everything does nothing more
+            return ("fund", index, "3000")
         mine = [order for order in self.reference.orders.values() if order.name == self.names[index]]
         return ("act", index, self._action(index, code, mine))
 
@@ -86,6 +89,12 @@ class Steps:
         largest = self.chance.choice((40, 400, 2_000, 4_000)) * (1 if code == 1 else 25)
         return text(Fraction(1, 1000), self.chance.choice((1, *[self.chance.randint(1, largest)] * 9)))
 
+    def _affordable(self, index: int, code: int) -> str:
+        account, market = self.reference.accounts[self.names[index]], self.reference.markets[code]
+        leverage = account.holdings[code].leverage if code in account.holdings else 20
+        most = self.reference.available(account) * leverage / market.step_value
+        return text(market.step, max(1, int(most * self.chance.randint(30, 98) / 100)))
+
     def _order(self, index: int, code: int) -> dict[str, Any]:
         chance = self.chance
         market = chance.random() < 0.2
@@ -107,6 +116,8 @@ class Steps:
             side = 1 if held.legs[1].size else -1
             item["ordSide"] = ("SELL" if side > 0 else "BUY") + ("_CLOSE_HEDGE" if index in HEDGED else "")
             item["ordQty"] = text(held.market.step, held.legs[side].size + chance.choice((0, 0, 1, 500)))
+        elif chance.random() < 0.3:  # most of what the account can carry
+            item["ordQty"] = self._affordable(index, code)
         if chance.random() < 0.02:
             item |= chance.choice(({"timeInForce": "GTC"}, {"ordPx": "1"} if not market else {"ordQty": "9000"}))
         if market and chance.random() < 0.3:

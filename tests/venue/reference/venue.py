@@ -107,6 +107,10 @@ class ReferenceVenue(Trading):
         self.require(amount <= self.withdrawable(account), "withdrawable")
         self.move(account.name, "", amount, "WITHDRAW", 0, action["destination"].lower())
 
+    def deposit(self, name: str, amount: int) -> None:
+        self.move("", name, amount, "DEPOSIT")
+        self.hooks()
+
     # Prices and time
 
     def set_oracle(self, code: int, price: str) -> None:
@@ -132,6 +136,7 @@ class ReferenceVenue(Trading):
                     quotes = self.quotes(market.code)
                     market.sample(*quotes, self.config["samples"])
                     market.set_mark(*quotes)
+                self.follow_mark()
             if due == self.unwind_at:
                 self.unwind()
             if due % every == 0:
@@ -156,6 +161,20 @@ class ReferenceVenue(Trading):
             kind = {"symbolCode": market.code, "ordType": "LIMIT", "timeInForce": "GTC"}
             self.place(vault, {**sizes, **kind, "reduceOnly": "REDUCE_ONLY"})
         self.unwind_at = self.time + self.config["unwind_ms"] if self.legs_of(vault, 0) else 0
+
+    def follow_mark(self) -> bool:
+        """C8: never worse than mark; when the mark passes an order of the vault, the order follows."""
+        passed = [
+            each for each in self.orders.values()
+            if each.name == LP and (each.price - self.markets[each.code].mark) * each.side > 0
+        ]  # fmt: skip
+        for order in passed:
+            self.hit("C8: an order of the LP vault follows the mark")
+            self.leave(order)
+            order.price = self.markets[order.code].mark
+            self.log(order)
+            self.process(self.accounts[LP], order, order.price)
+        return bool(passed)
 
     def pay_rebates(self) -> None:
         for name in self.network:
@@ -190,12 +209,14 @@ class ReferenceVenue(Trading):
         found = [(self.accounts[name], self.accounts[name].holdings.get(market.code)) for name in names]
         return [(account, held) for account, held in found if held is not None and held.size]
 
-    # After every command and instant: triggers, then liquidations, until nothing trades
+    # After every command and instant: quotes of the LP vault, triggers, liquidations, until nothing trades
 
     def hooks(self) -> None:
-        self.run_triggers()
-        while self.liquidate():
+        again = True
+        while again:
+            again = self.follow_mark()
             self.run_triggers()
+            again = self.liquidate() or again
 
     def run_triggers(self) -> None:
         """C6: triggers met by a trade or met now go by age; a triggered order may meet others."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.venue.play import BTC, ETH, MICRO, XRP, Play
-from toolkit import margin
+from toolkit import exposure, margin
 from toolkit.errors import InputError
 from toolkit.products import Product
 from toolkit.venue.engine.core import Core
@@ -32,7 +32,7 @@ def test_maintenance_margin_is_the_formula_rounded_up(code: int, value: int) -> 
 @given(st.integers(0, 10**15), st.integers(100, 12_500))
 def test_initial_margin_is_the_formula_rounded_up(value: int, leverage: int) -> None:
     exact = margin.initial_margin(value, D(leverage) / 100)
-    assert 0 <= account_margin.required(value, leverage) - exact < 1
+    assert 0 <= exposure.required(value, leverage) - exact < 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import httpx
 import pytest
@@ -18,8 +19,10 @@ import pytest
 from tests.cli.test_venue_command import command
 from tests.venue.wallets import MASTER, Signer
 from toolkit.errors import VenueError
+from toolkit.venue.api import info
 from toolkit.venue.api.gateway import Answer, Incoming, Request, enveloped
 from toolkit.venue.clocks import RealClock
+from toolkit.venue.engine.core import Core
 from toolkit.venue.lab.ticker import Steps
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served.server import Served
@@ -158,6 +161,33 @@ def test_a_long_query_holds_up_neither_orders_nor_other_queries(venue: LocalVenu
         slow.let_go.set()
         asking.join(10)
     assert answers[0].json()["data"] == "late"
+
+
+def test_a_long_history_is_computed_without_the_lock(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, let_go = threading.Event(), threading.Event()
+    venue.advance("3m")
+    query = "/info/kline/list", "symbol_name=BTCUSDC&interval=60&startTime=1767225600000&endTime=1767225900000"
+    first = venue.handle("GET", *query)
+    assert first.code == 0
+    klines = info.QUERIES["klines"]
+
+    def slow(core: Core, values: info.Values) -> Any:
+        begun.set()
+        assert let_go.wait(30)
+        return klines(core, values)
+
+    monkeypatch.setitem(info.QUERIES, "klines", slow)
+    answers: list[Answer] = []
+    asking = threading.Thread(target=lambda: answers.append(venue.handle("GET", *query)))
+    asking.start()
+    assert begun.wait(10)
+    venue.control.add_liquidity("BTCUSDC", "SELL", "1", "0.001")  # trades, and so changes the last candle
+    venue.advance("5m")
+    let_go.set()
+    asking.join(10)
+    assert answers[0].body == first.body  # as of the moment it was asked
+    monkeypatch.undo()
+    assert venue.handle("GET", *query).body != first.body
 
 
 def test_orders_of_one_moment_are_written_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -243,3 +243,25 @@ def test_any_slippage_above_0_passes_up_to_the_largest(text: str, width: int) ->
     market = {"ordType": "MARKET", "ordPx": "0", "timeInForce": "IOC"}
     spec = checks.read_order(CORE.products[1], ORDER | market | {"slippagePct": text}, 600_000, 600_000)
     assert (spec.failures, spec.slippage) == (None, width)
+
+
+@pytest.mark.parametrize(
+    ("kind", "price", "trigger", "quantity", "passes"),
+    [
+        ("STOP_MARKET", "0", "70000", "0.00015", True),
+        ("STOP_MARKET", "0", "70000", "0.00014", False),
+        ("TAKE_PROFIT_MARKET", "0", "50000", "0.00019", False),
+        ("TAKE_PROFIT_MARKET", "0", "50000", "0.0002", True),
+        ("STOP_LIMIT", "70000", "65000", "0.00015", True),
+        ("TAKE_PROFIT_LIMIT", "50000", "55000", "0.00019", False),
+    ],
+)
+def test_a_conditional_order_is_worth_its_minimum_where_it_would_trade(
+    kind: str, price: str, trigger: str, quantity: str, passes: bool
+) -> None:
+    """At market by its trigger, else by its limit; not by the price of the moment, 60,000."""
+    item = {"symbolCode": 1, "ordPx": price, "ordQty": quantity, "ordType": kind, "ordSide": "BUY"}
+    item |= {"timeInForce": "IOC" if price == "0" else "GTC", "triggerPx": trigger, "tpslTriggerType": "LAST_PRICE"}
+    now = Decimal(60_000)
+    found = checks.check_order(odd_product("0.1", "0.00001"), item, last=now, mark=now, builder=True)
+    assert [one.rule for one in found] == ([] if passes else ["minOrderValue"])

@@ -34,13 +34,15 @@ SETTINGS: list[dict[str, Any]] = [
     {"held": "-0.5"},
     {"held": "0.5", "resting": True},
     {"held": "0.5", "isolated": True},
+    {"held": "2.5", "exits": True},
+    {"held": "-2.5", "exits": True, "isolated": True},
     {"hedge": True, "held": "0.5"},
 ]
 
 
 @pytest.fixture(scope="module", params=SETTINGS, ids=lambda one: " ".join(map(str, one)) or "flat")
 def situation(request: pytest.FixtureRequest) -> Iterator[Situation]:
-    """Accounts that hold nothing, a long, a short, with orders, isolated, hedged."""
+    """Accounts that hold nothing, a long, a short, with orders, isolated, with exits, hedged."""
     given = request.param
     with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as session:
         if given.get("hedge"):
@@ -53,6 +55,10 @@ def situation(request: pytest.FixtureRequest) -> Iterator[Situation]:
         if given.get("resting"):
             session.sell("BTCUSDC", "0.3", price="70000", reduce_only=True)
             session.buy("BTCUSDC", "0.2", price="55000", cl_ord_id=7)
+        if given.get("exits"):  # plain orders that lose their cover to a larger one, last placed first
+            exit_ = session.buy if held.startswith("-") else session.sell
+            for quantity, price in (("1.2", "62600"), ("1.3", "69000")):
+                exit_("BTCUSDC", quantity, price=price if exit_ == session.sell else str(125_000 - int(price)))
         yield Situation(venue, session, venue.snapshot())
 
 

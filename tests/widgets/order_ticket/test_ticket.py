@@ -166,6 +166,35 @@ def test_a_share_is_of_the_margin_or_of_the_position(session: Session) -> None:
     assert ticket.order.quantity == "0.010"
 
 
+def test_a_share_of_a_short_is_of_the_short(session: Session, venue: LocalVenue) -> None:
+    session.sell("BTCUSDC", "0.04")
+    close: dict[str, Any] = {"order_type": "MARKET", "reduce_only": True, "quantity_as": "share"}
+    ticket = session.ticket("BTCUSDC", side="BUY", quantity="25", **close)
+    assert ticket.order is not None
+    assert ticket.order.quantity == "0.010"
+    assert session.ticket("BTCUSDC", side="SELL", quantity="25", **close).order is None, "there is no long"
+    session.close_position("BTCUSDC")
+    venue.control.set_position_mode(session.account, "HEDGE")
+    session.buy("BTCUSDC", "0.08")
+    session.sell("BTCUSDC", "0.02")
+    for side, quantity in (("BUY", "0.010"), ("SELL", "0.040")):
+        ticket = session.ticket("BTCUSDC", side=side, quantity="50", **close)
+        assert ticket.order is not None, ticket.problems
+        assert ticket.order.quantity == quantity
+
+
+def test_the_liquidation_price_leaves_the_other_positions_their_maintenance(session: Session) -> None:
+    session.buy("ETHUSDC", "20")
+    ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="1")
+    preview = ticket.preview()
+    ticket.submit()
+    ticket.confirm()
+    position = session.positions("BTCUSDC", exact=True).iloc[0]
+    assert position["liquidation_price"] == pytest.approx(preview["liquidation_price"], abs=Decimal(40))
+    maintenance = Decimal("0.0125") * 20 * session.positions("ETHUSDC", exact=True).iloc[0]["mark_price"]
+    assert maintenance > 500, "without it the price would be lower by more than the tolerance"
+
+
 def test_a_client_id_in_use_is_told(session: Session) -> None:
     session.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=77)
     ticket = session.ticket("BTCUSDC", price="60000", quantity="0.01", client_id="77")

@@ -28,6 +28,9 @@ MAKERS: dict[str, Callable[[Session], Any]] = {
     "blotter": lambda s: s.blotter(),
     "account": lambda s: s.widgets.account(),
     "permissions": lambda s: s.widgets.permissions(),
+    "depth": lambda s: s.widgets.depth("BTCUSDC"),
+    "funding": lambda s: s.widgets.funding("BTCUSDC"),
+    "liquidation_map": lambda s: s.widgets.liquidation_map(),
 }
 
 

@@ -1,9 +1,9 @@
 """Flows: client logic without I/O, written once for synchronous and asynchronous callers.
 
 A flow is a generator. It yields what it needs from outside (`Fetch`, `Sleep`, `Settle`, `Now`, `Elapsed`,
-`RandomFloat`, `Gather`) and is resumed with the result, or with the error raised at that `yield`. `Driver.run` performs
-the requests in the calling thread, `AsyncDriver.run` awaits them. Flows hold no clock, no randomness and no socket, so
-tests drive them with plain functions.
+`RandomFloat`, `Perform`, `Gather`) and is resumed with the result, or with the error raised at that `yield`.
+`Driver.run` performs the requests in the calling thread, `AsyncDriver.run` awaits them. Flows hold no clock, no
+randomness and no socket, so tests drive them with plain functions.
 
 `@flow` turns a generator method into a plain method on a `Synchronous` subclass and into a coroutine function on an
 `Asynchronous` one, with the same name, signature and docstring:
@@ -99,13 +99,21 @@ class RandomFloat:
 
 
 @dataclass(frozen=True, slots=True)
+class Perform:
+    """Request: do what only exists in a blocking and an awaited form. The result is what it returns."""
+
+    blocking: Callable[[], Any]
+    awaited: Callable[[], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Gather:
     """Request: run several flows, concurrently when asynchronous, else in turn. The result lists theirs in order."""
 
     flows: tuple[Flow[Any], ...]
 
 
-Request = Fetch | Sleep | Settle | Now | Elapsed | RandomFloat | Gather
+Request = Fetch | Sleep | Settle | Now | Elapsed | RandomFloat | Perform | Gather
 Flow = Generator[Request, Any, T]
 """A generator that yields requests and returns T."""
 
@@ -180,6 +188,8 @@ class Driver:
                 return self._runtime.elapsed()
             case RandomFloat():
                 return self._runtime.random_float()
+            case Perform():
+                return request.blocking()
             case Gather():
                 return [self.run(flow) for flow in request.flows]
 
@@ -230,6 +240,8 @@ class AsyncDriver:
                 return self._runtime.elapsed()
             case RandomFloat():
                 return self._runtime.random_float()
+            case Perform():
+                return await request.awaited()
             case Gather():
                 return list(await asyncio.gather(*(self.run(flow) for flow in request.flows)))
 

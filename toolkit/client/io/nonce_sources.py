@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,15 @@ class NonceSources:
     def __call__(self, address: str) -> NonceSource:
         with self._lock:
             if address not in self._sources:
-                self._sources[address] = NonceSource(address, self._usable_directory())
+                self._sources[address] = self._made(address)
             return self._sources[address]
 
-    def _usable_directory(self) -> Path | None:
-        """Return the shared directory; where it can't be written, warn and return None."""
+    def _made(self, address: str) -> NonceSource:
+        """Return a source in the shared directory; where that can't be written, warn and keep nonces in memory."""
         if self._directory is not None:
+            source = NonceSource(address, self._directory)
             try:
-                self._directory.mkdir(parents=True, exist_ok=True)
+                source.prepare()
             except OSError as error:
                 warnings.warn(
                     f"nonces are not shared with other processes: {self._directory} can't be written "
@@ -42,13 +43,24 @@ class NonceSources:
                     stacklevel=2,
                 )
                 self._directory = None
-        return self._directory
+            else:
+                return source
+        return NonceSource(address)
 
 
 def state_directory() -> Path:
-    """Return where small state is kept between runs (TOOLKIT_STATE, else the platform's usual place)."""
+    """Return where small state is kept between runs: TOOLKIT_STATE, else the platform's usual place."""
+    return _directory(lambda dirs: dirs.user_state_path("toolkit", appauthor=False))
+
+
+def data_directory() -> Path:
+    """Return where data is kept between runs: TOOLKIT_STATE, else the user's data folder."""
+    return _directory(lambda dirs: dirs.user_data_path("toolkit", appauthor=False))
+
+
+def _directory(usual: Callable[[Any], Path]) -> Path:
     if given := os.environ.get("TOOLKIT_STATE"):
         return Path(given)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "toolkit"
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "toolkit"
+    import platformdirs
+
+    return usual(platformdirs)

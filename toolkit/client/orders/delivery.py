@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,11 @@ from ...errors import (
     LimitReached,
     OutcomeUnknown,
     RateLimited,
+    RequestExpired,
     SessionClosed,
     ToolkitError,
     TransportError,
+    WalletError,
 )
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
 from ..io.rate_limits import RateLimiter
@@ -127,13 +130,14 @@ class Delivery:
     check: Callable[[Action, Mapping[str, Any], str | None], Flow[None]] | None = None
     """Raises CheckFailed for an action that breaks a pre-trade rule; its last argument is the vault."""
     settle_timeout: float = SETTLE_SECONDS
+    clock_skew: Callable[[], int | None] = lambda: None
     closed: bool = False
     """Set when the session is closed: nothing more is signed or sent."""
     _settlement: Settlement = field(init=False)
     _senders: dict[str, Sender] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._settlement = Settlement(self.ledger, self.settle_timeout)
+        self._settlement = Settlement(self.ledger, self.settle_timeout, self.clock_skew)
 
     def submit(
         self,
@@ -151,8 +155,23 @@ class Delivery:
         """
         yield from self._check(declaration, payload, vault_address)
         self._require_confirmation(payload)
-        prepared = yield from self._prepare(declaration, payload, expiry_after, vault_address)
-        return (yield from self._record_and_send(prepared))
+        arguments = (declaration, payload, expiry_after, vault_address)
+        began_ms: int = yield Elapsed()
+        prepared = yield from self._prepare(*arguments)
+        try:
+            return (yield from self._record_and_send(prepared))
+        except RequestExpired as error:
+            now: int = yield Now()
+            elapsed_ms: int = yield Elapsed()
+            # The refusal has told the venue's time. Where that shows that the clock was wrong, and not that this call
+            # took too long, the action is made once more: the refused one is REJECTED, so it can't be executed twice.
+            expired = prepared.expiry_after is not None and now > prepared.expiry_after
+            late = elapsed_ms - began_ms > self.expiry_ms // 2
+            if not isinstance(expiry_after, Unset) or not expired or late:
+                raise
+            if error.receipt is None or error.receipt.state is not IntentState.REJECTED:
+                raise
+        return (yield from self._record_and_send((yield from self._prepare(*arguments))))
 
     def send(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
         """Record, sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this.
@@ -319,6 +338,8 @@ class Delivery:
         old. True always sends again, False only asks. An intent that can't be settled stays UNKNOWN, or SUBMITTED.
         """
         self._require_open("resolve")
+        with suppress(WalletError, TransportError, ExchangeError):
+            yield from self.account()  # the ledger may be the account's
         wanted = None if ids is None else set(ids)
         receipts = []
         for intent in self.ledger.all(OPEN):

@@ -9,7 +9,8 @@ PREPARED is recorded before signing, SENT (with the signed bytes) before the fir
 stops, an intent that may have reached the venue is SENT, SUBMITTED or UNKNOWN in the ledger. An intent has one nonce
 and one signature; sending it again means sending the identical bytes.
 
-`MemoryLedger` lives as long as the session; `SqliteLedger` survives a restart of the kernel.
+`MemoryLedger` lives as long as the session; `SqliteLedger` survives a restart of the kernel. Outside a venue in this
+process a session keeps an `AccountLedger`: such a file, in the user's data folder.
 """
 
 from __future__ import annotations
@@ -17,17 +18,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import threading
+import time
+import warnings
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
+from ...environments import MAINNET, TESTNET, Environment
 from ...errors import InputError, ToolkitError
+from ..io.nonce_sources import data_directory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,6 +213,8 @@ CREATE INDEX IF NOT EXISTS intents_state ON intents (state);
 """
 _COLUMNS = tuple(Intent.__dataclass_fields__)
 _JSON = frozenset({"client_ids", "payload", "data"})
+_UNREADABLE = (ValueError, TypeError, AttributeError, RecursionError)
+"""What reading a damaged entry may raise."""
 
 
 class SqliteLedger:
@@ -213,7 +222,7 @@ class SqliteLedger:
 
     Every change is a durable transaction of its own (write-ahead log, full synchronisation). The file holds signed
     requests, never keys; it is created readable by its owner only. It is closed when the ledger is garbage-collected.
-    Raises InputError for a file that can't be used.
+    An entry that can't be read is left out of `all` with a warning. Raises InputError for a file that can't be used.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -221,17 +230,36 @@ class SqliteLedger:
         self._lock = threading.RLock()
         try:
             self._database = _connect(path)
+            self._identity = _identity(path)
         except (OSError, sqlite3.Error) as error:
+            damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+            advice = "move it away to begin a new one" if damaged else "make it writable"
             raise InputError(
-                f"{os.fspath(path)} can't be used as a ledger of intents: {error}",
+                f"{os.fspath(path)} can't be used as a ledger of intents: {error}; nothing was sent. {advice}, or "
+                'give connect(intents=…) another file (":memory:" keeps none)',
                 field="intents",
                 rule="a SQLite file",
                 value=os.fspath(path),
             ) from error
+        self._reported: set[str] = set()
         weakref.finalize(self, self._database.close)
 
+    def _check_present(self) -> None:
+        """Raise ToolkitError when the file was deleted or replaced: what is written to it would be lost."""
+        with self._translated_errors():
+            try:
+                present = _identity(self.path) == self._identity
+            except OSError:
+                present = False
+        if not present:
+            raise ToolkitError(
+                f"the ledger of intents {self.path} was deleted or replaced while it was in use, so nothing was sent; "
+                "put it back, or connect again to begin a new one"
+            )
+
     def record(self, intent: Intent) -> None:
-        """See Ledger."""
+        """See Ledger. Raises ToolkitError when the file was deleted meanwhile."""
+        self._check_present()
         slots = ",".join("?" * len(_COLUMNS))
         values = [_to_cell(name, getattr(intent, name)) for name in _COLUMNS]
         with self._lock, self._translated_errors():
@@ -280,15 +308,32 @@ class SqliteLedger:
             row = self._database.execute(f"SELECT {','.join(_COLUMNS)} FROM intents WHERE id=?", (id,)).fetchone()
         if row is None:
             raise ToolkitError(f"no intent {id!r} in this ledger")
-        return _intent(row)
+        try:
+            return _intent(row)
+        except _UNREADABLE as error:
+            raise ToolkitError(f"the entry {id!r} of {self.path.name} can't be read: {error}") from error
 
     def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
         """See Ledger."""
-        wanted = [str(state) for state in (IntentState if states is None else states)]
-        slots = ",".join("?" * len(wanted))
-        query = f"SELECT {','.join(_COLUMNS)} FROM intents WHERE state IN ({slots}) ORDER BY number"
+        final = [str(state) for state in IntentState if states is not None and state not in states]
+        slots = ",".join("?" * len(final))
+        # A state that can't be read is in none of the wanted ones, and must show.
+        query = f"SELECT {','.join(_COLUMNS)} FROM intents WHERE state NOT IN ({slots}) ORDER BY number"
         with self._lock, self._translated_errors():
-            return [_intent(row) for row in self._database.execute(query, wanted)]
+            rows = self._database.execute(query, final).fetchall()
+        return [intent for row in rows if (intent := self._readable(row)) is not None]
+
+    def _readable(self, row: tuple[Any, ...]) -> Intent | None:
+        try:
+            return _intent(row)
+        except _UNREADABLE as error:
+            if str(row[0]) not in self._reported:
+                self._reported.add(str(row[0]))
+                warnings.warn(
+                    f"the entry {row[0]!r} of the ledger {self.path.name} can't be read and is left out: {error}",
+                    stacklevel=4,
+                )
+            return None
 
     def close(self) -> None:
         """See Ledger."""
@@ -299,6 +344,77 @@ class SqliteLedger:
         return f"<SqliteLedger {self.path.name}>"
 
 
+class AccountLedger:
+    """The SqliteLedger of an account, in a file that `path` names; opened when it is first used."""
+
+    def __init__(self, path: Callable[[], Path]) -> None:
+        self._path = path
+        self._file: SqliteLedger | None = None
+        self._lock = threading.RLock()
+
+    def _open(self) -> SqliteLedger:
+        with self._lock:
+            if self._file is None:
+                path = self._path()
+                try:
+                    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                except OSError as error:
+                    raise InputError(
+                        f"{path.parent} can't hold a ledger of intents: {error}; nothing was sent. Set TOOLKIT_STATE "
+                        'to a folder that can be written, or give connect(intents=…) a file (":memory:" keeps none)',
+                        field="intents", rule="a folder", value=str(path),
+                    ) from error  # fmt: skip
+                self._file = SqliteLedger(path)
+                with suppress(OSError):
+                    path.chmod(0o600)
+            return self._file
+
+    def record(self, intent: Intent) -> None:
+        """See Ledger."""
+        self._open().record(intent)
+
+    def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
+        """See Ledger."""
+        return self._open().update(id, now, expected=expected, **changes)
+
+    def get(self, id: str) -> Intent:
+        """See Ledger."""
+        return self._open().get(id)
+
+    def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
+        """See Ledger."""
+        return self._open().all(states)
+
+    def close(self) -> None:
+        """See Ledger."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+
+    def __repr__(self) -> str:
+        return repr(self._file or "<AccountLedger, not open yet>").strip("'")
+
+
+def account_ledger(environment: Environment, who: Callable[[], str]) -> AccountLedger:
+    """Return the ledger of an account (`who`, an address) in an environment, in the user's data folder."""
+
+    def path() -> Path:
+        # Venues that are served elsewhere than at the preset's address have files of their own.
+        preset = environment.base_url in (MAINNET.base_url, TESTNET.base_url)
+        place = environment.name if preset else f"{environment.name}-{urlsplit(environment.base_url).netloc}"
+        return data_directory() / "ledgers" / f"{re.sub(r'[^A-Za-z0-9.-]', '-', place)}-{who().lower()}.sqlite"
+
+    return AccountLedger(path)
+
+
+def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Return what tells a file from another of the same name; None for one in memory."""
+    if str(path) == ":memory:":
+        return None
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
 def _connect(path: str | os.PathLike[str]) -> sqlite3.Connection:
     """Return a connection to the file, with its tables. Closes it again when that fails."""
     if str(path) != ":memory:":
@@ -306,13 +422,25 @@ def _connect(path: str | os.PathLike[str]) -> sqlite3.Connection:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     database = sqlite3.connect(str(path), isolation_level=None, check_same_thread=False, timeout=10)
     try:
-        database.execute("PRAGMA journal_mode=WAL")
+        _use_write_ahead_log(database)
         database.execute("PRAGMA synchronous=FULL")
         database.executescript(_SCHEMA)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _use_write_ahead_log(database: sqlite3.Connection) -> None:
+    for attempt in range(100):
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # SQLite does not wait here while another process switches the same new file.
+            if "locked" not in str(error) or attempt == 99:
+                raise
+            time.sleep(0.02)
 
 
 def _to_cell(name: str, value: Any) -> Any:
@@ -331,7 +459,7 @@ def _intent(row: tuple[Any, ...]) -> Intent:
 
 
 def open_ledger(where: Ledger | str | os.PathLike[str] | None) -> Ledger:
-    """Return the ledger for the `intents` argument of `connect`: None is memory, a path is a SQLite file."""
+    """Return a ledger for the `intents` argument of `connect`: None is memory, a path is a SQLite file."""
     if where is None:
         return MemoryLedger()
     if isinstance(where, str | os.PathLike):

@@ -252,7 +252,6 @@ class OrderCalls:
             raise InputError("replace what? give the order, or its cl_ord_id", field="existing", rule="one")
         ref = _order(existing) if existing is not None else OrderRef(None, _order(cl_ord_id).order_id)
         product = yield from self._catalogue.find(new.symbol)
-        new.check(product)
         payload = {"type": "replaceOrder", **new.to_item(product, reduce_field="reduceOnly")}
         if ref.order_id:
             payload["ordId"] = ref.order_id

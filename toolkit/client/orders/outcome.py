@@ -100,16 +100,20 @@ def _belongs(row: Mapping[str, Any], intent: Intent) -> bool:
     return all(not given or given == own for given, own in shown.values())
 
 
-def poll_outcome(intent: Intent, retry: Retry) -> Flow[Found | Missing]:
-    """Query the outcome repeatedly: what was executed may become visible only a block later."""
+def poll_outcome(intent: Intent, retry: Retry, timeout: float) -> Flow[Found | Missing]:
+    """Query the outcome repeatedly, for `timeout` seconds at least: what was taken may be executed only later."""
     answer: Found | Missing = Missing(certain=False)
-    for attempt in range(retry.attempts):
+    waited, attempt, wait = 0.0, 0, FIRST_WAIT
+    while attempt < retry.attempts or waited < timeout:
         answer = yield from query_outcome(intent)
         if isinstance(answer, Found):
             return answer
         random_float: float = yield RandomFloat()
         # Half jitter, not full: a wait near 0 would use up the attempts within the same block.
-        yield Settle(retry.wait(attempt, 0.5 + random_float / 2))
+        wait = min(2 * wait, LONGEST_WAIT) if attempt >= retry.attempts else wait
+        chosen = retry.wait(attempt, 0.5 + random_float / 2) if attempt < retry.attempts else wait
+        yield Settle(chosen)
+        waited, attempt = waited + chosen, attempt + 1
     return answer
 
 

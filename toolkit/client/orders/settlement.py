@@ -6,7 +6,7 @@ intent first decides what every other process returns or raises.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,7 +30,7 @@ from ...errors import (
     exchange_error,
 )
 from ..io.flow import Flow, Now
-from ..io.transport import Envelope, Retry, describe_clock_skew, venue_time
+from ..io.transport import Envelope, Retry, describe_clock_skew
 from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger
 from .outcome import Foreign, Found, Missing, asked_items, poll_execution, poll_outcome, query_outcome
 from .receipts import Receipt, parse_id, parse_tx_code, receipt
@@ -40,13 +40,13 @@ from .receipts import Receipt, parse_id, parse_tx_code, receipt
 class Settlement:
     """Settles intents of one ledger.
 
-    `timeout` is how long it waits for the execution of what was submitted, in seconds. `clock_skew_ms`: this machine's
-    clock minus the venue's, None if not known.
+    `timeout` is how long it waits for the execution of what was submitted, in seconds. `clock_skew` returns this
+    machine's clock minus the venue's in ms, None if not known.
     """
 
     ledger: Ledger
     timeout: float
-    clock_skew_ms: int | None = None
+    clock_skew: Callable[[], int | None] = lambda: None
 
     def classify_response(self, intent: Intent, answer: Envelope, in_doubt: bool, retry: Retry) -> Flow[Receipt]:
         """Settle an intent by the venue's response. `in_doubt`: an earlier copy of the request may have arrived.
@@ -55,7 +55,6 @@ class Settlement:
         stays UNKNOWN when it can't tell. Raises ExchangeError or OutcomeUnknown.
         """
         now: int = yield Now()
-        self._measure_clock_skew(answer, now)
         if refusal := _refused_inside(answer):
             answer = replace(answer, code=ActionRejected.code, message=refusal)
         if answer.code == 0:
@@ -68,7 +67,7 @@ class Settlement:
         # 40207: these bytes were executed before (a proxy repeated them), or another request used the nonce.
         if in_doubt or isinstance(error, InvalidNonce) or _leaves_open(error):
             try:
-                known = yield from poll_outcome(intent, retry)
+                known = yield from poll_outcome(intent, retry, self.timeout)
             except (TransportError, ExchangeError):
                 in_doubt = True
             if isinstance(known, Missing) and not known.certain:
@@ -97,6 +96,10 @@ class Settlement:
         known: Found | Missing | Foreign = yield from poll_execution(intent, self.timeout)
         now: int = yield Now()
         if isinstance(known, Found):
+            told = intent.data or {}
+            if told.get("txHash") and told.get("txHash") == known.data.get("txHash"):
+                # The transaction is this request's, so the rest of the answer is too, such as a new vault's address.
+                known = replace(known, data={**known.data, **{name: told[name] for name in told.keys() - known.data}})
             return self.record_found(intent, now, known)
         if isinstance(known, Missing):
             return receipt(self.ledger.get(intent.id))
@@ -104,7 +107,7 @@ class Settlement:
         message = "the answer named the transaction of another request"
         intent = self.update(intent, now, state=IntentState.UNKNOWN, message=message, data=None)
         with suppress(TransportError, ExchangeError):
-            outcome = yield from poll_outcome(intent, retry)
+            outcome = yield from poll_outcome(intent, retry, self.timeout)
             if isinstance(outcome, Found):
                 intent = self._found(intent, now, outcome)
         if intent.settled:
@@ -186,21 +189,17 @@ class Settlement:
         """Return the error for a response with a non-zero code."""
         data = answer.data if isinstance(answer.data, dict) else None
         message = answer.message
-        if answer.code == RequestExpired.code and self.clock_skew_ms is not None:
-            message = f"{message}; {describe_clock_skew(self.clock_skew_ms)}"
+        skew_ms = self.clock_skew()
+        if answer.code == RequestExpired.code and skew_ms is not None:
+            message = f"{message}; {describe_clock_skew(skew_ms)}"
         error = exchange_error(answer.code, message, data=data, action=intent.action, http_status=answer.reply.status)
         if isinstance(error, RequestExpired):
-            error.clock_skew_ms = self.clock_skew_ms
+            error.clock_skew_ms = skew_ms
         return error
 
     def _close(self, intent: Intent, now: int, state: IntentState, answer: Envelope) -> Intent:
         data = answer.data if isinstance(answer.data, dict) else None
         return self.update(intent, now, state=state, code=answer.code, message=answer.message, data=data)
-
-    def _measure_clock_skew(self, answer: Envelope, now: int) -> None:
-        venue_ms = venue_time(answer.reply.headers)
-        if venue_ms is not None:
-            self.clock_skew_ms = now - venue_ms
 
 
 def proves_not_received(error: TransportError) -> bool:
@@ -263,12 +262,17 @@ def check_belongs(intent: Intent, answer: Envelope) -> None:
 
 
 def _shows_execution(intent: Intent, answer: Envelope) -> bool:
-    """Return whether an answer of code 0 shows the result of an execution, and not only what was submitted."""
+    """Return whether an answer of code 0 shows the result of an execution, and by its ids that it is this request's.
+
+    Without ids in it that the request named, it may be another request's: its transaction tells.
+    """
     data = answer.data if isinstance(answer.data, Mapping) else {}
-    if not intent.client_ids:
-        return bool(data.keys() - {"txHash", "txCode", "txMsg"})
-    named = [item for item, _ in _items(data)] or [data]
-    return len(named) == len(intent.client_ids) and all(parse_id(item.get("ordId")) for item in named)
+    echoed = [item for item, _ in _items(data)] or [data]
+    asked = _asked_ids(intent)
+    return len(echoed) == len(asked) > 0 and all(
+        parse_id(item.get("ordId")) and any(parse_id(item.get(name)) == ids[name] for name in ids)
+        for item, ids in zip(echoed, asked, strict=True)
+    )
 
 
 def _asked_ids(intent: Intent) -> list[dict[str, int]]:

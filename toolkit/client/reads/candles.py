@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...protocol.reads.info import ENDPOINTS
 from ...protocol.reads.info_records import KLINE
-from ..io.flow import Flow, Reply
+from ..io.flow import Flow, Now, Reply
 from ..io.progress import Progress
 from . import frames
 from .candle_cache import CandleCache, Range, merged, missing
@@ -22,6 +22,7 @@ WINDOW = 1_000
 GRACE_MS = 60_000
 """A candle is cached as closed only this long after its end, because clocks differ."""
 _KLINES = ENDPOINTS["klines"]
+_BEFORE = ENDPOINTS["klines_before"]
 _ROUND = 50
 """A response that was cut off has a multiple of this many candles."""
 
@@ -64,13 +65,45 @@ def read(reader: Reader, request: CandleRequest, cache: CandleCache | None, prog
         yield from _fetch(reader, request, start, stop, progress, pages, parts)
     candles = _unique(parts)
     if cache is not None and not request.exact:
-        closed_ms = (request.now_ms - GRACE_MS) // request.interval_ms * request.interval_ms
+        now_ms: int = yield Now()  # known better after the answers than before them
+        closed_ms = (min(now_ms, request.now_ms) - GRACE_MS) // request.interval_ms * request.interval_ms
         now_covered = merged([*covered, (begin, min(end, closed_ms))])
         if now_covered != covered:
             closed = candles[candles["time"] < _timestamp(closed_ms)]
             cache.store(request.symbol, request.interval_s, closed, now_covered)
         in_range = (candles["time"] >= _timestamp(begin)) & (candles["time"] < _timestamp(end))
         candles = candles[in_range].reset_index(drop=True)
+    candles.attrs["raw"] = frames.InfoAnswer(pages)
+    return candles
+
+
+def read_last(
+    reader: Reader, request: CandleRequest, count: int, cache: CandleCache | None, progress: Progress
+) -> Flow[pd.DataFrame]:
+    """Return the last `count` candles of a request, which covers that many intervals.
+
+    An interval without trades has no candle, so earlier ones are read for those that are missing.
+    """
+    candles = yield from read(reader, request, cache, progress)
+    pages: list[bytes] = list(candles.attrs["raw"].pages)
+    while len(candles) < count:
+        before = _unix_ms(candles["time"].min()) if len(candles) else request.last_ms + 1
+        wanted = min(WINDOW, count - len(candles))
+        query = (
+            ("symbol_name", request.symbol),
+            ("interval", str(request.interval_s)),
+            ("timestamp", str(before)),
+            ("limit", str(wanted)),
+        )
+        reply: Reply = yield from reader.fetch(_BEFORE, query)
+        received = frames.frame(_BEFORE, reply.body, exact=request.exact)
+        pages.append(reply.body)
+        # A venue that takes no notice of the time would send the same candles for ever.
+        received = received[received["time"].notna() & (received["time"] < _timestamp(before))]
+        if received.empty:
+            break
+        candles = _unique([received.sort_values("time"), candles])
+    candles = candles.tail(count).reset_index(drop=True)
     candles.attrs["raw"] = frames.InfoAnswer(pages)
     return candles
 
@@ -101,7 +134,7 @@ def _fetch(
             at = stop
             continue
         parts.append(received)
-        oldest, newest = (int(time.timestamp() * 1000) for time in (received["time"].min(), received["time"].max()))
+        oldest, newest = _unix_ms(received["time"].min()), _unix_ms(received["time"].max())
         may_be_cut = len(received) % _ROUND == 0
         if may_be_cut and at < oldest < stop:
             yield from _fetch(reader, request, at, oldest, progress, pages, parts)
@@ -126,6 +159,10 @@ def _unique(parts: list[pd.DataFrame]) -> pd.DataFrame:
     if candles["time"].is_monotonic_increasing and candles["time"].is_unique:
         return candles.reset_index(drop=True)
     return candles.drop_duplicates("time", keep="last").sort_values("time", ignore_index=True)
+
+
+def _unix_ms(time: Any) -> int:
+    return int(time.timestamp() * 1000)
 
 
 def _timestamp(time_ms: int) -> pd.Timestamp:

@@ -79,6 +79,11 @@ def _seconds(interval: int | str | timedelta) -> int:
     if isinstance(interval, timedelta):
         return interval // timedelta(seconds=1)
     if isinstance(interval, str) and (found := _INTERVAL.fullmatch(interval.strip())):
+        if found[2] == "M":
+            raise MalformedRequest(
+                f"interval {interval!r} would be months, which differ in length; minutes are {found[1]}m",
+                field="interval", rule="interval", value=interval, nearest=(f"{found[1]}m", "30d", "4w"),
+            )  # fmt: skip
         return int(found[1]) * _UNITS[(found[2] or "s").lower()]
     if isinstance(interval, bool | str) or not hasattr(interval, "__index__"):
         raise MalformedRequest(

@@ -10,7 +10,7 @@ from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from ... import margin
-from ...products import MarginTier
+from ...products import MarginTier, Product
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +39,24 @@ LEG_COLUMNS: dict[str, str] = {
     "account": "string",
 }
 """Columns of `session.positions()` and their dtypes."""
+
+
+def fee_rates(products: Sequence[Product], own: pd.DataFrame | None, *, exact: bool) -> pd.DataFrame:
+    """Return maker and taker rate of each product, index `symbol`: the account's own where `own` has them."""
+    import pandas as pd
+
+    rows = records(own) if own is not None else []
+    account = rows[0] if rows else {}
+    table: dict[str, list[Decimal]] = {}
+    for product in products:
+        for column, standard in (
+            ("maker_fee_rate", product.maker_fee_rate),
+            ("taker_fee_rate", product.taker_fee_rate),
+        ):
+            rate = account.get(column)
+            table.setdefault(column, []).append(rate if isinstance(rate, Decimal) else standard)
+    index = pd.Index([product.symbol for product in products], name="symbol", dtype="string")
+    return pd.DataFrame(table, index=index, dtype="object" if exact else "float64")
 
 
 def legs(

@@ -7,14 +7,14 @@ continues where it stopped.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import InputError, ToolkitError
 from ...protocol.reads.info import ENDPOINTS
-from ..io.flow import Flow, Now, flow, subflow
+from ..io.flow import Flow, Now, Perform, flow, subflow
 from .catalogue import Catalogue
 from .conversion import Time, milliseconds, seconds
 from .reading import Reader
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
     from ...environments import Environment
     from .candle_cache import CandleCache
+    from .candles import CandleRequest
     from .paging import PagedRead
 
 UNFINISHED = 8
 """Failed reads that are kept to be continued."""
+_TRIES = 3
+"""How often candles until now are read again because time passed meanwhile."""
 OPEN_STATUSES = ("ORDER_STATUS_UNTRIGGERED", "NEW", "PARTIALLY_FILLED")
 """Statuses of open orders in the order of their life: an order that moves on between two reads is read twice rather
 than missed."""
@@ -40,7 +43,9 @@ class TableFlows:
 
     environment: Environment
     info: Any
+    stream: Any
     _catalogue: Catalogue
+    _known_account: str | None
 
     @flow
     def products(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
@@ -89,11 +94,11 @@ class TableFlows:
     ) -> Flow[pd.DataFrame]:
         """Return candles that start in [start, end], oldest first, index `time` (UTC, start of the candle).
 
-        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now, `start` to `limit` candles before
-        it. The last candle may still be forming; `closed` leaves it out. An interval without trades has no candle;
-        `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed candles as
-        Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False) or when
-        the read takes long (None). `exact` returns Decimal.
+        `interval` is seconds, "1m", "1h", "1d" or a timedelta. `end` defaults to now; without `start` these are the
+        last `limit` candles. The last one may still be forming; `closed` leaves it out. An interval without trades has
+        no candle; `fill` adds flat ones at the last close. `cache` is a directory (or CandleCache) that keeps closed
+        candles as Parquet, so that repeated reads need no network. `progress` shows a bar at once (True), never (False)
+        or when the read takes long (None). `exact` returns Decimal.
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
@@ -103,23 +108,120 @@ class TableFlows:
         from . import candles
         from .candle_cache import cache_of
 
-        interval_s = seconds(interval)
-        now_ms: int = yield Now()
-        last_ms = now_ms if end is None else milliseconds(end, "end")
-        first_ms = last_ms - (limit - 1) * interval_s * 1000 if start is None else milliseconds(start, "start")
-        if first_ms > last_ms:
-            until = "now" if end is None else f"end {end}"
-            raise InputError(f"start {start} is after {until}", field="start", rule="order", value=start)
+        if limit < 1:
+            raise InputError(f"limit {limit} is not 1 or more", field="limit", rule="minimum", value=limit)
         product = yield from self._catalogue.find(symbol)
-        request = candles.CandleRequest(
-            product.symbol, interval_s, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact
-        )
+        length_ms = seconds(interval) * 1000
         bar = Progress(f"{product.symbol} candles", progress)
+        known = cache_of(cache, self.environment)
         try:
-            frame = yield from candles.read(Reader(self), request, cache_of(cache, self.environment), bar)
+            for _ in range(_TRIES):
+                request = yield from self._candle_request(product.symbol, length_ms, start, end, limit, exact)
+                if start is None:
+                    frame = yield from candles.read_last(Reader(self), request, limit + 1, known, bar)
+                else:
+                    frame = yield from candles.read(Reader(self), request, known, bar)
+                # The answers tell the venue's time, which may have been further on than was known before.
+                later_ms: int = yield Now()
+                last_ms = later_ms if end is None else min(later_ms, milliseconds(end, "end"))
+                if last_ms // length_ms <= request.last_ms // length_ms:
+                    break
         finally:
             bar.close()
-        return candles.finish(frame, request, closed=closed, fill=fill)
+        frame = candles.finish(frame, request, closed=closed, fill=fill)
+        return frame.tail(limit) if start is None else frame
+
+    def _candle_request(
+        self, symbol: str, length_ms: int, start: Time | None, end: Time | None, limit: int, exact: bool
+    ) -> Flow[CandleRequest]:
+        """Return the request for candles until now or `end`. Raises InputError for a start after that."""
+        from .candles import CandleRequest
+
+        for refreshed in (False, True):
+            now_ms: int = yield Now()
+            last_ms = now_ms if end is None else milliseconds(end, "end")
+            # One more than the limit, because `closed` leaves out the one that is still forming.
+            first_ms = max(0, last_ms // length_ms - limit) * length_ms
+            if start is not None:
+                first_ms = milliseconds(start, "start")
+            if first_ms <= last_ms:
+                break
+            if refreshed or end is not None:
+                until = "now" if end is None else f"end {end}"
+                raise InputError(f"start {start} is after {until}", field="start", rule="order", value=start)
+            self._catalogue.forget()  # an answer tells the venue's time, which may be further on than was known
+            yield from self._catalogue.table()
+        return CandleRequest(symbol, length_ms // 1000, first_ms, min(last_ms, now_ms), now_ms=now_ms, exact=exact)
+
+    @flow
+    def ticker(self, symbol: str | int, *, exact: bool = False) -> Flow[pd.DataFrame]:
+        """Return prices, open interest, funding and 24 h statistics of a product, one row, index `symbol`.
+
+        Columns: last, mark_price, oracle_price, mid, open, high, low (float64, USDC), funding_rate, last_funding_rate,
+        change (ratio), open_interest, volume (base units), turnover (USDC). Read from the feed; `session.stream.ticker`
+        keeps it up to date. Raises UnknownProduct, StaleData when the feed sends nothing in time.
+        """
+        name = (yield from self._catalogue.find(symbol)).symbol
+        frame = yield from self._first(lambda stream: stream.ticker(name), exact)
+        return frame.set_index("symbol")
+
+    @flow
+    def tickers(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
+        """Return the tickers of all products, index `symbol`; columns and errors as in `ticker`."""
+        frame = yield from self._first(lambda stream: stream.tickers(), exact)
+        return frame.set_index("symbol")
+
+    @flow
+    def order_book(self, symbol: str | int, depth: int = 20, *, exact: bool = False) -> Flow[pd.DataFrame]:
+        """Return the order book, `depth` levels a side (1–200), bids first, best price first.
+
+        Columns: side (BUY, SELL), level (1 is best), price (USDC), quantity (base units). Read from the feed, as
+        `ticker`; `session.stream.order_book` keeps it up to date.
+        """
+        name = (yield from self._catalogue.find(symbol)).symbol
+        return (yield from self._first(lambda stream: stream.order_book(name, depth), exact))
+
+    @flow
+    def trades(self, symbol: str | int, *, exact: bool = False) -> Flow[pd.DataFrame]:
+        """Return the last public trades of a product, oldest first; [] of a feed that starts with the next one.
+
+        Columns: time (UTC), symbol, side (of the taker), price (USDC), quantity (base units), tx_hash. Read from the
+        feed, as `ticker`; `session.stream.trades` goes on. Your own are `fills()`.
+        """
+        name = (yield from self._catalogue.find(symbol)).symbol
+        return (yield from self._first(lambda stream: stream.trades(name), exact))
+
+    @flow
+    def fee_rates(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
+        """Return the fee rates of the session's account by product, index `symbol`.
+
+        Columns: maker_fee_rate, taker_fee_rate (ratios of a fill's value; negative is received). The account's own
+        come from the feed; where it has none, and without an account, they are the product's standard rates.
+        """
+        from .derived_columns import fee_rates
+
+        own: pd.DataFrame | None = None
+        if (account := self._known_account) is not None:
+            own = yield from self._first(lambda stream: stream.account(account), exact=True)
+        table = yield from self._catalogue.table()
+        return fee_rates(list(table.values()), own, exact=exact)
+
+    def _first(self, subscribe: Callable[[Any], Any], exact: bool) -> Flow[pd.DataFrame]:
+        """Return the first data of a live object, which is closed again."""
+        stream = self.stream
+
+        def read() -> pd.DataFrame:
+            with subscribe(stream) as live:
+                frame: pd.DataFrame = live.frame(exact=exact)
+                return frame
+
+        async def awaited() -> pd.DataFrame:
+            async with subscribe(stream) as live:
+                frame: pd.DataFrame = await live.frame(exact=exact)
+                return frame
+
+        frame: pd.DataFrame = yield Perform(read, awaited)
+        return frame
 
     @flow
     def funding_rates(self, symbol: str | int | None = None, *, exact: bool = False) -> Flow[pd.DataFrame]:

@@ -12,8 +12,7 @@ from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import AOP_RECORDS
 from .client import FeedClient
 from .live import Live
-from .rows import FeedRow, moment
-from .state import AccountState, AppendState, BookState, KeyedState
+from .state import AccountState, AppendState, BookState, FeedRow, KeyedState, moment
 from .topic import FeedEvent
 
 

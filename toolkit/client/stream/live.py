@@ -21,7 +21,7 @@ from ...protocol.reads import feed as wire
 from ...protocol.reads.feed_records import RECORDS
 from ...protocol.reads.info_records import Record
 from .client import Callback, FeedClient
-from .rows import FeedRow, moment, row
+from .state import FeedRow, moment, row
 from .topic import LIVE, FeedEvent
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from .connections import HubConnection, SocketConnection
 from .history import history_reader
 from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveValue
 from .live import Live, Until
-from .protocol import FeedProtocol, Settings
+from .protocol import FeedProtocol
 from .shell import DirectShell, ThreadShell
+from .updates import Settings
 
 if TYPE_CHECKING:
     import pandas as pd

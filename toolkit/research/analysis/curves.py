@@ -129,6 +129,12 @@ def sampling_ms(times: Times) -> int:
     return max(spacing, 3_600_000) if elapsed >= 2 * DAY_MS else spacing
 
 
+def evenly(times: Times, most: int) -> int:
+    """Return a multiple of the usual spacing, ms, that cuts the times into at most about `most` periods."""
+    spacing = int(np.median(np.diff(times))) if len(times) > 1 else 0
+    return spacing * max(1, math.ceil((times[-1] - times[0]) / spacing / most)) if spacing else 0
+
+
 def sampled(times: Times, equity: Values, step_ms: int) -> tuple[Times, Values]:
     """Return (times, returns) of the equity sampled every `step_ms`: the last value known at each edge."""
     if len(equity) < 2 or step_ms <= 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -88,20 +89,25 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
     A `session` among them holds keys and the state of a venue; such a run is not repeatable.
     """
     signature = inspect.signature(function)
+    further = next((each.name for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD), "")
     call: Callable[..., R] = function
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        given = {name: value for name, value in bound.arguments.items() if name != "progress"}
+        arguments = dict(bound.arguments)
+        arguments |= arguments.pop(further, {})  # further keywords are arguments like the others
+        given = {name: value for name, value in arguments.items() if name != "progress"}
         recipe: Recipe | NotRepeatable = NotRepeatable("it used a session of its own")
         if given.get("session") is None:
             # The run itself uses the copies, because its results read them later.
             given = {name: _snapshot(value) for name, value in given.items()}
             recipe = Recipe(run, given)
-        results = call(**{**bound.arguments, **given})
+        results = call(**{**arguments, **given})
         described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
+        if isinstance(targets := given.get("targets"), pd.DataFrame | pd.Series | np.ndarray):
+            described["targets"] += f", checksum {zlib.crc32(np.asarray(targets).tobytes()):08x}"
         results.keep_recipe(recipe, described)
         return results
 

@@ -29,6 +29,16 @@ class Reported(Protocol):
     @property
     def positions(self) -> pd.DataFrame: ...
     @property
+    def marks(self) -> pd.DataFrame: ...
+    @property
+    def fills(self) -> pd.DataFrame: ...
+    @property
+    def funding(self) -> pd.DataFrame: ...
+    @property
+    def round_trips(self) -> pd.DataFrame: ...
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+    @property
     def events(self) -> pd.DataFrame: ...
     @property
     def drawdown(self) -> pd.Series[float]: ...
@@ -37,6 +47,7 @@ class Reported(Protocol):
     @property
     def attribution(self) -> pd.DataFrame: ...
     def metrics(self) -> pd.Series[Any]: ...
+    def luck(self) -> pd.Series[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +109,7 @@ def _title(page: Figure, results: Reported, colours: Palette) -> None:
 
 def _equity(axes: Axes, results: Reported, colours: Palette) -> None:
     _plain(axes, colours, "Equity, USDC")
-    line = _thin(results.equity["equity"])
+    line = thin_line(results.equity["equity"])
     if not len(line):
         return
     start = float(line.iloc[0])
@@ -120,7 +131,7 @@ def _equity(axes: Axes, results: Reported, colours: Palette) -> None:
 
 def _drawdown(axes: Axes, results: Reported, colours: Palette) -> None:
     _plain(axes, colours, "Drawdown")
-    line = _thin(results.drawdown)
+    line = thin_line(results.drawdown)
     axes.fill_between(line.index, line, 0, color=colours.loss, alpha=0.3, linewidth=0)
     axes.plot(line.index, line, color=colours.loss, linewidth=0.9)
     deepest = float(line.min()) if len(line) else 0.0
@@ -137,7 +148,7 @@ def _exposure(axes: Axes, results: Reported, colours: Palette) -> None:
     marks = (colours.gain, colours.loss, colours.third, colours.fourth)
     names = symbols if len(symbols) <= len(marks) else ["gross", "net"]
     for name, colour in zip(names, marks, strict=False):
-        line = _thin(exposure[name])
+        line = thin_line(exposure[name])
         if len(names) == 1:
             axes.fill_between(line.index, line, 0, step="post", color=colour, alpha=0.3, linewidth=0)
         axes.step(line.index, line, where="post", color=colour, linewidth=0.9, label=name)
@@ -232,12 +243,12 @@ def _date_axis(axes: Axes, colours: Palette) -> None:
     axes.xaxis.get_offset_text().set(color=colours.faint, fontsize=8.5)
 
 
-def _thin(line: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a line of at most about MOST_POINTS points that looks the same: each bin keeps its extremes."""
-    if len(line) <= MOST_POINTS:
+def thin_line(line: pd.Series[Any], most: int = MOST_POINTS) -> pd.Series[Any]:
+    """Return a line of at most about `most` points that looks the same: each bin keeps its extremes."""
+    if len(line) <= most:
         return line
     values = line.to_numpy(dtype="float64")
-    width = math.ceil(len(values) / (MOST_POINTS // 2))
+    width = math.ceil(len(values) / (most // 2))
     starts = np.arange(0, len(values), width)
     keep = {0, len(values) - 1}
     for start in starts.tolist():

@@ -7,18 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pandas as pd
 
 from ...errors import InputError
 from ..market_data import time_index
 from . import metrics as formulas
-from .curves import Curve, measure
+from .curves import Curve, Values, evenly, measure, sampled
+from .luck import assess
 from .recipes import NotRepeatable, PackedRecipe, Recipe
+from .trials import trials
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from .page import Page
 
 TIME = "datetime64[ms, UTC]"
 
@@ -193,6 +197,11 @@ class Results:
         """Keep how this run was made, and add the description of its arguments to `settings`."""
         object.__setattr__(self, "recipe", recipe)
         object.__setattr__(self, "settings", {**described, **self.settings})
+        trials.add(self._trial())
+
+    def _trial(self) -> str:
+        """Return what makes this run another trial than others: strategy, parameters and settings."""
+        return f"{self.name} {dict(self.params)} {dict(self.settings)}"
 
     def rerun(self, **changes: Any) -> Results:
         """Make the run again and return its Results: the same numbers, or those of changed arguments.
@@ -253,13 +262,64 @@ class Results:
 
     def measures(self, period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> dict[str, Any]:
         """Return what `metrics` does as a plain mapping; a sweep of many runs takes it, because it makes no frame."""
-        return measure(self._curve(), formulas.span_ms(period), risk_free)
+        found = measure(self._curve(), formulas.span_ms(period), risk_free)
+        if period is None and not risk_free:
+            trials.measured(self._trial(), found["sharpe"])
+        return found
 
-    def report(self, *, dark: bool = False) -> Figure:
-        """Draw equity, drawdown, exposure, attribution and measures on one page; returns a matplotlib Figure."""
+    def fine_returns(self, most: int = 512) -> Values:
+        """Return the returns of the run in at most about `most` equal periods, for measures of overfitting."""
+        curve = self._curve()
+        return sampled(curve.times, curve.equity, evenly(curve.times, most))[1]
+
+    def luck(self, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> pd.Series[Any]:
+        """Return how likely this result is luck, as one Series; `toolkit.research.luck` has the formulas and sources.
+
+        sharpe (yearly) and total return with their bootstrap intervals (`confidence`, from `seed`); observations,
+        period, skew and kurtosis of the sampled returns; probabilistic_sharpe and deflated_sharpe: the probabilities
+        that the true Sharpe ratio is above 0, of one trial and of the best of `trials` (default: all that were run in
+        this session, `toolkit.research.trials`); expected_max_sharpe: what the best of them shows without skill;
+        min_track_record: the time after which this ratio would be above 0 with 95 %, and track_record, the time there
+        was.
+        """
+        self.measures()  # so that this run is among the session's measured trials
+        return pd.Series(assess(self._curve(), trials=trials, confidence=confidence, seed=seed), name="luck")
+
+    @overload
+    def report(self, path: None = None, *, dark: bool = False) -> Figure: ...
+    @overload
+    def report(
+        self, path: str | Path, *, against: Sequence[Results] | Mapping[str, Results] = (), dark: bool = False
+    ) -> Path: ...
+    def report(
+        self,
+        path: str | Path | None = None,
+        *,
+        against: Sequence[Results] | Mapping[str, Results] = (),
+        dark: bool = False,
+    ) -> Figure | Path:
+        """Write the report to a file and return its path, or return it as a picture.
+
+        `path` ending in .html: one interactive page that needs no network: price with trades, equity beside buy and
+        hold, drawdown, exposure, rolling measures, months, costs, round trips, luck; `against` are runs to compare.
+        Ending in .png, .svg or .pdf: the picture. Without a path: a matplotlib Figure with equity, drawdown, exposure,
+        attribution and measures. Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.
+        """
         from .report import draw
 
-        return draw(self, dark=dark)
+        if path is None:
+            return draw(self, dark=dark)
+        target = Path(path)
+        if target.suffix.lower() in (".html", ".htm"):
+            return self.page(against=against).save(target)
+        draw(self, dark=dark).savefig(target)
+        return target
+
+    def page(self, *, against: Sequence[Results] | Mapping[str, Results] = ()) -> Page:
+        """Return the interactive report: a notebook shows it, `page().save(path)` writes it; see `report`."""
+        from .page import page_of
+
+        return page_of(self, against if isinstance(against, Mapping) else _named(against))
 
     def save(self, folder: str | Path) -> Path:
         """Write every frame as Parquet, the rest as meta.json, and how it was made, into `folder`; returns it."""

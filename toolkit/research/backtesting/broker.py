@@ -31,6 +31,7 @@ from ..context import Context
 from ..market_data import BookSnapshot
 from ..strategy import Strategy, overrides
 from .bar_matching import BarMatcher
+from .funding_schedule import Settlement
 from .models import Latency, Liquidity, Slippage
 from .symbol_state import Arrival, SymbolState
 
@@ -46,6 +47,10 @@ class SimulatedBroker:
         matcher: prices, and the matching against bars.
         arrivals: heap of the orders and cancels in flight.
         placed: client id → handle.
+        warm_until: orders up to this time, Unix ms, are refused, because the strategy is warming up.
+        settlements: funding still to come, the next one last; `predicted`: code → the rate of every one, where it is
+            the same.
+        fees_micro: fees paid so far, micro-USDC.
         notes: (Unix ms, kind, symbol, text), as in `Results.events`.
         balances: (closing time, cash, code → (signed steps, signed entry value)) whenever one of them changed;
             amounts in micro-USDC.
@@ -73,6 +78,10 @@ class SimulatedBroker:
         self.random = random
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
+        self.warm_until = -1
+        self.settlements: Sequence[Settlement] = ()
+        self.predicted: dict[int, float] = {}
+        self.fees_micro = 0
         self.placed: dict[int, OrderHandle] = {}
         self.notes: list[tuple[int, str, str, str]] = []
         self.balances: list[tuple[int, int, dict[int, tuple[int, int]]]] = []
@@ -125,6 +134,9 @@ class SimulatedBroker:
         """Send an order that has a client id and a quantity of `steps` (−1: not a whole number of them)."""
         client_id = order.entry.cl_ord_id or 0
         placed = self.placed[client_id] = OrderHandle(order, client_id)
+        if self.matcher.now <= self.warm_until:
+            placed.state, placed.reason = "REJECTED", "the run is warming up; nothing is sent"
+            return placed
         state.in_flight_steps += _market_steps(order.entry, steps)
         self.enqueue(state, "place", (placed, steps))
         return placed
@@ -212,11 +224,15 @@ class SimulatedBroker:
             # A post-only order meets the quote without slippage, because it must not take.
             slip = 0 if order.tif == "POST_ONLY" else None
             quote = self.matcher.quote_for(state, 1 if order.side.startswith("BUY") else -1, steps, slip)
-        if not self._place_by_integers(state, placed, steps):
+        self._enter(state, placed, steps)
+        self.matcher.withdraw(state, quote)
+
+    def _enter(self, state: SymbolState, placed: OrderHandle, steps: int, *, may_take: bool = True) -> None:
+        """Hand an order or bracket to the core; `may_take` is false where nothing is there that it could take."""
+        if not self._place_by_integers(state, placed, steps, may_take):
             request = placed.request
             with suppress(Refused):  # the refusal is an order event, which the strategy receives as any other
                 self._run_action(request.action, {"orders": request.to_items(state.product)})
-        self.matcher.withdraw(state, quote)
 
     def _fill_at_once(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
         """Fill a market order at the house's quote when it certainly passes every rule; False when the core must judge.
@@ -262,16 +278,17 @@ class SimulatedBroker:
         reach = reserved + (position.long.size + position.short.size) * mark * table.unit
         if reach > table.max_notional or position.leverage > table.leverage_limit(reach):
             return False
-        added = (reserved, 0) if side > 0 else (0, reserved)
-        equity, initial = account_margin.equity_and_initial(self.core, account, position, *added)
+        standing = account_margin.standing(account, position, mark * table.unit)
+        equity, initial = account_margin.equity_and_initial(self.core, account)
+        initial += standing.initial(side, reserved) - standing.initial()
         rate = max(table.taker_rate, table.maker_rate, account.taker_rate or 0, account.maker_rate or 0)
         cost = price * steps * table.unit * rate // RATE + max(0, side * (price - mark)) * steps * table.unit
         return equity - cost - 1 >= initial
 
-    def _place_by_integers(self, state: SymbolState, placed: OrderHandle, steps: int) -> bool:
+    def _place_by_integers(self, state: SymbolState, placed: OrderHandle, steps: int, may_take: bool) -> bool:
         """Place a plain order without writing and parsing its texts; False when it must take that way."""
         order = placed.order
-        if placed.request is not order or not self._is_plain(state, order, steps):
+        if placed.request is not order or not self._is_plain(state, order, steps, may_take):
             return False
         self.core.open_step()
         try:
@@ -291,7 +308,7 @@ class SimulatedBroker:
             return False
         return True
 
-    def _is_plain(self, state: SymbolState, order: Order, steps: int) -> bool:
+    def _is_plain(self, state: SymbolState, order: Order, steps: int, may_take: bool = True) -> bool:
         """Return whether an order certainly breaks no rule of `checks`, so that its integers can be placed directly."""
         product, price = state.product, state.price
         special = order.slippage is not None or order.parent_ord_id is not None
@@ -300,7 +317,7 @@ class SimulatedBroker:
         if not 0 < steps <= product.max_steps or order.side not in ("BUY", "SELL"):
             return False
         if order.price is not None:
-            if order.tif == "POST_ONLY":
+            if order.tif == "POST_ONLY" and may_take:
                 return False
             price = whole_units(order.price, *product.tick_scale)
             # Prices far from the mark are left to the venue's rules.
@@ -327,6 +344,7 @@ class SimulatedBroker:
             event = history.order_events.records[events[self._delivered_events]]
             self._delivered_events += 1
             self._deliver_order_event(event)
+            self.ctx.follow_fills()
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         while self._delivered_payments < len(payments):
             paid = history.funding_payments.records[payments[self._delivered_payments]]
@@ -344,6 +362,7 @@ class SimulatedBroker:
             placed.state = STATUS_NAMES[event.status]
             placed.reason = event.reason or placed.reason
         if event.exec_id:
+            self.fees_micro += event.open_fee + event.close_fee + event.builder_fee
             if placed is not None:
                 placed.filled += event.fill_quantity * state.step
             forced = event.type in (LIQUIDATION, ADL)

@@ -44,7 +44,9 @@ class BacktestSource:
         self._states = list(broker.states.values())
         closes = [series.closed for series in bars.values()]
         times = np.concatenate([[start], closes[0] if len(closes) == 1 else np.unique(np.concatenate(closes))])
-        self._times = times[times <= end]
+        self._times = times[(times <= end) & (times >= start)]
+        if len(self._times) > 1 and self._times[1] == start:  # a warm-up ends with a bar
+            self._times = self._times[1:]
 
     @cached_property
     def _marks(self) -> Integers:

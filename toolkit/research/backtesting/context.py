@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...orders import Bracket, Order
 from ...products import MICRO, Amount, Product
+from ...venue.model.constants import RATE
 from ...venue.risk import account_margin
-from ..account_data import OrderHandle
-from ..context import Context, whole_steps
+from ..account_data import FundingRates, OrderHandle
+from ..context import Context, ratio_of, whole_steps
 from ..market_data import BarHistory
 from .broker import SimulatedBroker
 
@@ -137,6 +138,34 @@ class BacktestContext(Context):
         """Return the orders that are not in a final state, oldest first."""
         return [placed for placed in self._broker.placed.values() if not placed.done]
 
-    def bars(self, symbol: str | None = None) -> BarHistory:
-        """Return the bars up to now."""
-        return self._broker.state_of(symbol or self.symbols[0]).history
+    def _history(self, symbol: str) -> BarHistory:
+        return self._broker.state_of(symbol).history
+
+    def funding(self, symbol: str) -> FundingRates:
+        """Return the funding rates of the backtest; of a Series the last rate is what is predicted (0: none left)."""
+        state = self._broker.state_of(symbol)
+        rate, interval_ms = state.market.funding_rate / RATE, state.product.funding_interval * 1000
+        if state.code in self._broker.predicted:
+            following = self.now // interval_ms * interval_ms + interval_ms
+            return FundingRates(rate, self._broker.predicted[state.code], following)
+        due = next((item.time for item in reversed(self._broker.settlements) if item.code == state.code), 0)
+        return FundingRates(rate, rate, due)
+
+    @property
+    def fees(self) -> float:
+        """Fees paid so far, USDC."""
+        return self._broker.fees_micro / MICRO
+
+    @property
+    def margin_ratio(self) -> float:
+        """Maintenance margin over equity."""
+        self._broker.matcher.apply_closes()
+        figures = account_margin.wallet(self._broker.core, self._broker.account)
+        return ratio_of(figures.maintenance, figures.equity)
+
+    def liquidation_price(self, symbol: str) -> float:
+        """Return the mark price at which a position would be liquidated, USDC."""
+        self._broker.matcher.apply_closes()
+        code = self._broker.state_of(symbol).code
+        price = account_margin.liquidation_price(self._broker.core, self._broker.account, code)
+        return float("nan") if price is None or price <= 0 else float(price)

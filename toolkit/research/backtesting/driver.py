@@ -9,10 +9,10 @@ no later one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -25,12 +25,13 @@ from ..analysis.recipes import repeatable
 from ..analysis.results import Results
 from ..data.bar_path import ExtremeOrder, Path
 from ..data.bars import Bars, read_bars
-from ..market_data import Bar
+from ..market_data import Bar, BarHistory
 from ..strategy import StrategyLike, as_strategy, overrides
 from .broker import SimulatedBroker
 from .build_results import build_results
 from .context import BacktestContext
-from .funding_schedule import Settlement, funding_schedule
+from .events.driver import EventSettings, backtest_events, events_by_symbol
+from .funding_schedule import Settlement, funding_schedule, predicted_rates
 from .listing import listings, product_fields
 from .models import BarLiquidity, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
 from .symbol_state import SymbolState
@@ -38,6 +39,8 @@ from .symbol_state import SymbolState
 T = TypeVar("T")
 Funding = float | pd.Series | Mapping[str, Any] | None
 Member = tuple[SymbolState, Bar]
+Feed = tuple[Callable[[float], None], Iterator[float]]
+"""What adds a value to an indicator, and the values to come."""
 
 
 @repeatable
@@ -54,16 +57,19 @@ def backtest(
     path: Path | None = None,
     liquidity: Liquidity | None = None,
     slippage: Slippage | float | None = None,
-    latency: Latency | int | None = None,
+    latency: Latency | Any = None,
     seed: int = 7,
+    warm_up: int = 0,
     progress: bool = False,
     every_point: bool = False,
+    **recorded: Unpack[EventSettings],
 ) -> Results:
     """Run `strategy` on `data` and return its Results.
 
     Parameters:
         strategy: a Strategy, or a function on_bar(ctx, bar); it is copied, so running it twice gives the same.
-        data: bars of one or many symbols, in any shape `read_bars` accepts. `interval`: their length.
+        data: bars of one or many symbols, in any shape `read_bars` accepts (`interval`: their length); or a mapping
+            symbol → Events of `data.load`, which call on_book, on_trade and on_timer: see `backtest_events`.
         capital: USDC in the account at the start.
         products: symbol → Product or fields to change (tick_size, maker_fee_rate …); see `listing`.
         leverage: set for every symbol at the start (default: the venue's).
@@ -72,7 +78,9 @@ def backtest(
             UTC times, a mapping symbol → any of these, or None for none. A settlement meets the position held before
             orders of the same instant; it is valued at the price of that instant.
         path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency in ms.
+        warm_up: number of first bars that the strategy receives without trading; the results begin after them.
         every_point: visit every point of every bar, also where nothing can happen; slower, with the same results.
+        recorded: of runs on events; see `EventSettings`.
 
     Timing: a bar is handed over when it closes. An order sent then arrives `latency` later, at the next bar's open at
     the earliest, and trades at the price of that moment, never at one from before it was sent: in a gap of its symbol
@@ -82,20 +90,61 @@ def backtest(
 
     Raises InputError for invalid data or settings; errors of the strategy propagate with the time as a note.
     """
+    common: dict[str, Any] = {"capital": capital, "products": products, "leverage": leverage, "fees": fees}
+    common |= {"funding": funding, "seed": seed}
+    events = events_by_symbol(data)
+    if events is not None:
+        if warm_up:
+            raise InputError("warm_up counts bars; a run on events has none", field="warm_up", value=warm_up)
+        return backtest_events(strategy, events, _core, latency=latency, progress=progress, **common, **recorded)
+    if recorded:
+        raise InputError(f"{next(iter(recorded))} is a setting of runs on events, not on bars", field="data")
+    models = _Models(path, liquidity, slippage, latency)
     bars = read_bars(data, interval=interval)
+    return _backtest_bars(strategy, bars, models, progress, every_point, warm_up, **common)
+
+
+class _Models(NamedTuple):
+    """The models of a run on bars as they were given, None for the default."""
+
+    path: Path | None
+    liquidity: Liquidity | None
+    slippage: Slippage | float | None
+    latency: Latency | int | None
+
+
+def _backtest_bars(
+    strategy: StrategyLike,
+    bars: dict[str, Bars],
+    models: _Models,
+    progress: bool,
+    every_point: bool,
+    warm_up: int,
+    *,
+    capital: Amount,
+    products: Mapping[str, Any] | None,
+    leverage: Amount | None,
+    fees: tuple[Amount, Amount] | None,
+    funding: Funding | str,
+    seed: int,
+) -> Results:
+    path, liquidity, slippage, latency = models
     if slippage is None or isinstance(slippage, int | float | np.number):
         slippage = RatioSlippage(float(slippage or 0.0))
     if latency is None or isinstance(latency, int | float | np.number):
         latency = FixedLatency(round(latency or 0))
     path, liquidity = path or ExtremeOrder(), liquidity or BarLiquidity()
     start = min(int(series.opened[0]) for series in bars.values())
+    warm_until = _warm_until(bars, warm_up)
     core = _core(bars, products, seed, start)
     states = [SymbolState(core, core.products[code], symbol) for code, symbol in zip(core.products, bars, strict=True)]
     broker = SimulatedBroker(core, states, liquidity, slippage, latency, Random(seed), as_strategy(strategy))
     broker.open_account(capital, leverage, fees)
-    broker.matcher.every_point = every_point
+    broker.matcher.every_point, broker.warm_until = every_point, warm_until
     BacktestContext(broker, max(series.interval for series in bars.values()))
-    end = _Driver(broker, bars, funding_schedule(core, bars, funding), path).run(progress)
+    broker.settlements = settlements = funding_schedule(core, bars, funding)
+    broker.predicted = predicted_rates(core, bars, funding)
+    end = _Driver(broker, bars, settlements, path).run(progress)
     settings = {
         "interval": {symbol: str(pd.Timedelta(series.interval, unit="ms")) for symbol, series in bars.items()},
         "products": {symbol: product_fields(state.product) for symbol, state in broker.states.items()},
@@ -104,7 +153,19 @@ def backtest(
         "slippage": repr(slippage),
         "latency": repr(latency),
     }
-    return build_results(broker, bars, start, end, settings)
+    return build_results(broker, bars, max(start, warm_until), end, settings)
+
+
+def _warm_until(bars: Mapping[str, Bars], warm_up: int) -> int:
+    """Return when the last bar closes that a strategy receives without trading, Unix ms; −1 when there is none."""
+    closes = np.unique(np.concatenate([series.closed for series in bars.values()])) if warm_up else np.zeros(0)
+    if warm_up < 0 or (warm_up and warm_up >= len(closes)):
+        raise InputError(
+            f"warm_up is {warm_up}; the data has {len(closes)} closing times, and one must be left to trade",
+            field="warm_up",
+            value=warm_up,
+        )
+    return int(closes[warm_up - 1]) if warm_up else -1
 
 
 def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: int, start: int) -> Core:
@@ -135,14 +196,16 @@ class _Driver:
             _check_ticks(state, series)
         broker = self.broker
         with broker.annotate_errors():
+            broker.strategy.ctx = broker.ctx
             broker.strategy.on_start(broker.ctx)
+            feeds = self._feeds()
             if not broker.ctx.stopped:
                 if len(self.series) == 1:
                     ((state, series),) = self.series
-                    self._run_one(state, _with_progress(_bars_of(series), len(series), progress))
+                    self._run_one(state, _with_progress(_bars_of(series), len(series), progress), feeds)
                 else:
                     instants = self._instants()
-                    self._run_many(_with_progress(instants, len(instants), progress))
+                    self._run_many(_with_progress(instants, len(instants), progress), feeds)
             if broker.ctx.stopped:
                 broker.note("STOP", "", broker.ctx.stopped)
         end = self.matcher.now
@@ -151,11 +214,28 @@ class _Driver:
             broker.strategy.on_stop(broker.ctx)
         return end
 
-    def _run_one(self, state: SymbolState, bars: Iterable[Bar]) -> None:
+    def _feeds(self) -> dict[str, list[Feed]]:
+        """Return the values to come of the precomputed indicators, by symbol.
+
+        They stay with the driver: an indicator has only those up to now.
+        """
+        feeds: dict[str, list[Feed]] = {}
+        for computed in self.broker.ctx.precomputed:
+            series = next(series for state, series in self.series if state.symbol == computed.symbol)
+            whole, part = BarHistory(series.symbol), BarHistory(series.symbol)
+            for number, bar in enumerate(_bars_of(series)):
+                whole.append(bar)
+                if number < len(series) * 2 // 3:
+                    part.append(bar)
+            feeds.setdefault(computed.symbol, []).extend(computed.feeds(whole, part))
+        return feeds
+
+    def _run_one(self, state: SymbolState, bars: Iterable[Bar], feeds: Mapping[str, list[Feed]]) -> None:
         """Run through the bars of a single symbol: as `_run_many`, with the least work for each bar."""
         broker, matcher, ctx = self.broker, self.matcher, self.broker.ctx
         arrivals, append = broker.arrivals, state.history.append
-        on_bar, wants_books = broker.strategy.on_bar, overrides(broker.strategy, "on_book")
+        on_bar, follow = broker.strategy.on_bar, feeds.get(state.symbol, ())
+        more = _after_bars(broker, [state])
         due, floor, ceiling, bound = -1, 0.0, 0.0, True  # of the last walk; the first bar is always walked
         for bar in bars:
             closed = bar.closed
@@ -166,17 +246,21 @@ class _Driver:
             matcher.now = ctx.now = closed
             state.unapplied = bar
             append(bar)
+            for push, values in follow:
+                push(next(values))
+            if ctx.trailing:
+                ctx.follow_bar(bar)
             if not ctx.stopped:
                 on_bar(ctx, bar)
-            if wants_books and not ctx.stopped:
-                broker.strategy.on_book(ctx, broker.book_snapshot(state))
+            if more is not None:
+                more([bar])
             if ctx.stopped:
                 return
 
-    def _run_many(self, instants: Iterable[tuple[int, Sequence[Member]]]) -> None:
+    def _run_many(self, instants: Iterable[tuple[int, Sequence[Member]]], feeds: Mapping[str, list[Feed]]) -> None:
         """Run through the closing times of several symbols; quiet bars are only handed over."""
         broker, matcher, ctx = self.broker, self.matcher, self.broker.ctx
-        on_bar, wants_books = broker.strategy.on_bar, overrides(broker.strategy, "on_book")
+        on_bar, more = broker.strategy.on_bar, _after_bars(broker, list(broker.states.values()))
         due = self._next_due()
         for closed, members in instants:
             busy = bool(broker.arrivals) or due < closed
@@ -191,11 +275,14 @@ class _Driver:
             for state, bar in members:
                 state.unapplied = bar
                 state.history.append(bar)
-            for state, bar in members:
+                for push, values in feeds.get(state.symbol, ()):
+                    push(next(values))
+            for _, bar in members:
                 if not ctx.stopped:
+                    ctx.follow_bar(bar)
                     on_bar(ctx, bar)
-                if wants_books and not ctx.stopped:
-                    broker.strategy.on_book(ctx, broker.book_snapshot(state))
+            if more is not None and not ctx.stopped:
+                more([bar for _, bar in members])
             if ctx.stopped:
                 return
 
@@ -261,6 +348,24 @@ class _Driver:
                 self.broker.process_arrival()
             else:
                 return
+
+
+def _after_bars(broker: SimulatedBroker, states: Sequence[SymbolState]) -> Callable[[Sequence[Bar]], None] | None:
+    """Return what follows the on_bar calls of an instant: on_bars and on_book; None when the strategy has neither."""
+    strategy, ctx = broker.strategy, broker.ctx
+    wants_all, wants_books = overrides(strategy, "on_bars"), overrides(strategy, "on_book")
+    latest: dict[str, Bar] = {}
+
+    def call(bars: Sequence[Bar]) -> None:
+        latest.update({bar.symbol: bar for bar in bars})
+        if wants_all and len(latest) == len(states) and not ctx.stopped:
+            strategy.on_bars(ctx, dict(latest))
+        if wants_books:
+            for bar in bars:
+                if not ctx.stopped:
+                    strategy.on_book(ctx, broker.book_snapshot(broker.states[bar.symbol]))
+
+    return call if wants_all or wants_books else None
 
 
 def _bars_of(series: Bars) -> Iterator[Bar]:

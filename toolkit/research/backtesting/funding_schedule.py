@@ -58,6 +58,16 @@ def _rates(core: Core, code: int, symbol: str, given: Any, first: int, last: int
     return [(time, rate_e8) for time in range(-(-first // interval_ms) * interval_ms, last, interval_ms)]
 
 
+def predicted_rates(core: Core, bars: Mapping[str, Bars], funding: Any) -> dict[int, float]:
+    """Return the rate of every settlement by product code, where `funding` gives one that is known beforehand."""
+    found = {}
+    for code, symbol in zip(core.products, bars, strict=True):
+        given = funding.get(symbol) if isinstance(funding, Mapping) else funding
+        if given is not None and not isinstance(given, pd.Series):
+            found[code] = constant_rate(symbol, given, core.products[code].funding_interval / 3600)
+    return found
+
+
 def constant_rate(symbol: str, given: Any, interval_hours: float) -> float:
     """Return the rate of every interval: `given`, or for "interest" that of the venue's formula at a premium of 0."""
     return float(funding_rate(0, interval_hours)) if given == "interest" else _rate(symbol, given)

@@ -43,7 +43,7 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
     for number, (symbol, series) in enumerate(bars.items()):
         wanted = (given or {}).get(symbol)
         if isinstance(wanted, Product):
-            rows.append(_product_row(wanted, tables))
+            rows.append(product_row(wanted, tables))
             continue
         row = dict(known.get(symbol) or _derived_row(symbol, 101 + number, series, known["BTCUSDC"]))
         check_known(wanted or {}, FIELDS, f"products[{symbol!r}]", "field of a product")
@@ -79,7 +79,8 @@ def _derived_row(symbol: str, code: int, bars: Bars, like: Mapping[str, Any]) ->
     }
 
 
-def _product_row(product: Product, tables: Tables) -> dict[str, Any]:
+def product_row(product: Product, tables: Tables) -> dict[str, Any]:
+    """Return the ProductMeta row of a product; its margin table is added to `tables`."""
     number = 1000 + product.code
     tables[number] = [
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from .events import BOOK_KINDS, MS, Events, Kind
 
 Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, int], ...]
-WALK = 64
-"""Ticks beyond a vanished best price that are looked at one by one before the whole side is searched."""
+WALK, REACH = 64, 2_000
+"""Ticks that are looked at one by one, for the next best price and for levels, before the whole side is searched."""
 
 
 class BookUpdates:
@@ -50,13 +51,52 @@ class BookUpdates:
         self._clears, self._bids, self._asks = bounds[:-1:3], bounds[1::3], bounds[2::3]
         self._ends = [*self._clears[1:], len(rows)]
         tick, step = float(events.tick_size), float(events.step_size)
-        self.ticks: list[int] = np.rint(book["price"][sorting] / tick).astype(np.int64).tolist()
-        self.steps: list[int] = np.rint(book["quantity"][sorting] / step).astype(np.int64).tolist()
-        self.sides: list[int] = book["side"][sorting].tolist()
+        self._levels: list[Integers] = [
+            book["side"][sorting].astype(np.int64),
+            np.rint(book["price"][sorting] / tick).astype(np.int64),
+            np.rint(book["quantity"][sorting] / step).astype(np.int64),
+        ]
+        self.sides, self.ticks, self.steps = (values.tolist() for values in self._levels)
+        self._messages: Integers = message[sorting]
+        self._voided: list[tuple[int, int, int]] = []
         self.bids, self.asks, self.crossed = self._best_prices()
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def by_clock(self, times: Integers) -> BookUpdates:
+        """Return the same messages in the order of another clock, given for each row of the events' array."""
+        made = copy(self)
+        order = np.lexsort((self.rows, times[self.rows]))
+        made.rows = self.rows[order]
+        made.times = times[made.rows]
+        if not np.array_equal(made.rows, self.rows):
+            for name in ("_clears", "_bids", "_asks", "_ends"):
+                bounds = getattr(self, name)
+                setattr(made, name, [bounds[number] for number in order.tolist()])
+            made._voided = []
+            made._messages = np.argsort(order)[self._messages]
+            made.bids, made.asks, made.crossed = made._best_prices()
+        return made
+
+    def changes(self) -> tuple[Integers, Integers, Integers, Integers]:
+        """Return every change of a level in order: number of its message, side, price and new total.
+
+        What a snapshot leaves out is a change to 0.
+        """
+        kept = np.ones(len(self.ticks), dtype=bool)
+        starts, ends = np.array(self._clears, dtype=np.int64), np.array(self._bids, dtype=np.int64)
+        for row in np.flatnonzero(starts < ends).tolist():
+            kept[starts[row] : ends[row]] = False
+        columns = [values[kept] for values in self._levels]
+        messages = self._messages[kept]
+        if not self._voided:
+            return messages, columns[0], columns[1], columns[2]
+        extra = np.array(self._voided, dtype=np.int64)
+        zeros = np.zeros(len(extra), dtype=np.int64)
+        every = [np.concatenate(pair) for pair in zip([messages, *columns], [*extra.T, zeros], strict=True)]
+        order = np.argsort(every[0], kind="stable")
+        return every[0][order], every[1][order], every[2][order], every[3][order]
 
     def apply(self, number: int, bids: dict[int, int], asks: dict[int, int]) -> None:
         """Apply one message to the levels of a book (price → total; a void level may stay with total 0)."""
@@ -89,10 +129,16 @@ class BookUpdates:
         for number, (top, bottom, clears, first) in enumerate(
             zip(tops, bottoms, self._clears, self._bids, strict=True)
         ):
-            apply(number, bids, asks)
             if clears < first:
+                before = [
+                    (side, price) for side, levels in ((1, bids), (-1, asks)) for price in levels if levels[price]
+                ]
+                apply(number, bids, asks)
+                left = {1: bids, -1: asks}
+                self._voided += [(number, side, price) for side, price in before if price not in left[side]]
                 bid, ask = _best(bids, max), _best(asks, min)
             else:
+                apply(number, bids, asks)
                 if top > bid:
                     bid = top
                 if bid and not bids.get(bid):
@@ -112,7 +158,7 @@ class BookUpdates:
 
     def _extremes(self) -> tuple[list[int], list[int]]:
         """Return the highest bid and the lowest ask that each message sets; 0 for none."""
-        ticks, steps = np.array(self.ticks, dtype=np.int64), np.array(self.steps, dtype=np.int64)
+        _, ticks, steps = self._levels
         far = np.int64(1) << 62
         padded_high = np.append(np.where(steps > 0, ticks, 0), 0)
         padded_low = np.append(np.where(steps > 0, ticks, far), far)
@@ -158,7 +204,7 @@ class BookCursor:
         price = self.best[0 if side > 0 else 1]
         found: list[tuple[int, int]] = []
         levels = self.bids if side > 0 else self.asks
-        for _ in range(WALK if price else 0):
+        for _ in range(REACH if price else 0):
             if total := levels.get(price):
                 found.append((price, total))
                 if len(found) >= depth:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -81,7 +82,7 @@ class Events:
     """The events of one product in the order in which they were received.
 
     Attributes:
-        array: structured NumPy array of dtype `EVENT`.
+        array: structured NumPy array of dtype `EVENT`, read-only.
         symbol, exchange: as the source names them ("" where it does not).
         tick_size, step_size: the finest powers of ten (Decimal) that all prices and quantities are multiples of.
         source: file and format it was read from.
@@ -101,7 +102,8 @@ class Events:
     ) -> None:
         if array.dtype != EVENT:
             raise InputError(f"events have the dtype EVENT, not {array.dtype}", field="events", rule="dtype")
-        self.array = array
+        self.array = array.view()
+        self.array.flags.writeable = False  # `cache` depends on it
         self.symbol = symbol
         self.exchange = exchange
         self.source = source
@@ -109,6 +111,11 @@ class Events:
         priced = np.isin(array["kind"], PRICED)
         self.tick_size = tick_size or grid_of(array["price"][priced])
         self.step_size = step_size or grid_of(array["quantity"][priced])
+        self.cache: dict[Any, Any] = {}
+        """What was computed from the array and would be computed again, such as the books of a backtest."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "cache": {}}
 
     def __len__(self) -> int:
         return len(self.array)
@@ -171,13 +178,18 @@ class Events:
         pq.write_table(to_arrow(self), temporary, row_group_size=ROW_GROUP, compression="zstd")
         os.replace(temporary, target)
 
+    def tape(self, tick_size: Decimal, step_size: Decimal) -> Any:
+        """Return the `Tape` that a venue replays, in ticks and steps of its product."""
+        # loaded by name, because tapes and the books they are made of are built from events
+        return importlib.import_module(".tape", __package__).Tape(self, tick_size, step_size)
+
     def bars(self, interval: str = "1m") -> pd.DataFrame:
         """Return OHLCV bars of the trades by exchange time; intervals without trades have none.
 
         Columns: time (start, datetime64[ms, UTC]), symbol (string), open, high, low, close, volume (float64).
         """
         trades = self.of(Kind.TRADE)
-        stamps = pd.Series(pd.to_datetime(trades["exchange_ns"], unit="ns", utc=True)).dt.floor(interval)
+        stamps = pd.Series(pd.to_datetime(trades["exchange_ns"], unit="ns", utc=True)).dt.floor(pd.Timedelta(interval))
         grouped = pd.DataFrame({"price": trades["price"], "quantity": trades["quantity"]}).groupby(stamps.to_numpy())
         made = grouped["price"].agg(["first", "max", "min", "last"]).set_axis(["open", "high", "low", "close"], axis=1)
         made["volume"] = grouped["quantity"].sum()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ...errors import ExchangeError, InputError, OutcomeUnknown, RateLimited, ToolkitError, TransportError
+from ...margin import maintenance_margin
 from ...orders import Bracket, Order
 from ...products import Amount, Product
-from ..account_data import OrderHandle
-from ..context import Context
+from ..account_data import FundingRates, OrderHandle
+from ..context import Context, ratio_of
 from ..market_data import BarHistory
 from .limits import Limits, check_order
 from .run_state import NAN, RunState
+from .session_rows import unix_ms
 
 if TYPE_CHECKING:
     from ..strategy import Strategy
@@ -168,6 +170,33 @@ class SessionContext(Context):
         """Return the orders of this run that are not in a final state, oldest first."""
         return [placed for placed in self._state.placed if not placed.done]
 
-    def bars(self, symbol: str | None = None) -> BarHistory:
-        """Return the bars up to now."""
-        return self.history[symbol or self.symbols[0]]
+    def _history(self, symbol: str) -> BarHistory:
+        return self.history[symbol]
+
+    def funding(self, symbol: str) -> FundingRates:
+        """Return the venue's funding rates, by a query."""
+        row: Any = self._session.funding_rates().loc[symbol]
+        return FundingRates(
+            float(row["last_funding_rate"]), float(row["funding_rate"]), unix_ms(row["next_funding_time"])
+        )
+
+    @property
+    def fees(self) -> float:
+        """Fees of the fills of this run so far, USDC."""
+        return self._state.fees
+
+    @property
+    def margin_ratio(self) -> float:
+        """Maintenance margin of the open positions over the wallet's equity, by a query of the positions."""
+        held = self._session.positions()
+        needed = 0.0
+        for symbol, notional in zip(held["symbol"], held["notional"].abs(), strict=True):
+            tiers = self._session.product(str(symbol)).tiers
+            needed += float(maintenance_margin(str(notional), tiers))
+        return ratio_of(needed, self._state.equity)
+
+    def liquidation_price(self, symbol: str) -> float:
+        """Return the liquidation price that the venue shows, by a query of the positions."""
+        held = self._session.positions()
+        prices = held.loc[held["symbol"] == symbol, "liquidation_price"]
+        return float(prices.iloc[0]) if len(prices) and pd.notna(prices.iloc[0]) else NAN

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ...products import Product
 from ..account_data import Fill, FundingPayment, OrderHandle
-from .session_rows import fill_of, id_or_zero, payment_of, rows_of, utc
+from .session_rows import fill_of, id_or_zero, payment_of, rows_of, unix_ms, utc
 
 if TYPE_CHECKING:
     from ...session import Session
 
 NAN = float("nan")
+LATE_MS = 60_000
+"""Rows that are shown this much later than others of their time are still read."""
 FINAL_STATES = ("FILLED", "CANCELED", "REJECTED")
 
 
@@ -31,6 +32,7 @@ class RunState:
         position_steps: symbol → signed position in steps.
         prices: symbol → last known price.
         equity, balance: of the wallet; `first_equity` is that of the start.
+        fees: of the fills of the run.
         placed: handles of all orders of the run.
         sent_ms: when the orders of the last minute were sent.
         new_fills: fills that the strategy has not received yet.
@@ -61,14 +63,17 @@ class RunState:
         self.notes: list[tuple[int, str, str, str]] = []
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self.earlier: dict[str, set[str]] = {}
-        self._seen_fills: set[str] = set()
+        self.fees = 0.0
+        self._seen_fills: dict[str, int] = {}
+        """Fills that were read, id → time, as far as a further read may show them again."""
+        self._newest_ms = {"orders": 0, "fills": 0}
+        """Times of the last order change and fill that were read."""
         self._seen_funding: set[str] = set()
         self._last_transport_note = ""
 
     def now(self) -> int:
-        """Return the clock of a venue in this process, else of this machine, in Unix ms."""
-        venue = self.session.venue
-        return venue.now_ms() if venue is not None else time.time_ns() // 1_000_000
+        """Return the venue's time in Unix ms, as far as the session knows it."""
+        return self.session.now_ms()
 
     def begin(self) -> None:
         """Start the run now: read positions and wallet."""
@@ -105,7 +110,7 @@ class RunState:
             if row.symbol in self.position_steps:
                 steps = self._steps(row.symbol, row.size)
                 self.position_steps[str(row.symbol)] += steps if row.side == "LONG" else -steps
-        self._seen_fills |= seen
+        self._seen_fills = dict.fromkeys(seen, self.now())
         self._seen_funding |= _ids(self.session.funding_payments(start=begun, progress=False))
         orders = self.session.orders(start=begun, progress=False)
         self.earlier = {
@@ -127,22 +132,33 @@ class RunState:
     def read_orders(self) -> None:
         """Read open orders and fills, and bring handles and positions up to date."""
         if any(not placed.done for placed in self.placed):
-            table = self.session.orders(start=utc(self.started_ms), progress=False)
+            table = self._read_on("orders", self.session.orders)
             rows = {id_or_zero(row.client_order_id): row for row in rows_of(table)}
             for placed in self.placed:
                 row = rows.get(placed.cl_ord_id)
                 if row is not None and not placed.done:
                     placed.order_id, placed.state = int(row.order_id), str(row.status)
                     placed.filled = float(row.filled)
-        for row in rows_of(self.session.fills(start=utc(self.started_ms), progress=False)):
+        for row in rows_of(self._read_on("fills", self.session.fills)):
             if str(row.id) in self._seen_fills:
                 continue
-            self._seen_fills.add(str(row.id))
+            self._seen_fills[str(row.id)] = unix_ms(row.time)
             if row.symbol in self.position_steps:
                 buys = str(row.side).startswith("BUY")
                 steps = self._steps(row.symbol, row.quantity)
                 self.position_steps[str(row.symbol)] += steps if buys else -steps
                 self.new_fills.append(fill_of(row, buys))
+                self.fees += float(row.fee)
+
+    def _read_on(self, name: str, read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+        """Return the rows since the last ones that were read, and those shortly before, which may have come late."""
+        start_ms = max(self.started_ms, self._newest_ms[name] - LATE_MS)
+        table = read(start=utc(start_ms), progress=False)
+        if len(table):
+            self._newest_ms[name] = max(self._newest_ms[name], unix_ms(table["time"].max()))
+        if name == "fills":
+            self._seen_fills = {key: time for key, time in self._seen_fills.items() if time >= start_ms}
+        return table
 
     def read_funding(self) -> Iterator[FundingPayment]:
         """Yield the funding payments that were not read before."""

@@ -16,14 +16,14 @@ import pandas as pd
 
 from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
 from ..analysis.results import Results
-from ..market_data import Bar, Trade
+from ..market_data import Bar, Trade, span_ms
 from ..strategy import Strategy, StrategyLike, as_strategy, overrides
 from .build_results import build_results
 from .context import SessionContext
 from .feed_queue import FeedQueue
 from .limits import Limits, check_run
 from .run_state import RunState
-from .session_rows import rows_of, span_ms, unix_ms, utc
+from .session_rows import rows_of, unix_ms, utc
 
 if TYPE_CHECKING:
     from ...session import Session
@@ -81,6 +81,8 @@ class Runner:
         """Bars not delivered yet: (closing time, number of the symbol, bar)."""
         self._last_close: dict[str, float] = {}
         """Close of the last bar that was read of each symbol, at which the bars of quiet times are flat."""
+        self._latest: dict[str, Bar] = {}
+        """The last delivered bar of each symbol."""
         self._visible_ms: dict[str, int] = {}
         """Opening time of the last bar of each symbol in its history."""
         self._funding_due_ms = 0
@@ -161,6 +163,7 @@ class Runner:
                 self._feed.add_books(symbol)
         state.trading = not self.warm_up
         state.next_open_ms = dict.fromkeys(self.symbols, first_ms)
+        self.strategy.ctx = self.ctx
         self.strategy.on_start(self.ctx)
         if self.warm_up:
             self._query_bars(edge_ms)
@@ -187,6 +190,7 @@ class Runner:
             state.read_orders()
             while state.new_fills:
                 self.strategy.on_fill(self.ctx, state.new_fills.popleft())
+            self.ctx.follow_fills()
             state.read_wallet()
             if self._funding_due_ms <= state.now():
                 for payment in state.read_funding():
@@ -264,9 +268,17 @@ class Runner:
                         self._visible_ms[bar.symbol] = bar.time
                         self.ctx.history[bar.symbol].append(bar)
                         self.state.prices[bar.symbol] = bar.close
+                        self._latest[bar.symbol] = bar
+                        for computed in self.ctx.precomputed:
+                            if computed.symbol == bar.symbol:
+                                computed.update(self.ctx.history[bar.symbol])
             _, _, bar = self._read_bars.popleft()
             self.ctx.now = max(self.ctx.now, closed) if self.state.trading else closed
+            self.ctx.follow_bar(bar)
             self.strategy.on_bar(self.ctx, bar)
+            last_of_instant = not self._read_bars or self._read_bars[0][0] != closed
+            if last_of_instant and len(self._latest) == len(self.symbols) and not self.ctx.stopped:
+                self.strategy.on_bars(self.ctx, dict(self._latest))
             if self.state.trading:
                 self.state.sample(closed)
             if self.ctx.stopped:

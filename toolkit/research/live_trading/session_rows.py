@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from ...errors import InputError
 from ..account_data import Fill, FundingPayment
 
 
@@ -19,17 +18,6 @@ def rows_of(table: pd.DataFrame) -> Iterator[Any]:
 def id_or_zero(value: Any) -> int:
     """Return an id, 0 for a missing one."""
     return 0 if pd.isna(value) else int(value)
-
-
-def span_ms(span: str | pd.Timedelta) -> int:
-    """Return a duration in ms: "1m" (minutes), "4h", "1D" or a Timedelta. Raises InputError unless positive."""
-    text = f"1{span}" if isinstance(span, str) and span[:1].isalpha() else span
-    if isinstance(text, str) and text.endswith("m"):
-        text += "in"
-    found = int(pd.Timedelta(text) / pd.Timedelta(1, unit="ms"))
-    if found <= 0:
-        raise InputError(f"{span!r} is not a duration", field="interval", rule="positive", value=str(span))
-    return found
 
 
 def utc(time_ms: int) -> pd.Timestamp:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ...errors import InputError
 from ..analysis.results import Results
+from ..analysis.trials import trials
 
 Record = dict[str, Any]
 """One finished point: key, params, seed, status ("ok" or "failed"), error, trace, values, seconds."""
@@ -27,13 +29,19 @@ class Point:
     key: str
     params: Mapping[str, Any]
     seed: int | None
+    returns: bool = False
+    """Whether its record keeps the returns of the run, for measures of overfitting."""
 
 
 def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
     """Run one point; an exception becomes its record."""
     start = time.perf_counter()
     try:
-        values, error, trace = _values(_call(*work, point)), "", ""
+        with trials.paused():  # the sweep counts its points itself
+            outcome = run_point(*work, point.params, point.seed)
+            values, error, trace = dict(_values(outcome)), "", ""
+            if point.returns and isinstance(outcome, Results):
+                values["returns"] = outcome.fine_returns()
     except (Exception, SystemExit) as failure:
         values, error = {}, f"{type(failure).__name__}: {failure}"
         trace = traceback.format_exc()
@@ -59,15 +67,16 @@ def is_strategy(task: Any) -> bool:
     return isinstance(task, type) and hasattr(task, "on_bar")
 
 
-def _call(task: Any, data: Any, options: Mapping[str, Any], point: Point) -> Any:
-    seed: dict[str, Any] = {} if point.seed is None else {"seed": point.seed}
+def run_point(task: Any, data: Any, options: Mapping[str, Any], params: Mapping[str, Any], seed: int | None) -> Any:
+    """Run a task with parameters and return what it returns: of a Strategy class the Results of its backtest."""
+    seeded: dict[str, Any] = {} if seed is None else {"seed": seed}
     if is_strategy(task):
         # imported on first use: a task that is a function needs no backtest
         from ..backtesting.driver import backtest
 
-        return backtest(task(**point.params), data, **seed, **options)
+        return backtest(task(**params), data, **seeded, **options)
     given = () if data is None else (data,)
-    return task(*given, **point.params, **seed, **options)
+    return task(*given, **params, **seeded, **options)
 
 
 def _values(outcome: Any) -> Mapping[str, Any]:
@@ -96,6 +105,8 @@ def plain_value(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": repr(value)}
+    if isinstance(value, np.ndarray):
+        return {"$array": [plain_value(float(item)) for item in value]}
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
@@ -103,8 +114,10 @@ def from_plain(value: Any) -> Any:
     """Return a value as it was before `plain_value`."""
     if not isinstance(value, dict):
         return value
-    kind, text = next(iter(value.items()))
-    return {"$time": pd.Timestamp, "$span": pd.Timedelta, "$float": float}[kind](text)
+    kind, kept = next(iter(value.items()))
+    if kind == "$array":
+        return np.array([from_plain(item) for item in kept], dtype="float64")
+    return {"$time": pd.Timestamp, "$span": pd.Timedelta, "$float": float}[kind](kept)
 
 
 class RecordFile:

@@ -44,28 +44,10 @@ class Split:
         return _between(data, self.test_from, self.test_until, warm_up)
 
 
-def walk_forward(
-    data: Any,
-    *,
-    train: Size,
-    test: Size,
-    step: Size | None = None,
-    gap: Size = 0,
-    anchored: bool = False,
+def make_splits(
+    data: Any, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
 ) -> list[Split]:
-    """Return splits of `data` (bars as `backtest` takes them, or a DatetimeIndex), oldest first.
-
-    Each test part begins where its training part and the `gap` (an embargo against labels that look ahead) end;
-    the next split begins `step` later (default: the length of the test, so that no row is tested twice). `anchored`
-    keeps the first row in every training part, which then grows. An incomplete last test part is left out.
-    Sizes are rows (int) or lengths of time. No test row is ever in or before its own training part.
-
-    >>> index = pd.date_range("2026-01-01", periods=10, freq="D", tz="UTC")
-    >>> [(s.train_start, s.train_end, s.test_start, s.test_end) for s in walk_forward(index, train=4, test=2)]
-    [(0, 4, 4, 6), (2, 6, 6, 8), (4, 8, 8, 10)]
-
-    Raises InputError when no split fits.
-    """
+    """Return the splits of `data`, oldest first; see `walk_forward`. Raises InputError when none fits."""
     index = _index(data)
     train, test, gap = _size(train, "train"), _size(test, "test"), _size(gap, "gap")
     stride = test if step is None else _size(step, "step")

@@ -18,6 +18,7 @@ import cloudpickle  # type: ignore[import-untyped]
 import pandas as pd
 
 from ...errors import InputError
+from ..analysis.trials import trials
 from ..data.bars import read_bars
 from .points import Point, Record, RecordFile, execute, from_plain, is_strategy
 from .workers import on_cluster, on_processes, pack
@@ -54,10 +55,33 @@ def sweep(
     Interrupting stops the workers and keeps the file. Points of other tasks, data and options are distinguished by
     fingerprint, but a change of the task's code is not detected.
     """
-    points = _points(task, grid, data, seeds, options)
-    store = RecordFile(results, retry_failed)
-    found: dict[str, Record] = {point.key: store.known[point.key] for point in points if point.key in store.known}
+    points = make_points(task, combinations_of(grid), data, seeds, options)
+    if not points:
+        raise InputError("the grid has no points", field="grid", rule="not empty")
+    with RecordFile(results, retry_failed) as store, progress_bar(len(points), progress) as bar:
+        records = evaluate(task, points, data, options, store, bar, workers=workers, client=client)
+    return table_of(points, records, seeds is not None)
+
+
+def evaluate(
+    task: Any,
+    points: Sequence[Point],
+    data: Any,
+    options: dict[str, Any],
+    store: RecordFile,
+    bar: Any,
+    *,
+    workers: int | None,
+    client: Any,
+) -> list[Record]:
+    """Run the points that `store` does not know, keep and count all of them; return their records in order."""
+    found: dict[str, Record] = {
+        point.key: store.known[point.key]
+        for point in points
+        if point.key in store.known and (not point.returns or "returns" in store.known[point.key]["values"])
+    }
     waiting = [point for point in points if point.key not in found]
+    bar.update(len(found))
     done: Iterator[Record]
     data, options = _prepared(task, data, options)
     if not waiting:
@@ -68,12 +92,15 @@ def sweep(
         done = (execute((task, data, options), point) for point in waiting)
     else:
         done = on_processes(pack(task, data, options), waiting, workers or os.cpu_count() or 1)
-    with store, _bar(len(points), len(found), progress) as bar:
-        for record in done:
-            store.add(record)
-            found[record["key"]] = record
-            bar.update(1)
-    return _table(points, [found[point.key] for point in points], seeds is not None)
+    for record in done:
+        store.add(record)
+        found[record["key"]] = record
+        bar.update(1)
+    for record in found.values():
+        sharpe = from_plain(record["values"].get("sharpe", float("nan")))
+        if record["status"] == "ok" and isinstance(sharpe, float):
+            trials.add(record["key"], sharpe)
+    return [found[point.key] for point in points]
 
 
 def _prepared(task: Any, data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -85,14 +112,24 @@ def _prepared(task: Any, data: Any, options: dict[str, Any]) -> tuple[Any, dict[
     return read_bars(data, interval=options.get("interval")), rest
 
 
-def _points(task: Any, grid: Any, data: Any, seeds: Sequence[int] | None, options: Mapping[str, Any]) -> list[Point]:
+def combinations_of(grid: Mapping[str, Iterable[Any]] | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the product of a mapping name → values, or the given mappings."""
     if isinstance(grid, Mapping):
         names = list(grid)
-        combinations = [
-            dict(zip(names, values, strict=True)) for values in itertools.product(*map(list, grid.values()))
-        ]
-    else:
-        combinations = [dict(params) for params in grid]
+        return [dict(zip(names, values, strict=True)) for values in itertools.product(*map(list, grid.values()))]
+    return [dict(params) for params in grid]
+
+
+def make_points(
+    task: Any,
+    combinations: Iterable[Mapping[str, Any]],
+    data: Any,
+    seeds: Sequence[int] | None,
+    options: Mapping[str, Any],
+    *,
+    returns: bool = False,
+) -> list[Point]:
+    """Return one point for each different combination and seed, with keys that identify task, data and options."""
     base = (
         f"{getattr(task, '__module__', '')}.{getattr(task, '__qualname__', task)}|{fingerprint(data)}|{_text(options)}"
     )
@@ -100,9 +137,7 @@ def _points(task: Any, grid: Any, data: Any, seeds: Sequence[int] | None, option
     for params in combinations:
         for seed in [None] if seeds is None else seeds:
             key = hashlib.sha256(f"{base}|{_text(params)}|{seed}".encode()).hexdigest()[:32]
-            points.setdefault(key, Point(key, params, seed))
-    if not points:
-        raise InputError("the grid has no points", field="grid", rule="not empty")
+            points.setdefault(key, Point(key, params, seed, returns))
     return list(points.values())
 
 
@@ -140,13 +175,15 @@ def _word(value: Any) -> str:
     return shown if plain else f"{type(value).__name__} {fingerprint(value)}"
 
 
-def _bar(total: int, initial: int, progress: bool) -> Any:
+def progress_bar(total: int, shown: bool) -> Any:
+    """Return a progress bar with the time left."""
     from tqdm.auto import tqdm
 
-    return tqdm(total=total, initial=initial, desc="sweep", unit="point", disable=not progress)
+    return tqdm(total=total, desc="sweep", unit="point", disable=not shown)
 
 
-def _table(points: Sequence[Point], records: Sequence[Record], seeded: bool) -> pd.DataFrame:
+def table_of(points: Sequence[Point], records: Sequence[Record], seeded: bool) -> pd.DataFrame:
+    """Return one row a point: parameters, seed, status, error, values."""
     rows = []
     for point, record in zip(points, records, strict=True):
         row = dict(point.params)

@@ -6,6 +6,7 @@ the name of their declaration.
 
 from __future__ import annotations
 
+import copy
 import heapq
 import importlib
 from bisect import bisect_left, bisect_right
@@ -46,6 +47,25 @@ def answer(core: Core, endpoint: str, values: Values) -> Any:
         missing = ENDPOINTS.keys() - QUERIES.keys()
         assert not missing, f"no answer for {sorted(missing)}"
     return QUERIES[endpoint](core, values)
+
+
+LONG = ("klines", "klines_last", "klines_before")
+"""Queries that may compute a long history; they are answered from a view, so that nothing waits for them."""
+
+
+def view(core: Core) -> Core:
+    """Return what a long query reads of a core, as of now, while commands change the core itself.
+
+    Only candles are copied: of all that these queries read, only the list of them and the last one change.
+    """
+    history = copy.copy(core.state.history)
+    history.candles = {
+        code: [*kept[:-1], copy.copy(kept[-1])] if kept else [] for code, kept in history.candles.items()
+    }
+    seen, state = copy.copy(core), copy.copy(core.state)
+    state.history = history
+    seen.state = state
+    return seen
 
 
 def answers(endpoint: str) -> Callable[[QueryHandler], QueryHandler]:

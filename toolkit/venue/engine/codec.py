@@ -1,7 +1,7 @@
 """The state as bytes: dump, load, hash.
 
-The format is MessagePack of the typed state. Dictionaries keep their insertion order, because rules iterate over them:
-two states that differ in it would go on differently. Nothing depends on the hash seed of the process.
+The format is a checksum and the MessagePack of the typed state. Dictionaries keep their insertion order, because rules
+iterate over them: two states that differ in it would go on differently. Nothing depends on a process's hash seed.
 """
 
 from __future__ import annotations
@@ -20,21 +20,33 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(State)
 
 
+_START = len(MAGIC) + hashlib.sha256().digest_size
+"""Where the state begins, behind its checksum."""
+
+
 def dump(state: State) -> bytes:
-    """Return a whole state as bytes."""
-    return MAGIC + _encoder.encode(state)
+    """Return a whole state as bytes, with a checksum."""
+    body = _encoder.encode(state)
+    return MAGIC + _checksum(body) + body
 
 
 def load(data: bytes) -> State:
-    """Return the dumped state. Raises VenueError for other bytes, and for damaged ones that decode to no state."""
+    """Return the dumped state. Raises VenueError for other bytes, and for damaged or edited ones."""
     if not data.startswith(MAGIC):
         raise VenueError(f"these bytes are no dump of this version: they begin with {data[:24]!r}, not {MAGIC!r}")
+    body = data[_START:]
+    if data[len(MAGIC) : _START] != _checksum(body):
+        raise VenueError("the dump is damaged: its checksum is that of other bytes")
     try:
-        return _decoder.decode(data[len(MAGIC) :])
-    except Exception as error:  # damaged bytes can break anything, UTF-8 included
+        return _decoder.decode(body)
+    except Exception as error:  # what another program wrote can break anything, UTF-8 included
         raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
 
 
 def state_hash(state: State) -> str:
-    """Return the SHA-256 of the dump, as 64 hex digits."""
-    return hashlib.sha256(dump(state)).hexdigest()
+    """Return the SHA-256 that its dump carries, as 64 hex digits."""
+    return _checksum(_encoder.encode(state)).hex()
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(MAGIC + body).digest()

@@ -37,6 +37,7 @@ MODULES: tuple[str, ...] = (
     "programs.vault_leaders",
     "programs.referrals",
     "simulation.participants",
+    "simulation.recorded",
     "simulation.interventions",
 )
 """Modules of `toolkit.venue` that hold rules, loaded on first use because they import the core.
@@ -45,7 +46,19 @@ A module may have `attach(core)`, called when a core is created or loaded (to re
 `begin(core, genesis)`, called once in the life of a venue.
 """
 
-ORDER = ("script", "prices", "settle", "market", "unwind", "funding", "triggers", "liquidation", "expiry", "blocks")
+ORDER = (
+    "script",
+    "prices",
+    "settle",
+    "quotes",
+    "market",
+    "unwind",
+    "funding",
+    "triggers",
+    "liquidation",
+    "expiry",
+    "blocks",
+)
 """Order of processes and post-command hooks within one instant; the others follow, sorted by name.
 
 Prices come before everything that depends on them, participants follow before triggers and liquidations need somebody

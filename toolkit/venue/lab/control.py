@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
@@ -113,6 +113,27 @@ class Controls(Suggesting):
     def resume(self, product: str | int) -> None:
         """Let a paused product trade again."""
         self._do("resume", product=self._code(product))
+
+    def open_recorded(self, products: Sequence[str | int], queue: str = "risk-averse") -> None:
+        """Let the market of products be what `play_recorded` is given; `queue` is the queue model of users' orders."""
+        codes = [self._code(one) for one in products] if isinstance(products, list | tuple) else products
+        self._do("open_recorded", products=codes, queue=queue)
+
+    def play_recorded(self, product: str | int, changes: Sequence[Sequence[int]], whole: bool = False) -> None:
+        """Apply changes of a recorded market, each (kind, side +1 or −1, price in ticks, steps), in order.
+
+        Kind 0 is a level's new total, 1 a trade (side of the taker), 2 a mark price and 3 an index price. With `whole`
+        the levels are the whole book. `LocalVenue(replay=…)` does this from a recording.
+        """
+        self._do("play_recorded", product=self._code(product), changes=changes, whole=whole)
+
+    def copy_account(self, address: str, balance: int, positions: Sequence[Sequence[int]]) -> None:
+        """Give an account without positions a balance and positions, against a recorded market, without fees.
+
+        Amounts are in micro-USDC; a position is (product code, side +1 or −1, steps, entry value, leverage in
+        hundredths, 1 if isolated, margin assigned). `connect("local", follow=…, fork=…)` does this.
+        """
+        self._do("copy_account", address=arguments.address(address), balance=balance, positions=positions)
 
     def fund(self, address: str, amount: ExactAmount) -> dict[str, Any]:
         """Deposit `amount` USDC (above 0, at most 6 decimals) into an account, opening it when it is new."""

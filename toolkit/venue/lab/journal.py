@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sqlite3
+import warnings
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ from .journal_file import (
     encode,
     examine,
     first_entries,
+    keep_private,
     recover,
     transaction,
     unreadable,
@@ -63,7 +65,7 @@ class Journal:
         self._chain = last.chain
         self._db = connection
         weakref.finalize(self, connection.close)  # releases the file's lock even if `close` is never called
-        row = connection.execute("SELECT n, time FROM dumps ORDER BY n DESC").fetchone()
+        row = connection.execute("SELECT n, time FROM dumps ORDER BY id DESC").fetchone()
         self._dump_number: int
         self._dump_time: int
         self._dump_number, self._dump_time = row or (0, genesis.time)
@@ -92,7 +94,7 @@ class Journal:
         """Open a journal after checking every entry.
 
         Raises JournalDamaged, which says what is wrong and how many entries are intact, and VenueError when there is no
-        file, or another venue uses it.
+        file, another venue uses it, or it can't be written. A file that others could read is made private.
         """
         path = Path(path)
         if not path.is_file():
@@ -107,6 +109,9 @@ class Journal:
         try:
             connection = connect(path, sync)
             genesis, last = examine(path, connection)
+            with transaction(connection):  # a file, folder or disk that takes no writes is found out now
+                connection.execute("UPDATE head SET n = n")
+            keep_private(path)
             return cls(path, connection, genesis, last, sync)
         except BaseException as error:
             if connection is not None:
@@ -144,10 +149,15 @@ class Journal:
         if not (due or now):
             return
         body = core.dump()
-        row = (self.count, time, body, hashlib.sha256(body).digest())
-        with contextlib.suppress(sqlite3.Error), transaction(self._db):  # a replay works without dumps
-            self._db.execute("DELETE FROM dumps")
-            self._db.execute("INSERT INTO dumps VALUES (?, ?, ?, ?)", row)
+        digest = hashlib.sha256(body).digest()
+        chain = chain_hash(self._chain, "dump", digest)
+        with contextlib.suppress(sqlite3.Error):  # a replay works without dumps
+            with transaction(self._db):
+                self._db.execute("UPDATE dumps SET body = NULL")
+                row = (self.count, time, digest, body)
+                self._db.execute("INSERT INTO dumps (n, time, hash, body) VALUES (?, ?, ?, ?)", row)
+                self._db.execute("UPDATE head SET chain = ?", (chain,))
+            self._chain = chain
         self._dump_number, self._dump_time = self.count, time
 
     def replay(self) -> Core:
@@ -161,10 +171,14 @@ class Journal:
         return core
 
     def _latest_dump(self) -> tuple[int, Core]:
-        for number, body, digest in self._db.execute("SELECT n, body, hash FROM dumps ORDER BY n DESC"):
-            if number <= self.count and hashlib.sha256(body).digest() == digest:
+        query = "SELECT n, body, hash FROM dumps WHERE body IS NOT NULL ORDER BY id DESC"
+        for number, body, digest in self._db.execute(query):
+            if hashlib.sha256(body).digest() == digest:
                 with contextlib.suppress(VenueError):  # a dump of another version: replay from the genesis
                     return number, Core.load(body)
+            else:
+                what = f"the dump kept in {self.path} after entry {number} was altered; it is not used"
+                warnings.warn(f"{what}: the state is computed from the entries", RuntimeWarning, stacklevel=2)
         return 0, Core(self.genesis)
 
     def close(self, core: Core | None = None) -> None:

@@ -1,6 +1,7 @@
 """The SQLite file of a journal: creating it, checking every entry, and recovering a damaged one.
 
-A row holds one entry and the hash over it and all entries before it, so that no change goes unnoticed. The file uses a
+A row holds one entry and the hash over it and all entries before it, so that no change goes unnoticed. The hashes of
+dumps that were kept after an entry are part of this chain; only the latest dump itself is there. The file uses a
 rollback journal, not a write-ahead log: then one file holds everything that was committed and damage to it shows,
 whereas SQLite drops the torn end of a write-ahead log silently.
 """
@@ -32,7 +33,8 @@ system, so that a crash or kill of this process loses nothing. It is many times 
 _TABLES = """
 CREATE TABLE entries (n INTEGER PRIMARY KEY, kind TEXT NOT NULL, body BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), n INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
-CREATE TABLE dumps (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, body BLOB NOT NULL, hash BLOB NOT NULL) STRICT;
+CREATE TABLE dumps (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, time INTEGER NOT NULL, hash BLOB NOT NULL, body BLOB)
+    STRICT;
 """
 
 encode = msgspec.msgpack.Encoder().encode
@@ -47,6 +49,14 @@ class Entry(NamedTuple):
     kind: str
     body: bytes
     chain: bytes
+
+
+class Digest(NamedTuple):
+    """That a dump of the state was kept after entry `number`: the venue's time, and the dump's hash."""
+
+    number: int
+    time: int
+    hash: bytes
 
 
 class _Broken(Exception):
@@ -69,7 +79,7 @@ def first_entries(genesis: Genesis, commands: Sequence[Command]) -> list[Entry]:
     return entries
 
 
-def write_file(path: Path, entries: Sequence[Entry]) -> None:
+def write_file(path: Path, entries: Sequence[Entry], digests: Sequence[Digest] = ()) -> None:
     """Write a new database with these entries, and close it; one at this path is replaced."""
     path.unlink(missing_ok=True)
     _rollback_journal(path).unlink(missing_ok=True)  # SQLite would apply it to the new file
@@ -78,9 +88,18 @@ def write_file(path: Path, entries: Sequence[Entry]) -> None:
         connection.executescript(_TABLES)
         with transaction(connection):
             connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", entries)
-            connection.execute("INSERT INTO head VALUES (1, ?, ?)", (entries[-1].number, entries[-1].chain))
+            connection.executemany("INSERT INTO dumps (n, time, hash) VALUES (?, ?, ?)", digests)
+            last = entries[-1]
+            chain = _with_digests(last.chain, [each for each in digests if each.number == last.number])
+            connection.execute("INSERT INTO head VALUES (1, ?, ?)", (last.number, chain))
     finally:
         connection.close()
+
+
+def keep_private(path: Path) -> None:
+    """Let only its owner read and write a file: it holds every signed request. Where that can't be set, it stays."""
+    with contextlib.suppress(OSError):
+        path.chmod(0o600)
 
 
 def connect(path: Path, sync: Sync) -> sqlite3.Connection:
@@ -113,7 +132,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def examine(path: Path, connection: sqlite3.Connection) -> tuple[Genesis, Entry]:
-    """Return the genesis and the last entry, after reading every entry. Raises JournalDamaged or sqlite3.Error."""
+    """Return the genesis and the last entry, after reading every entry. Raises JournalDamaged or sqlite3.Error.
+
+    The chain of the entry returned includes the dumps that were kept after it.
+    """
     with transaction(connection):  # in exclusive locking mode this keeps every other process out until it is closed
         verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if verdict != "ok":
@@ -128,10 +150,13 @@ def examine(path: Path, connection: sqlite3.Connection) -> tuple[Genesis, Entry]
     head = connection.execute("SELECT n, chain FROM head").fetchone()
     if head is None or first is None:
         raise damaged(path, "it has no head" if head is None else "it has no genesis", last.number)
-    if head != (last.number, last.chain):
-        what = f"it should end at entry {head[0]} and ends at {last.number}: its end is missing"
+    number, chain = head
+    if number != last.number:
+        what = f"it should end at entry {number} and ends at {last.number}: its end is missing"
         raise damaged(path, what, last.number)
-    return _decode_genesis(first.body), last
+    if chain != _with_digests(last.chain, [each for each in _digests(connection) if each.number == number]):
+        raise damaged(path, "the record of a dump after its last entry was altered", last.number)
+    return _decode_genesis(first.body), last._replace(chain=chain)
 
 
 def recover(path: str | Path) -> int:
@@ -144,12 +169,12 @@ def recover(path: str | Path) -> int:
     path = Path(path)
     if not path.is_file():
         raise VenueError(f"there is no journal {path}")
-    entries = _intact_entries(path)
+    entries, digests = _intact_entries(path)
     if not entries:
         raise damaged(path, "its first entry is not readable", -1)
     fresh = path.with_name(path.name + ".new")
     try:
-        write_file(fresh, entries)
+        write_file(fresh, entries, digests)
         shutil.copyfile(path, _free_name(path))
         _rollback_journal(path).unlink(missing_ok=True)
         fresh.replace(path)
@@ -174,13 +199,29 @@ def _rollback_journal(path: Path) -> Path:
 def _intact(connection: sqlite3.Connection) -> Iterator[Entry]:
     """Yield the entries from the beginning while they are intact. Raises _Broken at the first that is not."""
     expected, chain = 0, VERSION.encode()
+    kept: dict[int, list[Digest]] = {}
+    for digest in _digests(connection):
+        kept.setdefault(digest.number, []).append(digest)
     # an open cursor would keep the file locked after its connection is closed
     with contextlib.closing(connection.execute("SELECT n, kind, body, chain FROM entries ORDER BY n")) as rows:
         for row in rows:
             entry = Entry(*row)
             _check(entry, expected, chain)
             yield entry
-            expected, chain = entry.number + 1, entry.chain
+            expected, chain = entry.number + 1, _with_digests(entry.chain, kept.get(entry.number, ()))
+
+
+def _digests(connection: sqlite3.Connection) -> list[Digest]:
+    with contextlib.closing(connection.execute("SELECT n, time, hash FROM dumps ORDER BY rowid")) as rows:
+        # a flipped bit can also change the type of a value; without it, the chain does not fit
+        return [Digest(*row) for row in rows if isinstance(row[0], int) and isinstance(row[2], bytes)]
+
+
+def _with_digests(chain: bytes, digests: Sequence[Digest]) -> bytes:
+    """Return the chain after the dumps that were kept behind an entry."""
+    for digest in digests:
+        chain = chain_hash(chain, "dump", digest.hash)
+    return chain
 
 
 def _check(entry: Entry, expected: int, chain: bytes) -> None:
@@ -201,12 +242,16 @@ def _check(entry: Entry, expected: int, chain: bytes) -> None:
         raise _Broken(f"entry {number} is not readable by this version: {error}") from None
 
 
-def _intact_entries(path: Path) -> list[Entry]:
-    """Return the intact entries from the beginning, as far as SQLite can read. Raises VenueError if in use."""
-    entries: list[Entry] = []
+def _intact_entries(path: Path) -> tuple[list[Entry], list[Digest]]:
+    """Return the intact entries from the beginning with the dumps between them, as far as SQLite can read.
+
+    Raises VenueError if another venue uses the file.
+    """
+    entries, digests = list[Entry](), list[Digest]()
     connection = None
     try:
         connection = connect(path, "full")
+        digests = _digests(connection)
         for entry in _intact(connection):
             entries.append(entry)  # one by one, so that those before a damaged one are kept
     except _Broken:
@@ -217,11 +262,12 @@ def _intact_entries(path: Path) -> list[Entry]:
     finally:
         if connection is not None:
             connection.close()
-    return entries
+    # those after the last entry are left out: whether they are intact, only the head knows
+    return entries, [each for each in digests if each.number < entries[-1].number] if entries else []
 
 
 _IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+_NO_ACCESS = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
 
 
 def _error_class(error: sqlite3.Error) -> int:
@@ -238,7 +284,7 @@ def unreadable(path: Path, error: sqlite3.Error) -> VenueError:
         return _busy(path)
     if _error_class(error) in _NO_ACCESS:
         return VenueError(f"the journal {path} can't be opened for writing: {error}")
-    return damaged(path, f"SQLite says: {error}", len(_intact_entries(path)) - 1)
+    return damaged(path, f"SQLite says: {error}", len(_intact_entries(path)[0]) - 1)
 
 
 def damaged(path: Path, what: str, last: int) -> JournalDamaged:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any
 
 TICK_MS = 200
 LOCK_SECONDS = 0.1
@@ -15,29 +13,17 @@ STEP_SECONDS = 0.05
 PAUSE_SECONDS = 0.001
 """Pause between two steps: without one, the thread that lets go of the lock usually takes it again itself."""
 FIRST_STEP_MS = 900_000
-PATIENCE_SECONDS = 1.0
 
 
-class Steps(AbstractContextManager["Steps"]):
-    """The lengths of an advance's steps, in ms of the venue's time: as long as can be simulated in STEP_SECONDS.
+class Steps:
+    """The lengths of an advance's steps, in ms of the venue's time: as long as can be simulated in STEP_SECONDS."""
 
-    A bar shows how far an advance is, from `start` to `target` (ms), when it takes longer than PATIENCE_SECONDS.
-    """
-
-    def __init__(self, start: int, target: int) -> None:
+    def __init__(self) -> None:
         self.span_ms = FIRST_STEP_MS
-        self._start, self._target = start, target
-        self._first = self._began = time.monotonic()
-        self._bar: Any = None
+        self._began = time.monotonic()
 
-    def pause(self, reached: int) -> None:
-        """End a step at a time: let others have the lock, and choose the length of the next step."""
-        if self._bar is None and time.monotonic() - self._first > PATIENCE_SECONDS:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(desc="advance", total=(self._target - self._start) // 1000, unit=" s", leave=False)
-        if self._bar is not None:
-            self._bar.update((reached - self._start) // 1000 - self._bar.n)
+    def pause(self) -> None:
+        """End a step: let others have the lock, and choose the length of the next step."""
         spent = time.monotonic() - self._began
         if spent < STEP_SECONDS / 2:
             self.span_ms *= 2
@@ -45,10 +31,6 @@ class Steps(AbstractContextManager["Steps"]):
             self.span_ms = max(60_000, self.span_ms // 2)
         time.sleep(PAUSE_SECONDS)
         self._began = time.monotonic()
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
 
 class Ticker:

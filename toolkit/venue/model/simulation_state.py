@@ -72,6 +72,19 @@ class Simulation(msgspec.Struct):
         return self.market.scales(self.products[code].regime)
 
 
+class RecordedMarket(msgspec.Struct):
+    """A market whose prices, levels and trades come from a recording or from another venue, by product code."""
+
+    products: list[int] = []
+    queue: str = "risk-averse"
+    """Queue model of the orders that wait among recorded ones."""
+    fronts: dict[int, tuple[int, int]] = {}
+    """Order id → what is ahead of it and what was traded there since the level changed, in 1e-6 steps."""
+    marks: dict[int, int] = {}
+    """Recorded mark prices in ticks; a product without one has the venue's own."""
+    indexes: dict[int, int] = {}
+
+
 class Limit(msgspec.Struct, frozen=True):
     """At most `count` requests in `span` ms."""
 

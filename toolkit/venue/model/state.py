@@ -20,7 +20,7 @@ from .accounts import VenueAccount
 from .genesis import Config, Genesis
 from .history import History
 from .program_state import PermissionState, Referrals, Vault
-from .simulation_state import Laboratory, Simulation
+from .simulation_state import Laboratory, RecordedMarket, Simulation
 
 
 @dataclass(slots=True)
@@ -130,6 +130,8 @@ class State:
     laboratory: Laboratory = field(default_factory=Laboratory)
     simulation: Simulation | None = None
     """The simulated market; None when there is none."""
+    recorded: RecordedMarket | None = None
+    """A market that is replayed or followed; None when there is none."""
 
 
 def first_state(genesis: Genesis) -> State:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from ... import margin
+from ...exposure import Standing, exposed, required
 from ...numerals import micro_text
 from ...products import MICRO
 from ..model.accounts import Position, VenueAccount
@@ -64,11 +65,6 @@ def mark_step(core: Core, code: int) -> int:
     return core.state.markets[code].mark * core.risk_index.table(code).unit
 
 
-def required(value_micro: int, leverage: int) -> int:
-    """Return the initial margin of a notional at a leverage in hundredths, rounded up."""
-    return -(-value_micro * 100 // leverage)
-
-
 def unrealized(position: Position, step_micro: int) -> int:
     """Return the unrealised PnL of both legs."""
     long, short = position.long, position.short
@@ -76,33 +72,23 @@ def unrealized(position: Position, step_micro: int) -> int:
 
 
 def exposure(position: Position, step_micro: int, hedge: bool) -> int:
-    """Return the notional that needs margin: the position with whichever of its orders could fill.
-
-    One-way: the larger of what all buys or all sells would leave; hedge: both legs and all opening orders.
-    """
+    """Return the notional that needs margin (see `toolkit.exposure`)."""
     long, short = position.long.size * step_micro, position.short.size * step_micro
-    if hedge:
-        return long + short + position.buy_value + position.sell_value
-    net = long - short
-    return max(net + position.buy_value, position.sell_value - net, net, -net)
+    return exposed(long, short, position.buy_value, position.sell_value, hedge)
 
 
-def orders_margin(position: Position, step_micro: int, hedge: bool, buy_micro: int = 0, sell_micro: int = 0) -> int:
-    """Return what the orders of an isolated product hold on the cross balance, with so much more value in them.
-
-    What grows the position takes its own initial margin. What flips it closes it first: it holds the initial margin of
-    what it then opens, less the equity that the closing sets free.
-    """
-    buys, sells = position.buy_value + buy_micro, position.sell_value + sell_micro
-    if hedge:
-        return required(buys + sells, position.leverage)
-    grows, flips = (sells, buys) if position.short.size else (buys, sells)
-    flipped = flips - held(position, step_micro)
-    grown = required(grows, position.leverage)
-    if flipped <= 0:
-        return grown
-    freed = max(0, position.assigned + unrealized(position, step_micro))
-    return max(grown, required(flipped, position.leverage) - freed)
+def standing(account: VenueAccount, position: Position, step_micro: int) -> Standing:
+    """Return what an account holds in a product, as an order is judged by it."""
+    return Standing(
+        position.long.size,
+        position.short.size,
+        position.buy_value,
+        position.sell_value,
+        step_micro,
+        position.leverage,
+        account.position_mode == HEDGE,
+        position.assigned + unrealized(position, step_micro) if position.mode == ISOLATED else None,
+    )
 
 
 def reducible(account: VenueAccount, position: Position, side: int) -> int:
@@ -133,7 +119,7 @@ def cross_margin(core: Core, account: VenueAccount) -> Figures:
         table = tables[code]
         step_micro = markets[code].mark * table.unit
         if position.mode == ISOLATED:
-            initial += orders_margin(position, step_micro, hedge)
+            initial += standing(account, position, step_micro).initial()
             continue
         equity += (long - short) * step_micro - position.long.value + position.short.value
         if long:
@@ -215,12 +201,10 @@ def available(core: Core, account: VenueAccount) -> int:
     return equity - initial
 
 
-def equity_and_initial(
-    core: Core, account: VenueAccount, own: Position | None = None, buy_micro: int = 0, sell_micro: int = 0
-) -> tuple[int, int]:
-    """Return equity and initial margin as `cross_margin` does, with so much more value in opening orders of `own`.
+def equity_and_initial(core: Core, account: VenueAccount) -> tuple[int, int]:
+    """Return equity and initial margin as `cross_margin` does.
 
-    A loop of its own with `exposure` written out, because it runs for every order.
+    A loop of its own with `exposed` written out, because it runs for every order.
     """
     equity, initial = account.balance, 0
     hedge = account.position_mode == HEDGE
@@ -229,24 +213,20 @@ def equity_and_initial(
         long, short = position.long, position.short
         longs, shorts = long.size, short.size
         buy, sell = position.buy_value, position.sell_value
-        if position is own:
-            buy += buy_micro
-            sell += sell_micro
-        elif not (longs or shorts or buy or sell):
+        if not (longs or shorts or buy or sell):
             continue
         step_micro = markets[code].mark * tables[code].unit
         if position.mode == ISOLATED:
-            own_buy, own_sell = (buy_micro, sell_micro) if position is own else (0, 0)
-            initial += orders_margin(position, step_micro, hedge, own_buy, own_sell)
+            initial += standing(account, position, step_micro).initial()
             continue
+        net = (longs - shorts) * step_micro
         if hedge:
             needs = (longs + shorts) * step_micro + buy + sell
         else:
-            net = (longs - shorts) * step_micro
             needs, other = net + buy, sell - net
             if other > needs:
                 needs = other
-        equity += (longs - shorts) * step_micro - long.value + short.value
+        equity += net - long.value + short.value
         initial -= -needs * 100 // position.leverage
     return equity, initial
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...exposure import margin_to_open, required
 from ..model.accounts import Position, VenueAccount
 from ..model.constants import RATE
-from .account_margin import cross_margin, mark_step, reducible, required, unrealized
+from .account_margin import cross_margin, mark_step, reducible, unrealized
 from .fees import worst_cost
 from .ledger import assign
 
@@ -40,17 +41,8 @@ def settle_isolated(
     if closed_value:
         _release(core, account, position, closed_value, gained, step_micro, opened)
     if opened:
-        need, _ = margin_to_open(position, side, opened, opened_value, step_micro)
+        need, _ = margin_to_open(side, opened, opened_value, step_micro, position.leverage)
         assign(core, account, position, min(need, _spare(core, account)))
-
-
-def margin_to_open(
-    position: Position, side: int, opened_steps: int, value_micro: int, step_micro: int
-) -> tuple[int, int]:
-    """Return what opening needs in an isolated position: margin with the loss against mark, and that loss alone."""
-    at_mark = opened_steps * step_micro
-    loss = max(0, side * (value_micro - at_mark))
-    return required(value_micro if side > 0 else at_mark, position.leverage) + loss, loss
 
 
 def _spare(core: Core, account: VenueAccount, freed: int = 0) -> int:
@@ -104,7 +96,7 @@ def has_margin_for(
         return True
     table, config = core.risk_index.table(position.product), core.state.config
     step_micro = mark_step(core, position.product)
-    need, loss = margin_to_open(position, side, opened_steps, value_micro, step_micro)
+    need, loss = margin_to_open(side, opened_steps, value_micro, step_micro, position.leverage)
     own_steps = (position.long if side > 0 else position.short).size
     more = table.maintenance((own_steps + opened_steps) * step_micro) - table.maintenance(own_steps * step_micro)
     freed = _freed(core, account, position, side, value_micro // opened_steps, step_micro)

@@ -48,9 +48,9 @@ def functions(venue: ControlledVenue) -> dict[str, Function]:
     }
 
 
-def open_routes(venue: ControlledVenue) -> None:
-    """Make the venue's gateway answer GET /control and POST /control/<name>."""
-    known = functions(venue)
+def open_routes(venue: ControlledVenue, more: Mapping[str, Function] | None = None) -> None:
+    """Make the venue's gateway answer GET /control and POST /control/<name>, for the functions in `more` as well."""
+    known = {**functions(venue), **(more or {})}
     venue.gateway.routes[PATH] = lambda incoming: _list(known)
     for name, function in known.items():
         venue.gateway.routes[f"{PATH}/{name}"] = _route(name, function)

@@ -1,10 +1,17 @@
-"""Pages that anybody may read from a served venue: the accounts it names."""
+"""What anybody may read of a served venue besides its queries: the accounts it names, its interface as documents."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, Protocol
 
-from ..api.gateway import Answer, Gateway, Incoming, enveloped
+import msgspec
+
+from ... import __version__
+from ...protocol.documents.asyncapi import asyncapi
+from ...protocol.documents.openapi import openapi
+from ..api.gateway import JSON_HEADERS, Answer, Gateway, Incoming, enveloped
 
 ACCOUNTS_PATH = "/accounts"
 
@@ -21,18 +28,40 @@ class ListedVenue(Protocol):
 
 
 def open_state_routes(venue: ListedVenue) -> None:
-    """Make the venue's gateway answer GET /accounts: number, name, address, and whether the keys are public."""
+    """Make the venue's gateway answer GET /accounts, /openapi.json and /asyncapi.json.
+
+    An account has its number, name, address, and whether its keys are public.
+    """
 
     def accounts(incoming: Incoming) -> Answer:
-        if incoming.method != "GET":
-            return enveloped(405, 405, f"{incoming.path} takes GET, not {incoming.method[:20]}")
         rows = [
             {"number": number, "name": account_name(number), "address": address, "public": venue.keys_are_public}
             for number, address in enumerate(venue.masters)
         ]
         return enveloped(200, 0, "success", rows)
 
-    venue.gateway.routes[ACCOUNTS_PATH] = accounts
+    routes = venue.gateway.routes
+    routes[ACCOUNTS_PATH] = _readable(accounts)
+    for path, write in (("/openapi.json", openapi), ("/asyncapi.json", asyncapi)):
+        routes[path] = _readable(partial(_described, write))
+
+
+def _readable(answer: Callable[[Incoming], Answer]) -> Callable[[Incoming], Answer]:
+    def checked(incoming: Incoming) -> Answer:
+        if incoming.method != "GET":
+            return enveloped(405, 405, f"{incoming.path} takes GET, not {incoming.method[:20]}")
+        return answer(incoming)
+
+    return checked
+
+
+def _described(write: Callable[[str], dict[str, Any]], incoming: Incoming) -> Answer:
+    return Answer(200, _document(write), JSON_HEADERS)
+
+
+@cache
+def _document(write: Callable[[str], dict[str, Any]]) -> bytes:
+    return msgspec.json.encode(write(__version__))
 
 
 def account_name(number: int) -> str:

@@ -110,6 +110,43 @@ def match(core: Core, account: VenueAccount, position: Position, order: VenueOrd
         _drop_uncovered_orders(core)
 
 
+def fill_maker(
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder, quantity_steps: int
+) -> None:
+    """Trade a live order against one resting order, wherever that is in the book, at its price.
+
+    For counterparties that know which order they meet; what would open an isolated position without margin is cut.
+    """
+    code = order.product
+    product, market = core.products[code], core.state.markets[code]
+    maker_account = core.state.accounts[maker.address]
+    maker_position = maker_account.positions[code]
+    if maker_position.mode == ISOLATED and not (maker.reduce or maker.closing):
+        closed = account_margin.reducible(maker_account, maker_position, maker.side)
+        opened = quantity_steps - closed
+        value = opened * maker.price * product.unit
+        if not isolated_fills.has_margin_for(core, maker_account, maker_position, maker.side, opened, value):
+            trim_uncollateralised_maker(core, maker, maker.leaves - closed)
+    quantity_steps = min(quantity_steps, maker.leaves)
+    if quantity_steps <= 0:
+        return
+    ladder = core.books[code].side(maker.side)
+    order.leaves -= quantity_steps
+    lifecycle.fill_resting(core, maker_position, maker, ladder, ladder.levels[maker.price], quantity_steps)
+    value = maker.price * quantity_steps * product.unit
+    exec_id = settlement.publish_trade(core, product, market, order.side, maker.price, quantity_steps, value)
+    for side in ((maker_account, maker_position, maker, MAKER), (account, position, order, TAKER)):
+        holder, held, traded, role = side
+        settlement.settle(
+            core, product, market, holder, held, traded, maker.price, quantity_steps, value, role, exec_id
+        )
+    if not maker.leaves and maker.status < FILLED:
+        status = FILLED if maker.filled == maker.quantity else CANCELED
+        lifecycle.end(core, maker_account, maker_position, maker, status, maker.reason)
+    if core.risk_index.loosened:
+        _drop_uncovered_orders(core)
+
+
 def _drop_uncovered_orders(core: Core) -> None:
     """Cut the orders that became opening ones because other orders closed their position, and have no margin for it.
 

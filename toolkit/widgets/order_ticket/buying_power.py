@@ -6,10 +6,12 @@ Source: risk-rules, "Margin"; docs/assumptions.md, "Widgets".
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import NamedTuple
 
 from ... import margin
+from ...exposure import Need, Standing, grown_equity, need_of, uncovered_value
 from ..base_panel.number_format import money, trimmed
-from .draft import MICRO, ZERO, Choice, Holdings, Problem, TicketInputs, rounded_up, walk
+from .draft import ZERO, Choice, Holdings, Problem, TicketInputs, rounded_up, walk
 
 
 def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> list[Problem]:
@@ -23,11 +25,11 @@ def account_rules(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> li
         return []
     if holdings.liquidating:
         return [Problem("side", "liquidation", "the account is being liquidated; only reducing orders are accepted")]
-    mark = market.mark or worst
-    problems = _position_limits(inputs, quantity * worst, mark)
-    need = margin_needed(inputs, quantity, worst)
-    if need > holdings.available:
-        problems.append(_margin_problem(inputs, quantity, worst, need))
+    need = _need_of(inputs, quantity, worst)
+    problems = _position_limits(inputs, need) + _growth_problems(inputs, need)
+    margin_micro = need.margin_micro(inputs)
+    if margin_micro > _micro(holdings.available):
+        problems.append(_margin_problem(inputs, quantity, worst, Decimal(margin_micro) / 10**6))
     return problems
 
 
@@ -67,19 +69,63 @@ def cover(holdings: Holdings, sign: int) -> Decimal:
     return ZERO if holdings.hedge else max(ZERO, -sign * holdings.size)
 
 
-def _uncovered_value(holdings: Holdings, sign: int) -> Decimal:
-    """Return the value of the resting orders of a side that lose their cover when an order closes the position."""
-    resting, value = (holdings.buys, holdings.buys_value) if sign > 0 else (holdings.sells, holdings.sells_value)
-    return value * min(cover(holdings, sign), resting) / resting if resting else ZERO
+def _micro(amount: Decimal) -> int:
+    """Return an amount of USDC in micro-USDC."""
+    return round(amount * 10**6)
 
 
-def _position_limits(inputs: TicketInputs, value: Decimal, mark: Decimal) -> list[Problem]:
-    draft, product, holdings = inputs.draft, inputs.product, inputs.holdings
-    own, other = (holdings.long, holdings.short) if draft.sign > 0 else (holdings.short, holdings.long)
-    resting = holdings.buys_value if draft.sign > 0 else holdings.sells_value
-    notional = own * mark + resting + value - _uncovered_value(holdings, draft.sign)
-    if not holdings.hedge:
-        notional -= other * mark
+class _Need(NamedTuple):
+    """What an order needs, as the venue counts it; ticks × steps that it would trade at once."""
+
+    standing: Standing
+    rule: Need
+    taken: int
+    paid: int
+
+    def margin_micro(self, inputs: TicketInputs) -> int:
+        """Return the available margin that the order takes, micro-USDC: initial margin, and at once fees and losses."""
+        rule, holdings, unit = self.rule, inputs.holdings, inputs.product.unit
+        need = rule.margin - self.standing.initial() - rule.freed + rule.loss
+        if not self.taken:
+            return need
+        fee = rounded_up(Decimal(self.paid * unit) * max(holdings.maker, holdings.taker, ZERO) / 10**6)
+        # The venue rounds the fee, and isolated margin, up for every fill; there is at most one fill a step.
+        return need + _micro(fee) + (self.taken + 1) + (self.taken if holdings.isolated else 0)
+
+
+def _standing(inputs: TicketInputs, mark: int) -> Standing:
+    """Return what the account holds in the ticket's product, as an order is judged by it."""
+    holdings, product = inputs.holdings, inputs.product
+    step_value = mark * product.unit
+    longs, shorts = (round(size / product.step_size) for size in (holdings.long, holdings.short))
+    buys, sells = (
+        sum(_micro(price * quantity) for price, quantity in orders) for orders in (holdings.buys, holdings.sells)
+    )
+    pnl = (longs - shorts) * step_value - _micro(holdings.long_value) + _micro(holdings.short_value)
+    equity = _micro(holdings.assigned) + pnl if holdings.isolated else None
+    leverage = int(holdings.leverage * 100)
+    return Standing(longs, shorts, buys, sells, step_value, leverage, holdings.hedge, equity)
+
+
+def _need_of(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> _Need:
+    """Return what an order needs, by the venue's own rule."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
+    tick, step, sign = product.tick_size, product.step_size, draft.sign
+    steps, limit, mark = round(quantity / step), round(worst / tick), round((market.mark or worst) / tick)
+    standing = _standing(inputs, mark)
+    taken, paid = walk(market.opposite(sign), quantity, worst, sign)
+    resting = (
+        (round(size / step), round(price / tick)) for price, size in (holdings.buys if sign > 0 else holdings.sells)
+    )
+    uncovered = uncovered_value(resting, standing.cover(sign)) * product.unit
+    taken_steps, paid_ticks = round(taken / step), round(paid / tick / step)
+    rule = need_of(standing, sign, steps, limit, mark, product.unit, taken_steps, paid_ticks, uncovered)
+    return _Need(standing, rule, taken_steps, paid_ticks)
+
+
+def _position_limits(inputs: TicketInputs, need: _Need) -> list[Problem]:
+    product, holdings = inputs.product, inputs.holdings
+    notional = Decimal(need.rule.reach) / 10**6
     if notional > product.max_position_notional:
         message = (
             f"position and orders would reach {money(notional)} USDC, above maxPositionNtnl"
@@ -98,74 +144,32 @@ def _position_limits(inputs: TicketInputs, value: Decimal, mark: Decimal) -> lis
     return []
 
 
-def exposure(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Decimal = ZERO) -> Decimal:
-    """Return the notional in USDC that needs margin, with buy and sell orders of these values added.
-
-    One-way: the larger of what filling all buys or all sells would leave; hedge: both legs and all opening orders.
-    """
-    long, short = holdings.long * mark, holdings.short * mark
-    buys, sells = holdings.buys_value + buys, holdings.sells_value + sells
-    if holdings.hedge:
-        return long + short + buys + sells
-    net = long - short
-    return max(net + buys, sells - net, net, -net)
-
-
-def _initial_margin(holdings: Holdings, mark: Decimal, buys: Decimal = ZERO, sells: Decimal = ZERO) -> Decimal:
-    """Return the initial margin in USDC that is held outside isolated positions, with orders of these values added.
-
-    What flips an isolated position closes it first, which sets its equity free.
-    """
-    if not holdings.isolated or holdings.hedge:
-        base = (holdings.long + holdings.short) * mark if holdings.isolated else ZERO
-        return rounded_up((exposure(holdings, mark, buys, sells) - base) / holdings.leverage)
-    buys, sells = holdings.buys_value + buys, holdings.sells_value + sells
-    grows, flips = (sells, buys) if holdings.short else (buys, sells)
-    grown = rounded_up(grows / holdings.leverage)
-    flipped = flips - (holdings.long + holdings.short) * mark
-    if flipped <= 0:
-        return grown
-    freed = max(ZERO, holdings.assigned + holdings.pnl(mark))
-    return max(grown, rounded_up(flipped / holdings.leverage) - freed)
-
-
-def _margin_after_close(holdings: Holdings, sign: int, value: Decimal, mark: Decimal) -> Decimal:
-    """Return the margin in USDC that is held when an order worth `value` has closed the position and opened the rest.
-
-    Less what the closing of an isolated position sets free.
-    """
-    buys, sells = holdings.buys_value, holdings.sells_value
-    same, other = (buys, sells) if sign > 0 else (sells, buys)
-    flipped = same + value - _uncovered_value(holdings, sign) - (holdings.long + holdings.short) * mark
-    freed = holdings.assigned + holdings.pnl(mark) if holdings.isolated else ZERO
-    return rounded_up(max(flipped, other) / holdings.leverage) - freed
+def _growth_problems(inputs: TicketInputs, need: _Need) -> list[Problem]:
+    """Report an isolated position that would be below its maintenance margin after it has grown."""
+    product, standing, sign = inputs.product, need.standing, inputs.draft.sign
+    equity = grown_equity(standing, sign, need.taken, need.paid * product.unit)
+    if equity is None or not product.tiers:
+        return []
+    legs = (standing.longs + (need.taken if sign > 0 else 0), standing.shorts + (need.taken if sign < 0 else 0))
+    values = (Decimal(size * standing.step_value) / 10**6 for size in legs)
+    maintenance = sum((rounded_up(margin.maintenance_margin(value, product.tiers)) for value in values), ZERO)
+    if equity > _micro(maintenance):
+        return []
+    message = (
+        f"the isolated position would have {money(Decimal(equity) / 10**6)} USDC and need {money(maintenance)} of"
+        " maintenance margin; add margin to it before it grows"
+    )
+    return [Problem("quantity", "maintenance margin", message)]
 
 
 def margin_needed(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> Decimal:
-    """Return the available margin in USDC that an order takes, rounded up.
+    """Return the available margin in USDC that an order takes, 0 for what the position covers.
 
     That is its initial margin and, for the quantity that fills immediately, the fees and the loss against mark price.
     """
-    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
-    mark = market.mark or worst
-    value = quantity * worst
-    # What trades below mark counts at mark, where the position will be valued.
-    counted = max(value, mark * quantity) if draft.sign < 0 else value
-    if cover(holdings, draft.sign):
-        initial = _margin_after_close(holdings, draft.sign, counted, mark) - _initial_margin(holdings, mark)
-    else:
-        added = (counted, ZERO) if draft.sign > 0 else (ZERO, counted)
-        initial = _initial_margin(holdings, mark, *added) - _initial_margin(holdings, mark)
-    if quantity <= cover(holdings, draft.sign):
+    if quantity <= cover(inputs.holdings, inputs.draft.sign):
         return ZERO
-    taken, paid = walk(market.opposite(draft.sign), quantity, worst, draft.sign)
-    if not taken:
-        return initial
-    steps = taken / product.step_size
-    # The venue rounds the fee, and isolated margin, up for every fill; there is at most one fill a step.
-    rounding = (steps + 1) * MICRO + (steps * MICRO if holdings.isolated else ZERO)
-    loss = max(ZERO, draft.sign * (paid - mark * taken))
-    return initial + loss + rounded_up(paid * max(holdings.maker, holdings.taker, ZERO)) + rounding
+    return Decimal(_need_of(inputs, quantity, worst).margin_micro(inputs)) / 10**6
 
 
 def _margin_problem(inputs: TicketInputs, quantity: Decimal, worst: Decimal, need: Decimal) -> Problem:

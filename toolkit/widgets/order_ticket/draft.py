@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from ...orders import Bracket, Order
 from ...products import Product
 from ..base_panel.number_format import WIDE
 
@@ -62,11 +61,21 @@ class Draft:
     trigger_by: str = "MARK_PRICE"
     slippage: str = ""
     client_id: str = ""
+    exit_as: str = "price"
+    """What take_profit and stop_loss are: price, percent or pnl."""
+    last_price: str = ""
+    """Last price of a scale; `price` is its first."""
+    count: str = "5"
 
     @property
     def market(self) -> bool:
         """True for an order without a price."""
         return self.order_type == "MARKET"
+
+    @property
+    def ladder(self) -> bool:
+        """True for several orders over a range of prices."""
+        return self.order_type == "SCALE"
 
     @property
     def effective_tif(self) -> str:
@@ -86,6 +95,8 @@ class TicketMarket:
     mark: Decimal | None = None
     last: Decimal | None = None
     index: Decimal | None = None
+    funding_rate: Decimal | None = None
+    """The running rate, settled at the end of the interval."""
     bids: Sequence[Level] = ()
     asks: Sequence[Level] = ()
 
@@ -129,11 +140,9 @@ class Holdings:
     long_value: Decimal = ZERO
     short: Decimal = ZERO
     short_value: Decimal = ZERO
-    buys: Decimal = ZERO
-    """Quantity and value of resting orders that may open a position; `reducing_*` of reduce-only orders."""
-    buys_value: Decimal = ZERO
-    sells: Decimal = ZERO
-    sells_value: Decimal = ZERO
+    buys: tuple[Level, ...] = ()
+    """(price, quantity) of the resting buys that may open a position, last placed first; `sells` likewise."""
+    sells: tuple[Level, ...] = ()
     reducing_buys: Decimal = ZERO
     reducing_sells: Decimal = ZERO
     client_ids: frozenset[int] = frozenset()
@@ -167,7 +176,8 @@ class Validation:
     """The outcome of checking a draft: its order, if the fields could be read, may be sent when `valid`."""
 
     problems: tuple[Problem, ...]
-    order: Order | Bracket | None = None
+    order: Any = None
+    """An Order, Bracket or ScaleOrders."""
     preview: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -3,6 +3,7 @@
 const TIFS = [["", "default"], ["GTC", "GTC"], ["IOC", "IOC"], ["FOK", "FOK"], ["POST_ONLY", "Post only"]];
 const UNITS = [["base", "units"], ["notional", "USDC"], ["share", "%"]];
 const TRIGGERS = [["MARK_PRICE", "mark price"], ["LAST_PRICE", "last price"], ["INDEX_PRICE", "index price"]];
+const EXITS = [["price", "price"], ["percent", "% of the entry price"], ["pnl", "PnL in USDC"]];
 const TYPING_PAUSE_MS = 120;
 /** For so long after an edit its problem is announced; later changes come from the market. */
 const SPEAK_MS = 1000;

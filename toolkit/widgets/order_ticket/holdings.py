@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import margin
 from ...products import Product
-from .draft import DEFAULT_LEVERAGE, ZERO, Holdings
+from .draft import DEFAULT_LEVERAGE, ZERO, Holdings, Level
 
 Row = Mapping[str, Any]
 UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
@@ -29,6 +29,8 @@ def holdings_of(
     own: Row = next((one for one in rows if one["symbol"] == product.symbol), {})
     setting: Row = next((one for one in leverages if one["symbol"] == product.symbol), {})
     open_orders = [one for one in orders if one["symbol"] == product.symbol]
+    # A trigger order takes no margin until it is triggered (risk-rules, "Margin").
+    resting = [one for one in open_orders if one["status"] != UNTRIGGERED]
     isolated = own.get("margin_mode") == "ISOLATED" or (not own and product.only_isolated)
     return Holdings(
         known=True,
@@ -47,7 +49,10 @@ def holdings_of(
         short=abs(own.get("short_size") or ZERO),
         short_value=abs(own.get("short_entry_value") or ZERO),
         client_ids=frozenset(int(one["client_order_id"]) for one in open_orders if one.get("client_order_id")),
-        **_resting(open_orders),
+        buys=_opening(resting, "BUY"),
+        sells=_opening(resting, "SELL"),
+        reducing_buys=_reducing(resting, "BUY"),
+        reducing_sells=_reducing(resting, "SELL"),
     )
 
 
@@ -78,18 +83,18 @@ def _maintenance(product: Product, products: Mapping[str, Product], rows: Iterab
     return total
 
 
-def _resting(orders: Iterable[Row]) -> dict[str, Decimal]:
-    """Return quantity and value of the resting orders, by side and by whether they can open a position."""
-    totals = dict.fromkeys(("buys", "buys_value", "sells", "sells_value", "reducing_buys", "reducing_sells"), ZERO)
-    for one in orders:
-        # A trigger order takes no margin until it is triggered (risk-rules, "Margin").
-        if one["status"] == UNTRIGGERED:
-            continue
-        name = "buys" if str(one["side"]).startswith("BUY") else "sells"
-        remaining = one["remaining"] or ZERO
-        if one["reduce_only"] not in (None, "NONE") or str(one["side"]).endswith("CLOSE_HEDGE"):
-            totals[f"reducing_{name}"] += remaining
-        else:
-            totals[name] += remaining
-            totals[f"{name}_value"] += remaining * (one["price"] or ZERO)
-    return totals
+def _reduces(order: Row) -> bool:
+    return order["reduce_only"] not in (None, "NONE") or str(order["side"]).endswith("CLOSE_HEDGE")
+
+
+def _opening(orders: Iterable[Row], side: str) -> tuple[Level, ...]:
+    """Return (price, quantity) of the orders of a side that may open a position, last placed first."""
+    found = [one for one in orders if str(one["side"]).startswith(side) and not _reduces(one)]
+    found.sort(key=lambda one: int(one["order_id"]), reverse=True)
+    return tuple((one["price"] or ZERO, one["remaining"] or ZERO) for one in found)
+
+
+def _reducing(orders: Iterable[Row], side: str) -> Decimal:
+    """Return the quantity of the resting orders of a side that only reduce."""
+    found = (one["remaining"] for one in orders if str(one["side"]).startswith(side) and _reduces(one))
+    return sum((remaining or ZERO for remaining in found), ZERO)

@@ -126,6 +126,9 @@ class OrderTracker:
 
     def _child(self, position: int) -> str:
         item = self.prepared.payload["orders"][position]
+        if not item.get("triggerPx"):  # an order of a ladder
+            status = _last_status(self.events_of(position))
+            return f"{item.get('ordQty')} at {item.get('ordPx')}: {_WORDS.get(status, 'sent')}"
         name = "take profit" if item.get("reduceOnly") == "TP_FROM_POSITION" else "stop loss"
         status = _last_status(self.events_of(position))
         return f"{name} at {item.get('triggerPx')}: {_WORDS.get(status, 'sent')}"

@@ -42,6 +42,11 @@ def preview_order(inputs: TicketInputs, quantity: Decimal, worst: Decimal) -> di
         "size_after": after["size"],
         "entry_after": after["entry"],
         "effect": after["effect"],
+        "maker": holdings.maker,
+        "taker": holdings.taker,
+        "funding_rate": market.funding_rate,
+        "funding": None if market.funding_rate is None else -after["size"] * mark * market.funding_rate,
+        "liquidation_before": current_liquidation(product, holdings, mark),
         "liquidation_price": None,
     }
     if holdings.known:

@@ -27,7 +27,7 @@ function render({ model, el }) {
       const value = h("strong");
       const button = h("button", { type: "button", class: "tk-quote" }, h("span", {}, name), value);
       button.addEventListener("click", () => {
-        if (button.dataset.price && model.get("order_type") === "LIMIT") {
+        if (button.dataset.price && model.get("order_type") !== "MARKET") {
           model.set("price", button.dataset.price);
           model.save_changes();
         }
@@ -37,7 +37,7 @@ function render({ model, el }) {
     });
 
     const side = register(radios(model, "side", "Side", [["BUY", "▲ Buy"], ["SELL", "▼ Sell"]], id));
-    const type = register(radios(model, "order_type", "Order type", [["LIMIT", "Limit"], ["MARKET", "Market"]], id));
+    const type = register(radios(model, "order_type", "Order type", [["LIMIT", "Limit"], ["MARKET", "Market"], ["SCALE", "Scale"]], id));
     const price = register(text(model, "price", id, { inputmode: "decimal", placeholder: "price" }), "price");
     const quantity = register(text(model, "quantity", id, { inputmode: "decimal", placeholder: "quantity" }), "quantity");
     const unit = register(select(model, "quantity_as", UNITS, id));
@@ -54,21 +54,47 @@ function render({ model, el }) {
     const trigger = register(select(model, "trigger_by", TRIGGERS, id));
     const slippage = register(text(model, "slippage", id, { inputmode: "decimal", placeholder: "0.03" }), "slippage");
     const clientId = register(text(model, "client_id", id, { inputmode: "numeric", placeholder: "automatic" }), "client_id");
-    const texts = [price, quantity, takeProfit, stopLoss, slippage, clientId];
+    const lastPrice = register(text(model, "last_price", id, { inputmode: "decimal", placeholder: "last price" }), "last_price");
+    const count = register(text(model, "count", id, { inputmode: "numeric", placeholder: "2 to 20" }), "count");
+    const exitAs = register(select(model, "exit_as", EXITS, id));
+    const texts = [price, quantity, takeProfit, stopLoss, slippage, clientId, lastPrice, count];
+
+    // The settings of the product beside the size: each is reviewed and signed like an order.
+    const leverage = h("input", { type: "text", inputmode: "decimal", id: `${id}-leverage`, autocomplete: "off" });
+    const setLeverage = h("button", { type: "button", class: "tk-small" }, "Set");
+    setLeverage.addEventListener("click", () => model.send({ do: "leverage", leverage: leverage.value }));
+    leverage.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") {
+        event.preventDefault();
+        setLeverage.click();
+      }
+    });
+    const mode = h("button", { type: "button", class: "tk-small" });
+    mode.addEventListener("click", () => model.send({ do: "marginMode", mode: model.get("view").isolated ? "CROSS" : "ISOLATED" }));
+    const settings = h("div", { class: "tk-settings" }, h("label", { for: leverage.id }, "Leverage"), leverage, setLeverage, mode);
+    const share = h("input", { type: "range", min: "0", max: "100", step: "5", value: "0", id: `${id}-share`, "aria-label": "Share of what is available, in percent" });
+    const shareText = h("output", { for: share.id, class: "tk-note" }, "");
+    share.addEventListener("input", () => setText(shareText, `${share.value} %`));
+    share.addEventListener("change", () => model.send({ do: "share", percent: Number(share.value) }));
+    quantity.input.addEventListener("input", () => setText(shareText, ""));
 
     const priceField = field("price", "Price (USDC)", price.input);
+    const priceLabel = priceField.querySelector("label");
     const quantityField = field("quantity", "Quantity", quantity.input, unit.list);
+    quantityField.append(h("div", { class: "tk-slider" }, share, shareText));
+    const ladderField = h("div", { class: "tk-two" }, field("last_price", "Last price", lastPrice.input), field("count", "Orders", count.input));
     const slippageField = field("slippage", "Slippage (ratio)", slippage.input);
     messages.reduce_only = message("reduce_only");
     const reduceField = h("div", { class: "tk-field tk-check" }, reduce, h("label", { for: `${id}-reduce_only` }, "Reduce only"), messages.reduce_only);
     const extra = h(
       "details", { class: "tk-more" }, h("summary", {}, "Take profit, stop loss, client id"),
       h("div", { class: "tk-two" }, field("take_profit", "Take profit at", takeProfit.input), field("stop_loss", "Stop loss at", stopLoss.input)),
-      h("div", { class: "tk-two" }, field("trigger_by", "Trigger by", trigger.list), field("client_id", "Client id", clientId.input)),
+      h("div", { class: "tk-two" }, field("trigger_by", "Trigger by", trigger.list), field("client_id", "Client id", clientId.input)), field("exit_as", "Take profit and stop loss as", exitAs.list),
     );
     messages.other = message("other");
     const form = h(
-      "form", { class: "tk-form", novalidate: true, "aria-label": "Order" }, side.group, type.group, priceField, quantityField,
+      "form", { class: "tk-form", novalidate: true, "aria-label": "Order" }, side.group, type.group, settings, priceField, ladderField, quantityField,
       slippageField, h("div", { class: "tk-two" }, field("tif", "Time in force", tif.list), reduceField), extra, messages.other,
     );
 
@@ -109,7 +135,7 @@ function render({ model, el }) {
       // What was found out about an earlier text is not shown beside a later one, so that Tab leads to the next field.
       const outdated = texts.filter((one) => (view.typed || {})[one.name] !== one.input.value).map((one) => one.name);
       const list = (view.problems || []).filter((one) => !outdated.includes(one.field));
-      const all = { price: priceField, quantity: quantityField, slippage: slippageField };
+      const all = { last_price: ladderField.children[0], count: ladderField.children[1], price: priceField, quantity: quantityField, slippage: slippageField };
       for (const [name, message] of Object.entries(messages)) {
         const own = list.filter((one) => (name === "other" ? !(one.field in messages) : one.field === name));
         const inside = message.contains(document.activeElement);
@@ -126,7 +152,7 @@ function render({ model, el }) {
         }
       }
       for (const [name, part] of Object.entries(all)) toggleClass(part, "tk-wrong", list.some((one) => one.field === name && !one.missing));
-      if (list.some((one) => ["take_profit", "stop_loss", "client_id", "trigger_by"].includes(one.field))) extra.open = true;
+      if (list.some((one) => ["take_profit", "stop_loss", "client_id", "trigger_by", "exit_as"].includes(one.field))) extra.open = true;
     };
     const problemLine = () => h("div", {}, h("span"));
     const chip = (line) => {
@@ -167,6 +193,13 @@ function render({ model, el }) {
       }
       setVisible(priceField, !market);
       setVisible(slippageField, market);
+      const scale = model.get("order_type") === "SCALE";
+      setVisible(ladderField, scale);
+      setVisible(extra, !scale);
+      setText(priceLabel, scale ? "First price (USDC)" : "Price (USDC)");
+      setAttribute(leverage, "placeholder", `${view.leverage || "–"}x`);
+      setText(mode, view.isolated ? "isolated" : "cross");
+      setAttribute(mode, "aria-label", `Margin mode ${view.isolated ? "isolated, change to cross" : "cross, change to isolated"}`);
       tif.list.options[0].textContent = market ? "IOC (default)" : "GTC (default)";
       const limits = view.limits || {};
       quantity.input.setAttribute("aria-label", `Quantity, in ${{ base: view.base, notional: "USDC", share: "percent of available margin" }[model.get("quantity_as")]}`);

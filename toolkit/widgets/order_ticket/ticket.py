@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import traitlets
 
@@ -16,15 +16,17 @@ from ...errors import (
     OutcomeUnknown,
     ToolkitError,
 )
+from ...products import decimal_text
 from ..base_panel import static_view
-from ..base_panel.number_format import short
+from ..base_panel.number_format import short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from .draft import Choice, Draft, Problem, TicketInputs, TicketMarket, Validation
+from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
 from .holdings import holdings_of
+from .ladder import ScaleOrders
 from .order_tracker import NOT_SENT, REJECTED, UNKNOWN, OrderTracker
 from .ticket_view import limits_view, market_view, preview_view, problem_view
-from .validation import validate
+from .validation import largest_quantity, validate
 
 if TYPE_CHECKING:
     from ...client.orders.delivery import Prepared
@@ -34,10 +36,10 @@ if TYPE_CHECKING:
 
 DEPTH = 200
 """Levels a side used to estimate the cost of an order."""
-_TEXTS = ("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id")
+_TEXTS = ("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id", "last_price", "count")
 _INPUTS = (
     *("side", "order_type", "price", "quantity", "quantity_as", "tif", "reduce_only", "take_profit", "stop_loss"),
-    *("trigger_by", "slippage", "client_id"),
+    *("trigger_by", "slippage", "client_id", "exit_as", "last_price", "count"),
 )
 
 
@@ -59,8 +61,8 @@ class OrderTicket(ReviewedPanel):
     """Product of the ticket."""
     side = traitlets.Enum(("BUY", "SELL"), "BUY").tag(sync=True)
     """BUY or SELL."""
-    order_type = traitlets.Enum(("LIMIT", "MARKET"), "LIMIT").tag(sync=True)
-    """LIMIT or MARKET."""
+    order_type = traitlets.Enum(("LIMIT", "MARKET", "SCALE"), "LIMIT").tag(sync=True)
+    """LIMIT, MARKET, or SCALE: `count` limit orders from `price` to `last_price`, in one request."""
     price = traitlets.Unicode("").tag(sync=True)
     """Limit price in USDC as text; not used by market orders."""
     quantity = traitlets.Unicode("").tag(sync=True)
@@ -79,6 +81,12 @@ class OrderTicket(ReviewedPanel):
     """Price that triggers take-profit and stop-loss."""
     slippage = traitlets.Unicode("").tag(sync=True)
     """Allowed slippage of a market order as a ratio, "" for the default (0.03)."""
+    exit_as = traitlets.Enum(("price", "percent", "pnl"), "price").tag(sync=True)
+    """What take_profit and stop_loss are: price, percent (from the entry price) or pnl (USDC, before fees)."""
+    last_price = traitlets.Unicode("").tag(sync=True)
+    """Last limit price of a scale; between its orders prices are rounded to the nearest tick."""
+    count = traitlets.Unicode("5").tag(sync=True)
+    """Number of orders of a scale, 2 to 20."""
     client_id = traitlets.Unicode("").tag(sync=True)
     """Client order id, "" for one derived from the nonce."""
 
@@ -90,6 +98,9 @@ class OrderTicket(ReviewedPanel):
         self._products = session.product_table()
         self._product = self._products.find(symbol)
         self._validation = Validation(())
+        self._holdings = Holdings()
+        self._places = True
+        """Whether the review is that of an order; otherwise that of a setting."""
         self.following: OrderTracker | None = None
         """The tracker of the last confirmed order."""
         super().__init__(session, self._product.symbol)
@@ -120,9 +131,9 @@ class OrderTicket(ReviewedPanel):
         return self._validate().valid
 
     @property
-    def order(self) -> Order | Bracket | None:
+    def order(self) -> Order | Bracket | ScaleOrders | None:
         """The current order, None while a quantity is missing."""
-        order = self._validate().order
+        order: Order | Bracket | ScaleOrders | None = self._validate().order
         return order if order is not None and order.entry.quantity else None
 
     def preview(self) -> dict[str, Any]:
@@ -161,7 +172,35 @@ class OrderTicket(ReviewedPanel):
         self._product = self._session.product(self._product.symbol)
         order = self._checked_order()
         verb = "buy" if self.side == "BUY" else "sell"
-        return self._begin_review(order, order.describe(), verb, self.symbol)
+        self._places = True
+        request = list(order.legs) if isinstance(order, ScaleOrders) else order
+        return self._begin_review(request, order.describe(), verb, self.symbol)
+
+    def set_leverage(self, leverage: str) -> Prepared:
+        """Start the review of a change of the product's leverage. Raises as `session.prepare` does."""
+        payload = {"type": "setLeverage", "leverage": decimal_text(leverage, "leverage")}
+        return self._review_setting(payload, f"Set the leverage of {self.symbol} to {leverage}x", "set")
+
+    def set_margin_mode(self, mode: Literal["CROSS", "ISOLATED"]) -> Prepared:
+        """Start the review of a change of the product's margin mode. Raises as `session.prepare` does."""
+        payload = {"type": "setMarginMode", "marginMode": mode}
+        return self._review_setting(payload, f"Set the margin mode of {self.symbol} to {mode.lower()}", "set")
+
+    def take_share(self, percent: int) -> None:
+        """Set the quantity to this share of what the margin (reduce-only: the position) allows, in whole steps."""
+        with self._guard:
+            inputs = self._inputs()
+        largest = largest_quantity(inputs)
+        if largest is None:
+            raise InputError("a share needs a price and the account's data", field="price", rule="required", value=None)
+        quantity = self._product.round_quantity(largest * min(max(percent, 0), 100) / 100, "down")
+        self.take(Choice("", {"quantity": format(quantity, "f"), "quantity_as": "base"}))
+
+    def _review_setting(self, payload: dict[str, Any], question: str, verb: str) -> Prepared:
+        self._end_review()
+        ReviewedPanel._check_review(self)
+        self._places = False
+        return self._begin_review({**payload, "symbolCode": self._product.code}, question, verb, self.symbol)
 
     def ask_venue(self) -> str:
         """Resolve an order of unknown outcome by asking the venue, and return its status."""
@@ -191,7 +230,7 @@ class OrderTicket(ReviewedPanel):
             self.following = None
         self.refresh()
 
-    def _checked_order(self) -> Order | Bracket:
+    def _checked_order(self) -> Order | Bracket | ScaleOrders:
         """Return the order if it may be signed now; raises as `submit` does."""
         if self.status == UNKNOWN:
             raise LimitReached(
@@ -202,25 +241,33 @@ class OrderTicket(ReviewedPanel):
         validation = self._validate()
         if validation.problems:
             raise CheckFailed(validation.problems)
-        assert validation.order is not None
-        return validation.order
+        order: Order | Bracket | ScaleOrders = validation.order
+        return order
 
     def _check_review(self) -> None:
-        self._checked_order()
+        if self._places:
+            self._checked_order()
+        else:
+            super()._check_review()
 
     def _before_sending(self, prepared: Prepared) -> None:
+        if not self._places:
+            return
         order = self._validate().order
         assert order is not None
         # Tracked before sending: the feed may report the order before the response arrives.
         self.following = OrderTracker(prepared, order.describe())
 
     def _on_receipt(self, receipt: Receipt) -> None:
-        assert self.following is not None
-        self.following.receipt = receipt
+        self.problem = ""
+        if self._places and self.following is not None:
+            self.following.receipt = receipt
 
     def _on_failure(self, error: BaseException) -> None:
-        assert self.following is not None
-        _record_failure(self.following, error)
+        if not self._places or self.following is None:
+            self._show_error(error)
+        else:
+            _record_failure(self.following, error)
 
     def _on_edit(self, _: Any) -> None:
         self._end_review()
@@ -242,6 +289,7 @@ class OrderTicket(ReviewedPanel):
             mark=ticker.get("mark_price"),
             last=ticker.get("last") or None,
             index=ticker.get("oracle_price"),
+            funding_rate=ticker.get("funding_rate"),
             bids=self._book.bids(DEPTH),
             asks=self._book.asks(DEPTH),
         )
@@ -251,16 +299,18 @@ class OrderTicket(ReviewedPanel):
             # A ticket that was stopped, or whose constructor failed, can still be printed.
             if self._stopped or not hasattr(self, "_account_parts"):
                 return self._validation
-            wallet, positions, orders, leverages = [one.rows() for one in self._account_parts] or ([], [], [], [])
-            holdings = holdings_of(
-                self._product, self._products, wallet[0] if wallet else {}, positions, orders, leverages
-            )
-            self._validation = validate(TicketInputs(self._draft(), self._product, self._market(), holdings))
+            self._validation = validate(self._inputs())
             return self._validation
+
+    def _inputs(self) -> TicketInputs:
+        wallet, positions, orders, leverages = [one.rows() for one in self._account_parts] or ([], [], [], [])
+        wallet_row = wallet[0] if wallet else {}
+        self._holdings = holdings_of(self._product, self._products, wallet_row, positions, orders, leverages)
+        return TicketInputs(self._draft(), self._product, self._market(), self._holdings)
 
     def _make_view(self) -> dict[str, Any]:
         validation = self._validate()
-        if self._prepared is not None and validation.problems:
+        if self._prepared is not None and self._places and validation.problems:
             self._end_review(f"the review was cancelled, nothing was signed: {validation.problems[0].message}")
         session, product = self._session, self._product
         return {
@@ -272,6 +322,8 @@ class OrderTicket(ReviewedPanel):
             "readOnly": "" if can_sign(session) else "read-only session: no agent key to sign with",
             "limits": limits_view(product),
             "market": market_view(self._market()),
+            "leverage": trimmed(self._holdings.leverage),
+            "isolated": self._holdings.isolated,
             "typed": {name: getattr(self, name) for name in _TEXTS},
             "problems": [problem_view(problem) for problem in validation.problems],
             "valid": validation.valid,
@@ -291,6 +343,9 @@ class OrderTicket(ReviewedPanel):
             **self._review_commands(),
             "take": self._clicked_choice,
             "submit": self._clicked_submit,
+            "leverage": self.set_leverage,
+            "marginMode": self.set_margin_mode,
+            "share": self.take_share,
             "ask": self.ask_venue,
             "clear": self.clear,
         }
@@ -315,6 +370,7 @@ class OrderTicket(ReviewedPanel):
             yield validation.order.describe()
         else:
             price = "market" if self.order_type == "MARKET" else self.price or "…"
+            price += f" to {self.last_price or '…'}" if self.order_type == "SCALE" else ""
             yield f"{self.side} {self.quantity or '…'} {self.symbol} at {price}"
             yield from (problem.message for problem in validation.problems[:1])
         if self.following is not None:

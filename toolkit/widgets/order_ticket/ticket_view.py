@@ -55,14 +55,26 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
         rows.append(["Price (est.)", shown_price(preview["price"], product), worst])
     if preview["fills_now"]:
         rows.append(["Fills immediately", f"{trimmed(preview['fills_now'])} {product.base_currency}", ""])
-    rows.append(["Fee (est.)", f"{money(preview['fee'])} USDC", ""])
+    tier = f"taker {percent(preview['taker'], 3)}, maker {percent(preview['maker'], 3)}"
+    rows.append(["Fee (est.)", f"{money(preview['fee'])} USDC", tier])
     available = f"of {money(preview['available'])} available, {trimmed(preview['leverage'])}x"
     rows.append(["Margin", f"{money(preview['margin'])} USDC", available])
     rows.append(["Position", preview["effect"], ""])
     if preview["realized_pnl"]:
         rows.append(["Realised PnL (est.)", f"{signed(preview['realized_pnl'])} USDC", ""])
-    price = preview["liquidation_price"]
+    for name, (trigger, pnl) in preview.get("exits", {}).items():
+        words = f"{signed(pnl)} USDC"
+        about = f"at {shown_price(trigger, product)}, after fees"
+        if preview["margin"]:
+            about += f", {percent(pnl / preview['margin'], 1)} of the margin"
+        rows.append([f"At {name.replace('_', ' ')} (est.)", words, about])
+    price, before = preview["liquidation_price"], preview["liquidation_before"]
     shown = "none" if price is None else shown_price(price, product)
+    if before is not None:
+        shown = f"{shown_price(before, product)} → {shown}"
     distance = f"{percent(abs(price - mark) / mark, 1)} from mark" if price is not None and mark else ""
     rows.append(["Liquidation (est.)", shown, distance])
+    if preview["funding"] is not None:
+        about = f"for the position after the order, at {percent(preview['funding_rate'], 4)} of its value"
+        rows.append(["Next funding (est.)", f"{signed(preview['funding'], 4)} USDC", about])
     return rows

@@ -6,6 +6,7 @@ Pure functions: no I/O, no widget. The rules are those of `toolkit.checks`; thos
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -17,6 +18,8 @@ from ...products import Product
 from ..base_panel.number_format import WIDE, money, trimmed
 from .buying_power import account_rules, cover, max_affordable_steps
 from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
+from .exits import EXITS, exit_results, with_exit_prices
+from .ladder import ScaleOrders, make_ladder
 from .preview import preview_order
 
 FIELDS = {
@@ -45,7 +48,17 @@ def validate(inputs: TicketInputs) -> Validation:
         quantity = None
     if not draft.market and not draft.price:
         problems.append(_missing("price", "a price is needed", _best_prices(draft, market)))
+    reference = _reference_price(draft, market)
+    draft, unread = with_exit_prices(draft, product, reference, plain_decimal(quantity))
+    problems += unread
+    inputs = dataclasses.replace(inputs, draft=draft)
     order = _order(draft, product, quantity or "", holdings)
+    if draft.ladder and quantity and plain_decimal(draft.price) is not None and isinstance(order, Order):
+        made = make_ladder(draft, product, quantity, order)
+        if isinstance(made, Problem):
+            problems.append(made)
+        else:
+            return _ladder_validation(inputs, made, problems)
     broken = _rule_problems(draft, order, product, market, cover(inputs.holdings, draft.sign))
     # An unreadable quantity is reported above; the rules would only repeat it.
     problems += [one for one in broken if quantity is not None or one.field != "quantity"]
@@ -55,8 +68,42 @@ def validate(inputs: TicketInputs) -> Validation:
     amount = Decimal(quantity)
     if worst is not None and holdings.known:
         problems += account_rules(inputs, amount, worst)
-    preview = preview_order(inputs, amount, worst) if worst is not None else {}
-    return Validation(tuple(problems), order, preview)
+    return Validation(tuple(problems), order, _preview(inputs, amount, worst))
+
+
+def largest_quantity(inputs: TicketInputs) -> Decimal | None:
+    """Return the largest quantity in whole steps that the margin (reduce-only: the position) allows; None without a
+    price or the account's data."""
+    worst = _worst_price(inputs.draft, inputs.product, inputs.market)
+    if worst is None or worst <= 0 or not inputs.holdings.known:
+        return None
+    return _max_quantity(inputs, worst)
+
+
+def _preview(inputs: TicketInputs, amount: Decimal, worst: Decimal | None) -> dict[str, Any]:
+    if worst is None:
+        return {}
+    preview = preview_order(inputs, amount, worst)
+    preview["exits"] = exit_results(inputs.draft, preview, inputs.holdings.taker)
+    return preview
+
+
+def _ladder_validation(inputs: TicketInputs, ladder: ScaleOrders, problems: list[Problem]) -> Validation:
+    """Check each order by itself, and the account's rules for all of them together."""
+    draft, product, market = inputs.draft, inputs.product, inputs.market
+    covered = cover(inputs.holdings, draft.sign)
+    for leg in ladder.legs:
+        found = _rule_problems(draft, leg, product, market, covered)
+        if found:
+            problems += [dataclasses.replace(one, choices=()) for one in found]
+            break
+    amount = sum((Decimal(leg.quantity) for leg in ladder.legs), Decimal(0))
+    worst = _worst_price(draft, product, market)
+    if problems or worst is None:
+        return Validation(tuple(problems), ladder)
+    if inputs.holdings.known:
+        problems += account_rules(inputs, amount, worst)
+    return Validation(tuple(problems), ladder, _preview(inputs, amount, worst))
 
 
 def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order | Bracket:
@@ -118,6 +165,8 @@ def _rule_problems(
 def _problem(failure: Failure, fields: Mapping[str, str], draft: Draft) -> Problem:
     name = fields.get(failure.field, failure.field)
     choices = [Choice(value, {name: value}) for value in failure.nearest]
+    if name in EXITS:
+        choices = [Choice(value, {name: value, "exit_as": "price"}) for value in failure.nearest]
     if name == "quantity":
         choices = [Choice(value, {"quantity": value, "quantity_as": "base"}) for value in failure.nearest]
     if failure.rule == "decimal text":
@@ -215,6 +264,9 @@ def _reference_price(draft: Draft, market: TicketMarket) -> Decimal | None:
 
 def _worst_price(draft: Draft, product: Product, market: TicketMarket) -> Decimal | None:
     """Return the worst price the order may trade at: its limit, or a market order's slippage bound."""
+    if draft.ladder:
+        ends = [one for one in (plain_decimal(draft.price), plain_decimal(draft.last_price)) if one is not None]
+        return (max(ends) if draft.sign > 0 else min(ends)) if ends else None
     if not draft.market:
         return plain_decimal(draft.price)
     last = market.last or market.mark

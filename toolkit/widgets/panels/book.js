@@ -37,7 +37,7 @@ function render({ model, el }) {
       levels.forEach((level, index) => {
         const row = elements[index];
         const [price, quantity, total, bar] = row.children;
-        row.style.visibility = level ? "" : "hidden";
+        toggleClass(row, "tk-void", !level);
         row.dataset.price = level ? level[4] : "";
         toggleClass(row, "tk-pick", view.pick);
         if (view.pick) row.tabIndex = 0;
@@ -45,7 +45,8 @@ function render({ model, el }) {
         setText(price, `${sign} ${level[0]}`);
         setText(quantity, level[1]);
         setText(total, level[2]);
-        bar.style.transform = `scaleX(${level[3]})`;
+        const left = `${((1 - level[3]) * 100).toFixed(1)}%`;
+        if (bar.style.left !== left) bar.style.left = left;
         if (view.pick) row.setAttribute("aria-label", `use price ${level[0]}`);
       });
     };

@@ -1,7 +1,8 @@
 const GRAB_PIXELS = 6;
+const REDRAW_MS = 250;
 const EDGE_BARS = 20;
 const BAR_PIXELS = 6;
-const RIGHT_BARS = 20;
+const RIGHT_BARS = 14;
 const TABLE_ROWS = 60;
 const OFFERED = ["SMA 20", "SMA 50", "EMA 20", "EMA 50", "RSI 14", "ATR 14"];
 const BELOW = ["StdDev", "ATR", "RSI"];
@@ -90,7 +91,9 @@ function render({ model, el }) {
         setText(elements[index].children[5], String(row[5]));
       });
     };
-    return (view, lock) => {
+    let lastDrawn = -REDRAW_MS;
+    let later = 0;
+    const drawPanel = (view, lock) => {
       setSignedText(note, `${view.last || ""} ${view.change || ""}`);
       const kind = direction(view.change);
       toggleClass(note, "tk-up", kind === "up");
@@ -98,13 +101,23 @@ function render({ model, el }) {
       toggles(intervals, view.intervals || [], [model.get("interval")], (name) => set("interval", name));
       const chosen = model.get("indicators") || [];
       toggles(studies, [...new Set([...OFFERED, ...chosen])], chosen, toggleStudy);
+      // A canvas is drawn whole: four times a second are enough to watch, and cost a third.
+      clearTimeout(later);
+      const due = lastDrawn + REDRAW_MS - performance.now();
+      if (due > 0) later = setTimeout(() => drawChart(model.get("view") || {}), due);
+      else drawChart(view);
+      review.draw(view, Boolean(lock) || Boolean(view.readOnly));
+      toggleClass(main, "tk-behind", !review.element.hidden);
+    };
+    const drawChart = (view) => {
+      lastDrawn = performance.now();
       drawing.draw(view, model.get("history") || {});
       setAttribute(host, "aria-label", `${drawing.rows().length} candles of ${view.symbol}, ${view.interval} each; last close ${view.last}, ${view.change}. Arrow keys read single candles, plus and minus zoom.`);
       drawReadout();
       drawTable();
-      review.draw(view, Boolean(lock) || Boolean(view.readOnly));
-      toggleClass(main, "tk-behind", !review.element.hidden);
     };
+    ends.push(() => clearTimeout(later));
+    return drawPanel;
   });
   return () => {
     ends.forEach((end) => end());
@@ -256,7 +269,8 @@ function makeChart(host, colors, model, mayMove) {
         time, price, position: buys ? "belowBar" : "aboveBar", shape: buys ? "arrowUp" : "arrowDown", color: buys ? state.shades.up : state.shades.down, text: state.rows.length > 400 ? "" : text,
       })));
     }
-    host.dataset.lines = JSON.stringify([...state.lines.values()].map(({ one }) => [one.id, one.kind, Math.round(candles.priceToCoordinate(one.price) || -1)]));
+    const heights = JSON.stringify([...state.lines.values()].map(({ one }) => [one.id, one.kind, Math.round(candles.priceToCoordinate(one.price) || -1)]));
+    if (host.dataset.lines !== heights) host.dataset.lines = heights;
   };
 
   // Dragging a line asks Python for a replacement, which is reviewed and signed as any order.
@@ -317,7 +331,10 @@ function makeChart(host, colors, model, mayMove) {
     draw: (view, history) => {
       state.view = view;
       if (!state.shades) paint();
-      candles.applyOptions({ priceFormat: { type: "price", precision: view.places || 0, minMove: 10 ** -(view.places || 0) } });
+      if (state.places !== view.places) {
+        state.places = view.places;
+        candles.applyOptions({ priceFormat: { type: "price", precision: view.places || 0, minMove: 10 ** -(view.places || 0) } });
+      }
       // Both come in messages of their own: between them they may be of different lengths of candles.
       if (view.interval !== history.interval) return;
       if (history !== state.history) drawHistory(view, history);

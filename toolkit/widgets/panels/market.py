@@ -133,3 +133,53 @@ class Trades(_MarketPanel):
         rows = [(one[0], one[1], one[2], one[3]) for one in self.view["rows"][:10]]
         table = static_view.table(("time (UTC)", "taker", "price", "quantity"), rows, "no trades yet")
         return static_view.heading(f"{self.view['symbol']} trades") + table
+
+
+class Depth(_MarketPanel):
+    """The depth of a product's book as a chart: cumulative quantity by distance from the middle.
+
+    It shows `levels` levels a side as far as they reach; both sides have the same scale. `frame()` returns the book.
+    """
+
+    _esm = module("base_panel/common.js", "panels/depth.js")
+
+    def __init__(self, session: Session, symbol: str | int, levels: int = 200) -> None:
+        super().__init__(session, symbol)
+        self._levels = levels
+        self.live = session.stream.order_book(self._product.symbol, levels)
+        self._follow(self.live)
+        self.refresh()
+
+    def _make_view(self) -> dict[str, Any]:
+        product, mid = self._product, self.live.mid
+        if mid is None:
+            return {"symbol": product.symbol, "words": "", "mid": ""}
+        sides = {"bids": self.live.bids(self._levels), "asks": self.live.asks(self._levels)}
+        reach = max(abs(levels[-1][0] - mid) for levels in sides.values()) or product.tick_size
+        totals = {name: sum((quantity for _, quantity in levels), Decimal(0)) for name, levels in sides.items()}
+        tick, step, base = product.tick_size, product.step_size, product.base_currency
+        edges = [in_units(mid - reach, tick), in_units(mid, tick), in_units(mid + reach, tick)]
+        return {
+            "symbol": product.symbol,
+            "mid": in_units(mid, tick),
+            "most": float(max(totals.values())),
+            **{name: _steps_from(levels, mid, reach) for name, levels in sides.items()},
+            "edges": edges,
+            "words": f"{in_units(totals['bids'], step)} {base} bid down to {in_units(sides['bids'][-1][0], tick)},"
+            f" {in_units(totals['asks'], step)} {base} asked up to {in_units(sides['asks'][-1][0], tick)}",
+        }
+
+    def _lines(self) -> Iterable[str]:
+        return (f"{self._product.symbol}: {self.view.get('words') or 'no depth yet'}",)
+
+    def _snapshot(self) -> str:
+        return static_view.heading(f"{self._product.symbol} depth", str(self.view.get("words", "")))
+
+
+def _steps_from(levels: list[tuple[Decimal, Decimal]], mid: Decimal, reach: Decimal) -> list[list[float]]:
+    """Return [place from 0 to 1, cumulative quantity] for each level; 0.5 is the middle."""
+    total, points = Decimal(0), []
+    for price, quantity in levels:
+        total += quantity
+        points.append([round(float((price - mid) / reach / 2) + 0.5, 4), float(total)])
+    return points

@@ -1,4 +1,4 @@
-"""Widgets of an account: positions and open orders with buttons, and the wallet."""
+"""Widgets of an account: positions, open orders and histories with buttons, and the wallet."""
 
 from __future__ import annotations
 
@@ -6,29 +6,54 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import traitlets
+
 from ...errors import InputError, LimitReached
-from ...orders import close_position
+from ...orders import Order, close_position, stop, take_profit
 from ..base_panel import static_view
-from ..base_panel.number_format import MISSING, change, grouped, money, percent, short, side_text, signed, trimmed
+from ..base_panel.number_format import MISSING, money, percent, short, signed, trimmed
 from ..base_panel.panel import Panel, can_sign, module
+from ..base_panel.review import ReviewedPanel
+from ..order_ticket.holdings import holdings_of
+from ..order_ticket.preview import current_liquidation
+from .amending import replacement
+from .blotter_rows import (
+    event_row,
+    exits_of,
+    fill_row,
+    funding_row,
+    is_untriggered,
+    legs,
+    order_row,
+    position_row,
+    size_text,
+)
 
 if TYPE_CHECKING:
+    from ...client.orders.delivery import Prepared
     from ...client.orders.receipts import Receipt
     from ...session import Session
 
 FILLS = 12
+HISTORY = 200
+"""Rows of a history that is shown."""
 _ZERO = Decimal(0)
-_KINDS = {"TP_FROM_POSITION": "take profit", "SL_FROM_POSITION": "stop loss", "REDUCE_ONLY": "reduce-only"}
+_MAKERS = {"take_profit": take_profit, "stop_loss": stop}
 
 
-class Blotter(Panel):
-    """Open positions and orders of the account, with buttons to close and cancel, and its latest fills.
+class Blotter(ReviewedPanel):
+    """Open positions and orders of the account, with buttons to close and cancel, and its histories.
 
-    A button asks for confirmation before anything is signed. `symbol` limits it to one product. From Python:
-    `cancel(order_id)`, `cancel_all()`, `close_position(symbol)`.
+    A button asks for confirmation before anything is signed; what changes an order or a part of a position is reviewed
+    as in a ticket. Tables are sorted by a click on a column and copied as CSV. `symbol` limits it to one product. From
+    Python: `cancel(order_id)`, `cancel_all()`, `close_position(symbol)`, and `amend`, `reduce` and `set_exit`, which
+    start a review.
     """
 
-    _esm = module("base_panel/common.js", "panels/blotter.js")
+    _esm = module("base_panel/common.js", "base_panel/review.js", "base_panel/table.js", "panels/blotter.js")
+
+    history = traitlets.Enum(("fills", "orders", "funding"), "fills").tag(sync=True)
+    """The history that is shown."""
 
     def __init__(self, session: Session, symbol: str | int | None = None) -> None:
         self._only = None if symbol is None else session.product(symbol).symbol
@@ -37,10 +62,14 @@ class Blotter(Panel):
         stream = session.stream
         self.positions, self.orders, self.fills = stream.positions(), stream.orders(), stream.fills()
         self.tickers = stream.tickers()
+        self._events, self._funding = stream.order_history(), stream.funding()
+        self._wallet, self._leverages = stream.account(), stream.leverages()
         self.notice = ""
         """The result of the last command, in words."""
         self._follow(self.positions, self.orders)
-        self._follow(self.fills, self.tickers, needed=False)
+        others = (self.fills, self.tickers, self._events, self._funding, self._wallet, self._leverages)
+        self._follow(*others, needed=False)
+        self.observe(self._on_change, "history")
         self.refresh()
 
     def cancel(self, order_id: int | str) -> Receipt:
@@ -58,7 +87,7 @@ class Blotter(Panel):
         receipts = []
         # One request cancels either the resting or the untriggered orders of one product.
         orders = self._shown(self.orders.rows())
-        for code, untriggered in sorted({(self._code(one), _is_untriggered(one)) for one in orders}):
+        for code, untriggered in sorted({(self._code(one), is_untriggered(one)) for one in orders}):
             payload = {"type": "cancelAll", "symbolCode": code, "conditionalOrder": untriggered}
             receipts.append(self._sign_and_send(payload, "cancelled all orders"))
         return receipts
@@ -69,13 +98,13 @@ class Blotter(Panel):
         Raises InputError when there is none or its size has changed, and as `session.place` does.
         """
         row = next((one for one in self.positions.rows() if one["symbol"] == symbol), None)
-        sizes = [] if row is None else [one for one in (row["long_size"], -abs(row["short_size"])) if one]
+        sizes = [] if row is None else legs(row)
         if row is None or not sizes:
             raise InputError(
                 f"there is no position in {symbol} to close", field="symbol", rule="position", value=symbol
             )
         # The position may have changed since the button was drawn; the click was meant for the size it showed.
-        shown = _size_text(row)
+        shown = size_text(row)
         if size is not None and size != shown:
             raise InputError(
                 f"the position in {symbol} is {shown} now, not {size}; check it and try again", field="size", value=size
@@ -86,6 +115,81 @@ class Blotter(Panel):
             self._sign_and_send(one, f"closed {trimmed(abs(size))} {symbol}")
             for one, size in zip(orders, sizes, strict=True)
         ]
+
+    def amend(self, order_id: int | str, price: str = "", quantity: str = "") -> Prepared:
+        """Start the review of a change of an open order's price (of a trigger order: its trigger) or quantity.
+
+        Raises InputError without the order, CheckFailed when the new one breaks a rule, and as `session.prepare` does.
+        """
+        self._end_review()
+        self._check_review()
+        row = next((one for one in self.orders.rows() if str(one["order_id"]) == str(order_id)), None)
+        symbol = str(row["symbol"]) if row is not None else self._only or ""
+        if not (price or quantity):
+            raise InputError("give a new price or a new quantity", field="price", rule="required", value=price)
+        product = self._products.find(symbol)
+        payload, words = replacement(self._session, product, order_id, price=price, quantity=quantity)
+        return self._begin_review(payload, words, "change", symbol)
+
+    def reduce(self, symbol: str, share: int | None = None, quantity: str = "") -> Prepared:
+        """Start the review of closing a part of a position at market: `share` (percent, in whole steps) or `quantity`.
+
+        Raises InputError for another part, and as `session.prepare` does.
+        """
+        self._end_review()
+        self._check_review()
+        row, size = self._single(symbol)
+        product = self._products.find(symbol)
+        if not quantity:
+            if share is None or not 0 < share <= 100:
+                raise InputError(f"share {share} must be 1 to 100 percent", field="share", rule="share", value=share)
+            quantity = format(product.round_quantity(abs(size) * share / 100, "down"), "f")
+        part = Decimal(product.steps(quantity)) * product.step_size
+        if not 0 < part <= abs(size):
+            raise InputError(
+                f"quantity {quantity} must be above 0 and at most the position's {trimmed(abs(size))}",
+                field="quantity", rule="position", value=quantity, nearest=(trimmed(abs(size)),),
+            )  # fmt: skip
+        order = close_position(symbol, part if size > 0 else -part, hedge=row["position_mode"] == "HEDGE")
+        return self._begin_review(order, f"Close {quantity} of the {trimmed(abs(size))} {symbol}", "close", symbol)
+
+    def set_exit(self, symbol: str, kind: str, price: str) -> Prepared:
+        """Start the review of a position's take_profit or stop_loss at the trigger `price`; "" cancels it.
+
+        One that waits is changed, otherwise one of the whole position is placed. Raises InputError without a position,
+        CheckFailed when it breaks a rule, and as `session.prepare` does.
+        """
+        self._end_review()
+        self._check_review()
+        row, size = self._single(symbol)
+        if kind not in _MAKERS:
+            raise InputError(f"kind {kind!r} is not known", field="kind", rule="known", nearest=tuple(_MAKERS))
+        product, words = self._products.find(symbol), kind.replace("_", " ")
+        waiting = exits_of(symbol, self.orders.rows()).get(kind)
+        if waiting is None and not price:
+            raise InputError(f"give the trigger price of the {words}", field=kind, rule="required", value=price)
+        if waiting is None:
+            side = ("SELL" if size > 0 else "BUY") + ("_CLOSE_HEDGE" if row["position_mode"] == "HEDGE" else "")
+            order: Order = _MAKERS[kind](symbol, side, price)
+            return self._begin_review(order.check(product), f"Place {order.describe()}", "place", symbol)
+        if price:
+            payload, text = replacement(self._session, product, waiting[0], price=price)
+            return self._begin_review(payload, text, "change", symbol)
+        item = {"symbolCode": str(product.code), "ordId": waiting[0]}
+        text = f"Cancel the {words} of {symbol} at {waiting[1]}"
+        return self._begin_review({"type": "cancelOrder", "cancels": [item]}, text, "cancel", symbol)
+
+    def _single(self, symbol: str) -> tuple[Mapping[str, Any], Decimal]:
+        """Return a position of one leg, and its size."""
+        row = next((one for one in self.positions.rows() if one["symbol"] == symbol), None)
+        sizes = [] if row is None else legs(row)
+        if row is None or len(sizes) != 1:
+            which = "no position" if not sizes else "a long and a short position"
+            raise InputError(f"there is {which} in {symbol}", field="symbol", rule="position", value=symbol)
+        return row, sizes[0]
+
+    def _on_receipt(self, receipt: Receipt) -> None:
+        self.notice, self.problem = f"{self._question['verb']}: {receipt.state.lower()}", ""
 
     def _code(self, row: Mapping[str, Any]) -> int:
         """Return the product code of a row; orders of the feed as published have the symbol only."""
@@ -101,7 +205,15 @@ class Blotter(Panel):
         return receipt
 
     def _commands(self) -> dict[str, Any]:
-        return {"cancel": self._clicked_cancel, "cancelAll": self._clicked_all, "close": self._clicked_close}
+        return {
+            **self._review_commands(),
+            "cancel": self._clicked_cancel,
+            "cancelAll": self._clicked_all,
+            "close": self._clicked_close,
+            "amend": self.amend,
+            "reduce": self.reduce,
+            "setExit": self.set_exit,
+        }
 
     def _clicked_cancel(self, order: str, confirmed: bool = False) -> None:
         if confirmed is True:
@@ -119,47 +231,52 @@ class Blotter(Panel):
         return [one for one in rows if self._only is None or one["symbol"] == self._only]
 
     def _make_view(self) -> dict[str, Any]:
-        positions = [self._position(one) for one in self._shown(self.positions.rows())]
-        orders = [_order(one) for one in self._shown(self.orders.rows())]
-        fills = [_fill(one) for one in reversed(self._shown(self.fills.rows())[-FILLS:])]
         env = self._session.environment
+        orders = self.orders.rows()
         return {
             "symbol": self._only or "",
-            "positions": positions,
-            "orders": orders,
-            "fills": fills,
+            "positions": self._position_rows(orders),
+            "orders": [order_row(one) for one in self._shown(orders)],
+            "history": self.history,
+            "fills": [fill_row(one) for one in self._latest(self.fills, FILLS)] if self.history == "fills" else [],
+            "events": self._numbered(self._events, event_row) if self.history == "orders" else [],
+            "funding": self._numbered(self._funding, funding_row) if self.history == "funding" else [],
             "mainnet": env.is_mainnet,
             "readOnly": not can_sign(self._session),
             "notice": self.notice,
+            "review": self._review_view(),
         }
 
-    def _position(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        size = row["long_size"] - abs(row["short_size"])
-        value = row["long_entry_value"] + row["short_entry_value"]
-        held = row["long_size"] + abs(row["short_size"])
+    def _latest(self, live: Any, count: int) -> list[Any]:
+        return self._shown(live.rows())[: -count - 1 : -1]
+
+    def _numbered(self, live: Any, make: Any) -> list[dict[str, Any]]:
+        """Return the latest rows of a history, each with its place in it as its id."""
+        rows = self._shown(live.rows())
+        return [make(len(rows) - place, one) for place, one in enumerate(rows[: -HISTORY - 1 : -1])]
+
+    def _position_rows(self, orders: list[Any]) -> list[dict[str, Any]]:
+        rows: list[Any] = self.positions.rows()
+        wallet, leverages = self._wallet.rows(), self._leverages.rows()
         # Tickers come several times a second, positions only when they change.
-        ticker = next((one for one in self.tickers.rows() if one["symbol"] == row["symbol"]), None)
-        mark = ticker["mark_price"] if ticker else row["mark_price"]
-        pnl = (size * mark - row["long_entry_value"] + row["short_entry_value"]) if mark else row["unrealized_pnl"]
-        margin = value / row["leverage"] if row["leverage"] else None
-        return {
-            "symbol": row["symbol"],
-            "side": "▲ long" if size > 0 else "▼ short" if size < 0 else "▲▼ hedged",
-            "size": _size_text(row),
-            "entry": grouped((value / held).quantize(self._tick(row["symbol"]))) if held else MISSING,
-            "mark": grouped(mark),
-            "pnl": signed(pnl),
-            "roi": change(pnl / margin) if margin else "",
-            "leverage": f"{trimmed(row['leverage'])}x {str(row['margin_mode']).lower()}",
-        }
-
-    def _tick(self, symbol: str) -> Decimal:
-        product = self._products.get(symbol)
-        return product.tick_size if product is not None else Decimal("0.0001")
+        marks = {one["symbol"]: one["mark_price"] for one in self.tickers.rows()}
+        rows = [{**one, "mark_price": marks.get(one["symbol"]) or one["mark_price"]} for one in rows]
+        funding = self._funding.rows()
+        found = []
+        for one in self._shown(rows):
+            symbol, mark = one["symbol"], one["mark_price"]
+            product = self._products.get(symbol)
+            liquidation = None
+            if product is not None and mark:
+                holdings = holdings_of(product, self._products, wallet[0] if wallet else {}, rows, orders, leverages)
+                liquidation = current_liquidation(product, holdings, mark)
+            paid = sum((row["amount"] or _ZERO for row in funding if row["symbol"] == symbol), _ZERO)
+            found.append(position_row(one, product, mark, liquidation, paid, exits_of(symbol, orders)))
+        return found
 
     def _lines(self) -> Iterable[str]:
         positions, orders = self._shown(self.positions.rows()), self._shown(self.orders.rows())
-        held = ", ".join(f"{_size_text(one)} {one['symbol']}" for one in positions) or "no positions"
+        held = ", ".join(f"{size_text(one)} {one['symbol']}" for one in positions) or "no positions"
         return (f"{self._subject}: {held}; {len(orders)} open order{'' if len(orders) == 1 else 's'}",)
 
     def _snapshot(self) -> str:
@@ -176,54 +293,6 @@ class Blotter(Panel):
             + static_view.heading("Open orders")
             + static_view.table(("product", "side", "kind", "price", "remaining / total"), orders, "no open orders")
         )
-
-
-def _is_untriggered(row: Mapping[str, Any]) -> bool:
-    return bool(row["status"] == "ORDER_STATUS_UNTRIGGERED")
-
-
-def _size_text(row: Mapping[str, Any]) -> str:
-    long, short_size = row["long_size"], abs(row["short_size"])
-    if long and short_size:
-        return f"{trimmed(long)} / {trimmed(-short_size)}"
-    return trimmed(long - short_size)
-
-
-def _order(row: Mapping[str, Any]) -> dict[str, Any]:
-    option = _KINDS.get(str(row["reduce_only"]), "")
-    trigger = row.get("trigger_price")
-    # A trigger order is known by what it does to the position; its time in force says nothing more.
-    if trigger and option:
-        words = [option, "limit" if row["price"] else ""]
-    else:
-        words = [str(row["type"]).lower().replace("_", " "), str(row["tif"] or "").lower().replace("_", " "), option]
-    price = grouped(row["price"]) if row["price"] else "market"
-    if trigger:
-        price = f"{price} when {grouped(trigger)}" if row["price"] else f"when {grouped(trigger)}"
-    return {
-        "id": str(row["order_id"]),
-        "symbol": row["symbol"],
-        "side": side_text(row["side"]),
-        "kind": " ".join(word for word in words if word),
-        "price": price,
-        "quantity": f"{trimmed(row['remaining'])} / {trimmed(row['quantity'])}"
-        if row["quantity"]
-        else "whole position",
-    }
-
-
-def _fill(row: Mapping[str, Any]) -> dict[str, Any]:
-    fee = (row["open_fee"] or _ZERO) + (row["close_fee"] or _ZERO)
-    return {
-        "time": f"{row['time']:%H:%M:%S}",
-        "symbol": row["symbol"],
-        "side": side_text(row["side"]),
-        "price": grouped(row["price"]),
-        "quantity": trimmed(row["quantity"]),
-        "fee": money(fee),
-        "pnl": signed(row.get("realized_pnl")) if row.get("realized_pnl") else "",
-        "id": f"{row['exec_id']}/{row['order_id']}",
-    }
 
 
 class Account(Panel):

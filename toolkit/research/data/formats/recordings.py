@@ -39,7 +39,8 @@ def read(path: Path) -> dict[str, Events]:
 
 def _interruptions(states: pd.DataFrame) -> list[str]:
     """Return a sentence for each time the feed was interrupted."""
-    broken = states[~states["state"].isin(["live", "closed", "connecting"])]
+    usual = states["state"].str.startswith("live") | states["state"].isin(["connecting", "subscribing", "closed"])
+    broken = states[~usual]
     rows = zip(broken["subject"], broken["state"], broken["received"], broken["reason"].fillna(""), strict=True)
     return [f"{subject} was {state} at {at}{f': {why}' if why else ''}" for subject, state, at, why in rows]
 
@@ -67,7 +68,10 @@ def _book(recording: Recording, symbol: str) -> Events:
         },
         len(frame),
     )
-    changed = np.concatenate([[True], identity[1:] != identity[:-1]]) if len(frame) else np.zeros(0, dtype=bool)
+    changed = np.ones(len(frame), dtype=bool)
+    # a feed without sequences has only its times to tell two messages apart
+    parts = (identity, snapshot, *_times(frame).values())
+    changed[1:] = np.logical_or.reduce([values[1:] != values[:-1] for values in parts])
     starts = np.flatnonzero(snapshot & changed)
     clears = empty(len(starts))
     for name in ("exchange_ns", "local_ns", "id"):

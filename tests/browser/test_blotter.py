@@ -1,0 +1,147 @@
+"""The blotter in a real browser: rows are edited with a review, tables are sorted and copied, and fit the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.test_chart import near
+from tests.browser.test_widgets import Open, host, session, show, venue
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["host", "session", "show", "venue"]
+
+
+def sign(page: Page, verb: str) -> None:
+    button = page.get_by_role("button", name=f"Sign and {verb}")
+    button.click()
+    button.wait_for(state="detached")
+
+
+def test_a_position_shows_liquidation_margin_and_exits(show: Open, session: Session) -> None:
+    session.buy("BTCUSDC", "2", tp=near(session, "1.1"), sl=near(session, "0.9"))
+    blotter = session.blotter()
+    page = show(blotter)
+    row, known = blotter.view["positions"][0], session.positions("BTCUSDC", exact=True).iloc[0]
+    assert abs(Decimal(row["liquidation"].replace(",", "")) / known["liquidation_price"] - 1) < Decimal("0.001")
+    assert abs(Decimal(row["margin"].replace(",", "")) - known["margin"]) < Decimal("0.01")
+    assert row["exits"] != "– / –"
+    for name in ("Liq. price", "Margin", "Funding", "TP / SL"):
+        assert page.get_by_role("columnheader", name=name).is_visible()
+
+
+def test_a_part_of_a_position_is_closed_after_a_review(show: Open, session: Session) -> None:
+    session.buy("BTCUSDC", "0.1")
+    page = show(session.blotter())
+    before = len(session.intents())
+    page.get_by_role("button", name="Edit the BTCUSDC position").click()
+    page.get_by_role("button", name="Close 25 %").click()
+    page.get_by_text("Close 0.025 of the 0.1 BTCUSDC").wait_for()
+    assert len(session.intents()) == before
+    sign(page, "close")
+    page.get_by_role("cell", name="0.075", exact=True).wait_for()
+    page.get_by_role("button", name="Edit the BTCUSDC position").click()
+    page.get_by_label("Quantity to close").fill("0.2")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").get_by_text("at most the position's 0.075").wait_for()
+    page.keyboard.press("Escape")
+    page.wait_for_function("document.activeElement.textContent === 'Edit'")
+
+
+def test_take_profit_and_stop_loss_are_set_changed_and_cancelled_in_the_row(show: Open, session: Session) -> None:
+    session.buy("BTCUSDC", "0.1")
+    blotter = session.blotter()
+    page = show(blotter)
+    first, second = near(session, "1.05"), near(session, "1.06")
+    for price, verb in ((first, "place"), (second, "change"), ("", "cancel")):
+        page.get_by_role("button", name="Edit the BTCUSDC position").click()
+        page.get_by_label("Take profit at", exact=True).fill(price)
+        page.get_by_role("button", name="Set take profit at").click()
+        sign(page, verb)
+        waiting = session.orders("BTCUSDC", open=True, exact=True)["trigger_price"].tolist()
+        assert [str(one) for one in waiting] == ([price] if price else [])
+    assert session.positions("BTCUSDC", exact=True)["size"].tolist() == [Decimal("0.1")]
+
+
+def test_an_order_is_amended_in_its_row(show: Open, session: Session) -> None:
+    receipt = session.buy("BTCUSDC", "0.02", price="50000")
+    page = show(session.blotter())
+    page.get_by_role("button", name="Amend order").click()
+    page.get_by_label("Price", exact=True).fill("50.000,5")
+    page.get_by_role("button", name="Change price").click()
+    page.get_by_role("alert").get_by_text("is not a plain decimal text").wait_for()
+    page.get_by_label("Price", exact=True).fill("50000.5")
+    page.keyboard.press("Enter")
+    page.get_by_text("price 50000.0 → 50000.5").wait_for()
+    sign(page, "change")
+    page.get_by_role("button", name="Amend order").click()
+    page.get_by_label("Quantity", exact=True).fill("0.01")
+    page.keyboard.press("Enter")
+    sign(page, "change")
+    order = session.orders("BTCUSDC", open=True, exact=True).iloc[0]
+    assert (str(order["order_id"]), order["price"], order["quantity"]) == (
+        str(receipt.order_id), Decimal("50000.5"), Decimal("0.01")
+    )  # fmt: skip
+
+
+def test_tables_are_sorted_filtered_and_copied(show: Open, session: Session) -> None:
+    for symbol, price in (("BTCUSDC", "50000"), ("ETHUSDC", "2000"), ("BTCUSDC", "9000")):
+        session.buy(symbol, "1" if symbol == "ETHUSDC" else "0.01", price=price)
+    page = show(session.blotter())
+    context = page.context
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    prices = page.get_by_role("region", name="Open orders").locator("tbody td:nth-child(4)")
+    page.get_by_role("region", name="Open orders").get_by_role("button", name="Price").click()
+    assert prices.all_inner_texts() == ["2,000.00", "9,000.0", "50,000.0"]
+    page.get_by_role("region", name="Open orders").get_by_role("button", name="Price").click()
+    assert prices.all_inner_texts() == ["50,000.0", "9,000.0", "2,000.00"]
+    page.get_by_label("Filter all tables").fill("eth")
+    assert prices.all_inner_texts() == ["2,000.00"]
+    page.get_by_label("Filter all tables").fill("")
+    page.get_by_role("button", name="Copy open orders as CSV").click()
+    page.get_by_text("Copied").wait_for()
+    rows = list(csv.DictReader(io.StringIO(page.evaluate("navigator.clipboard.readText()"))))
+    assert [(row["Product"], row["Price"]) for row in rows] == [
+        ("BTCUSDC", "50000.0"), ("BTCUSDC", "9000.0"), ("ETHUSDC", "2000.00")
+    ]  # fmt: skip
+
+
+def test_histories_are_chosen_on_the_page(show: Open, session: Session, venue: LocalVenue) -> None:
+    session.buy("BTCUSDC", "0.05")
+    session.cancel(session.buy("BTCUSDC", "0.01", price="50000"))
+    page = show(session.blotter())
+    page.get_by_role("button", name="Order history").click()
+    page.get_by_role("cell", name="canceled").wait_for()
+    venue.advance("8h")
+    page.get_by_role("button", name="Funding", exact=True).last.click()
+    page.get_by_role("region", name="Funding").get_by_role("cell", name="BTCUSDC").first.wait_for()
+
+
+@pytest.mark.parametrize("width", [600, 900, 1600])
+def test_a_dashboard_fits_the_width_of_its_page(show: Open, session: Session, width: int) -> None:
+    session.buy("BTCUSDC", "0.05")
+    session.buy("BTCUSDC", "0.01", price="50000")
+    dashboard = session.dashboard("BTCUSDC")
+    page = show(dashboard)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.locator(".tk-book-row").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    outside = page.evaluate(
+        """[...document.querySelectorAll('.tk button, .tk input')]
+        .filter((one) => one.offsetParent && !one.closest('.tk-wide, .tk-scroll, .tk-hidden, .tk-radios'))
+        .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth)
+        .map((one) => one.outerHTML)"""
+    )
+    assert outside == []
+    for label in ("Close the BTCUSDC position", "Cancel order"):
+        button = page.get_by_role("button", name=label).bounding_box()
+        assert button is not None
+        assert button["x"] + button["width"] <= width

@@ -1,0 +1,36 @@
+"""The interactive report in a real browser: drawn without a network, its time axes linked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.research.markets import Wandering, walk
+from toolkit.research import backtest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+RANGES = "() => { const l = document.getElementById('run-time')._fullLayout; return [l.xaxis.range, l.xaxis5.range] }"
+
+
+def test_the_report_draws_itself_without_a_network_and_its_panels_move_together(page: Page, tmp_path: Path) -> None:
+    run = backtest(Wandering(every=9), {"BTCUSDC": walk(3, 900), "ETHUSDC": walk(4, 900, start=3_000)})
+    path = run.report(tmp_path / "report.html", against={"slower": backtest(Wandering(every=30), walk(3, 900))})
+    asked: list[Any] = []
+    page.context.set_offline(True)
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    page.wait_for_selector("#compared .main-svg")
+    assert asked == [path.as_uri()]
+    assert page.locator(".js-plotly-plot").count() == 5
+    assert page.locator("#run-time .subplot .scatterlayer .points path").count() == len(
+        run.fills[run.fills["symbol"] == "BTCUSDC"]
+    )
+    assert page.locator("h1").inner_text() == "Wandering (every = 9)"
+    assert "deflated_sharpe" in page.locator("body").inner_text()
+    window = ["2026-01-05 00:00", "2026-01-09 00:00"]
+    page.evaluate("window => Plotly.relayout('run-time', {'xaxis.range': window})", window)
+    first, last = page.evaluate(RANGES)
+    assert first == last
+    assert str(first[0]).startswith("2026-01-05")

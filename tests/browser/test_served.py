@@ -1,0 +1,152 @@
+"""A page of another origin attacks a served venue from a real browser; the pages of a class work in one."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import toolkit
+from tests.browser.conftest import FLAGS, chromium
+from toolkit.classroom.lesson import Lesson
+from toolkit.classroom.roster import Roster
+from toolkit.classroom.routes import serving
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.served.server import Served
+from toolkit.venue.served.settings import ServeSettings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ATTACK = """async ([base, feed]) => {
+  const tried = {};
+  const attempt = async (name, work) => {
+    try { tried[name] = await work(); } catch (error) { tried[name] = "blocked: " + error.name; }
+  };
+  const post = (path, type, body) => fetch(base + path, { method: "POST", body,
+    mode: type === "json" ? "cors" : "no-cors",
+    headers: type === "json" ? { "content-type": "application/json" } : { "content-type": "text/plain" } });
+  await attempt("read", async () => (await fetch(base + "/info/public/product-meta")).status);
+  await attempt("control json", async () => (await post("/control/advance", "json", '{"span":"1h"}')).status);
+  await attempt("control text", async () => (await post("/control/advance", "text", '{"span":"1h"}')).type);
+  await attempt("control blob", async () => (await fetch(base + "/control/advance",
+    { method: "POST", mode: "no-cors", body: new Blob(['{"span":"1h"}']) })).type);
+  await attempt("form", async () => {
+    const form = document.createElement("form"), frame = document.createElement("iframe");
+    frame.name = "target"; document.body.append(frame);
+    Object.assign(form, { action: base + "/control/advance", method: "POST", target: "target", enctype: "text/plain" });
+    document.body.append(form);
+    const loaded = new Promise((done) => frame.addEventListener("load", done, { once: true }));
+    form.submit();
+    await loaded;
+    return "sent";
+  });
+  await attempt("image", () => new Promise((done) => {
+    const image = new Image();
+    image.onload = () => done("loaded"); image.onerror = () => done("blocked");
+    image.src = base + "/health";
+  }));
+  const opened = () => new Promise((done) => {
+    const socket = new WebSocket(feed);
+    socket.onopen = () => done("open"); socket.onclose = () => done("closed");
+  });
+  tried.sockets = [];
+  for (let at = 0; at < 12; at++) tried.sockets.push(await opened());
+  return tried;
+}"""
+
+
+class Foreign(http.server.BaseHTTPRequestHandler):
+    """An empty page of another origin."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>elsewhere</title>")
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join(5)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with LocalVenue(clock="manual", market=False, accounts=2) as venue, venue.serve(control=True) as made:
+        yield made
+
+
+def test_a_page_of_another_origin_reads_and_moves_nothing(browser: Browser, served: Served, elsewhere: str) -> None:
+    venue = served.venue
+    before = venue.now_ms()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(elsewhere)
+    tried = page.evaluate(ATTACK, [served.base_url, f"{served.ws_url}/ws/dex"])
+    context.close()
+    assert tried["read"].startswith("blocked")
+    assert tried["control json"].startswith("blocked")
+    assert tried["control text"] == tried["control blob"] == "opaque"  # sent, and answered 403 unseen
+    assert tried["image"] == "blocked"
+    assert tried["sockets"] == ["closed"] * 12
+    assert venue.now_ms() == before
+    with toolkit.connect("local", base_url=served.base_url) as session:  # the user is not locked out
+        session.stream.order_book("BTCUSDC").wait(lambda live: live.state == "live", timeout=10)
+
+
+def test_under_a_rebound_name_a_page_reads_nothing(browser: Browser, served: Served) -> None:
+    rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
+    rebound = browser.browser_type.launch(executable_path=chromium(), args=[*FLAGS, rules])
+    try:
+        page = rebound.new_page()
+        answer = page.goto(f"http://evil.example:{served.port}/info/public/product-meta")
+        assert answer is not None
+        assert answer.status == 403
+        assert "perpProducts" not in page.content()
+        assert page.evaluate("async () => (await fetch('/control')).status") == 403
+    finally:
+        rebound.close()
+
+
+def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:
+    lesson = Lesson.create(Roster.create(["Ann", "<i>Bo</i>"]), market=False)
+    lesson.venues[0].control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+    try:
+        with serving(lesson, 0, settings=ServeSettings()) as served:
+            link = f"{served.base_url}/join/{lesson.roster.students[1].code}"
+            page.goto(link)
+            assert page.locator("h1").inner_text() == "Welcome, <i>Bo</i>"
+            assert f'toolkit.join("{link}")' in page.locator("#line").inner_text()
+            with toolkit.join(link) as session:
+                session.buy("BTCUSDC", "0.01", price="62600", tif="IOC")
+            page.goto(f"{served.base_url}/class")
+            page.locator("#rows tr").nth(1).wait_for()
+            assert page.locator("#rows tr").first.inner_text().startswith("1\tAnn\t10000.00\t0.00 %")
+            page.goto(f"{served.base_url}/class/teacher#token={served.control_token}")
+            page.locator("#who tr").nth(1).wait_for()
+            assert served.control_token not in page.url
+            page.fill("#text", "Hello")
+            page.get_by_role("button", name="Publish").click()
+            page.get_by_text("Publish: done").wait_for()
+            page.get_by_role("button", name="Freeze trading").click()
+            page.get_by_text("Freeze trading: done").wait_for()
+            assert "placeOrder" in lesson.venues[0].core.state.laboratory.disabled
+            page.fill("#student", "Ann")
+            page.get_by_role("button", name="Fund").click()
+            page.get_by_text('"balance":"11000"').wait_for()
+            page.goto(f"{served.base_url}/class")
+            page.get_by_text("Hello").wait_for()
+    finally:
+        lesson.close()

@@ -1,0 +1,182 @@
+"""Handed-in notebooks: what they leave is checked, what they must not do is refused, limits end them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from decimal import Decimal
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from toolkit.classroom.grading import Work, checks_of, grade, run
+from toolkit.errors import InputError
+
+CHECKS = '''
+def check_sum(work):
+    """The sum is right"""
+    assert work.value("total") == 6, f"the sum is {work.value('total')}"
+
+check_sum.points = 2
+
+def check_table(work):
+    """The table has two rows"""
+    assert len(work.value("table")) == 2
+'''
+
+
+def notebook(path: Path, *cells: str) -> Path:
+    written = [{"cell_type": "code", "source": cell.splitlines(True), "metadata": {}, "outputs": []} for cell in cells]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        json.dumps({"cells": written, "nbformat": 4, "nbformat_minor": 5, "metadata": {}}), encoding="utf-8"
+    )
+    return path
+
+
+def test_values_come_back_in_their_kinds_and_the_graders_variables_stay_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLKIT_MASTER_KEY", "0x" + "11" * 32)
+    work = run(
+        notebook(
+            tmp_path / "a.ipynb",
+            "from decimal import Decimal\nimport pandas as pd, numpy as np\nprint('hello')",
+            "price, count, names = Decimal('1.50'), np.int64(3), {'a': [1, (2, None)]}",
+            "import os; variables = sorted(os.environ)",
+            "table = pd.DataFrame({'x': [1, 2]}, index=['p', 'q'])\nrow = table['x']\n_hidden = 1",
+        )
+    )
+    assert (work.error, work.output.strip()) == ("", "hello")
+    assert work.value("price") == Decimal("1.50")
+    assert work.value("count") == 3
+    assert work.value("names") == {"a": [1, [2, None]]}
+    assert work.value("table")["x"].tolist() == work.value("row").tolist() == [1, 2]
+    assert isinstance(work.value("table"), pd.DataFrame)
+    with pytest.raises(KeyError, match="left no '_hidden'"):
+        work.value("_hidden")
+    assert work.memory_mb > 10
+    assert "TOOLKIT_MASTER_KEY" not in work.value("variables")
+
+
+def test_a_notebook_on_the_local_venue_is_graded(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    notebook(
+        folder / "ann" / "good.ipynb",
+        "import toolkit\nsession = toolkit.connect(clock='manual')",
+        "session.buy('BTCUSDC', '0.01')\ntable = session.positions()\ntable = [1, 2]\ntotal = 6",
+    )
+    notebook(folder / "bo.ipynb", "total = 5", "1/0", "total = 6")
+    notebook(folder / ".ipynb_checkpoints" / "old.ipynb", "total = 6")
+    checks = tmp_path / "checks.py"
+    checks.write_text(CHECKS, encoding="utf-8")
+    rows = grade(folder, checks)
+    assert rows.groupby("notebook")["reached"].sum().to_dict() == {"ann/good.ipynb": 3.0, "bo.ipynb": 0.0}
+    why = rows[rows["notebook"] == "bo.ipynb"]["why"].tolist()
+    assert "the sum is 5; cell 2: ZeroDivisionError" in why[0]
+    assert "left no 'table'" in why[1]
+
+
+FORBIDDEN = {
+    "import subprocess; subprocess.run(['id'])": "does not allow subprocess.Popen",
+    "import os; os.system('id')": "does not allow os.system",
+    "open('{secret}').read()": "does not let this notebook read",
+    "open('{outside}/x', 'w')": "does not let this notebook write",
+    "import os; os.open('{outside}/x', os.O_CREAT | os.O_WRONLY)": "does not let this notebook write",
+    "import os; os.remove('{secret}')": "does not let this notebook change",
+    "import os; os.rename('{secret}', 'mine')": "does not let this notebook change",
+    "import os; os.listdir('{outside}')": "does not let this notebook list",
+    "import socket; socket.create_connection(('192.0.2.1', 9), timeout=1)": "has no network",
+    "import os; os.kill(os.getppid(), 9)": "does not allow os.kill",
+    "import ctypes; ctypes.CDLL('libm.so.6')": "does not allow ctypes.dlopen",
+    "import multiprocessing as m; m.get_context('spawn').Process(target=print).start()": "does not",
+}
+
+
+def test_what_the_sandbox_forbids(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    secret = outside / "checks.py"
+    secret.write_text("secret", encoding="utf-8")
+    tries = [code.format(secret=secret.as_posix(), outside=outside.as_posix()) for code in FORBIDDEN]
+    program = (
+        f"said = []\nfor code in {tries!r}:\n    try:\n        exec(code)\n        said.append('nothing')\n"
+        "    except Exception as error:\n        said.append(str(error))"
+    )
+    work = run(notebook(tmp_path / "in" / "a.ipynb", program, "open('/root/.profile')", "reached = True"))
+    for code, words, said in zip(FORBIDDEN, FORBIDDEN.values(), work.value("said"), strict=True):
+        assert words in said, code
+    assert "cell 2: Forbidden" in work.error or "cell 2: FileNotFound" in work.error
+    assert "reached" not in work.values
+    assert secret.read_text(encoding="utf-8") == "secret"
+    assert list(outside.iterdir()) == [secret]
+
+
+def test_loopback_and_files_of_its_own_are_allowed(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
+        port = server.getsockname()[1]
+        work = run(
+            notebook(
+                tmp_path / "a.ipynb",
+                f"import socket; socket.create_connection(('127.0.0.1', {port})).close()",
+                "open('own.txt', 'w').write('x')\nfound = open('own.txt').read()",
+                "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()",
+            )
+        )
+    assert work.error == ""
+    assert work.value("found") == "x"
+
+
+@pytest.mark.parametrize(
+    ("cell", "seconds", "words"),
+    [
+        ("while True: pass", 1, "ran longer than 1 s"),
+        ("import os; os._exit(0)", 60, "ended its process"),
+    ],
+)
+def test_what_does_not_end_is_ended(tmp_path: Path, cell: str, seconds: float, words: str) -> None:
+    assert words in run(notebook(tmp_path / "a.ipynb", cell), seconds=seconds).error
+
+
+def test_memory_has_a_limit(tmp_path: Path) -> None:
+    path = notebook(tmp_path / "a.ipynb", "held = []\nwhile True: held.append(bytearray(10_000_000))")
+    work = run(path, seconds=60, memory_mb=400)
+    assert "more than 400 MB" in work.error
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(None, "can't be read"), ("x = 1", "has no function check_"), ("1/0", "ZeroDivisionError")]
+)
+def test_checks_that_cannot_be_used_are_explained(tmp_path: Path, text: str | None, words: str) -> None:
+    path = tmp_path / "checks.py"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        checks_of(path)
+
+
+def test_the_command_prints_points_and_writes_a_report(tmp_path: Path) -> None:
+    notebook(tmp_path / "in" / "a.ipynb", "total = 6; table = [1]")
+    (tmp_path / "checks.py").write_text(CHECKS, encoding="utf-8")
+    line = [sys.executable, "-m", "toolkit", "grade", str(tmp_path / "in")]
+    done = subprocess.run(
+        [*line, "--checks", str(tmp_path / "checks.py"), "--report", str(tmp_path / "r.parquet")],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "a.ipynb: 2 of 3 points" in done.stdout
+    assert "missed 1: The table has two rows" in done.stdout
+    assert pd.read_parquet(tmp_path / "r.parquet")["reached"].tolist() == [2.0, 0.0]
+    (tmp_path / "in" / "a.ipynb").unlink()
+    none = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert (none.returncode, "there are no notebooks" in none.stderr) == (2, True)
+
+
+def test_a_work_without_values_says_so() -> None:
+    with pytest.raises(KeyError):
+        Work(Path("a"), "it ran longer than 1 s").value("x")

@@ -1,0 +1,259 @@
+"""A class from join to export: students with keys of their own, a teacher with a token, nobody with more."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit import errors
+from toolkit.classroom import ranking
+from toolkit.classroom.lesson import Lesson
+from toolkit.classroom.roster import Roster, names_of
+from toolkit.classroom.routes import serving
+from toolkit.venue.served.server import Served
+from toolkit.venue.served.settings import ServeSettings
+
+NAMES = ["Ann", "Bo", "Čeněk <b>"]
+
+
+class Room:
+    """A served class."""
+
+    def __init__(self, lesson: Lesson, served: Served) -> None:
+        self.lesson, self.served = lesson, served
+
+    def link(self, number: int) -> str:
+        return f"{self.served.base_url}/join/{self.lesson.roster.students[number].code}"
+
+    def join(self, number: int) -> toolkit.Session:
+        return toolkit.join(self.link(number))
+
+    def teacher(self) -> toolkit.Session:
+        return toolkit.connect("local", base_url=self.served.base_url, control_token=self.served.control_token)
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    lesson = Lesson.create(Roster.create(NAMES), market=False, seed=3)
+    for venue in lesson.all_venues():
+        venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+        venue.control.add_liquidity("BTCUSDC", "BUY", "62400", "5")
+    try:
+        with serving(lesson, 0, settings=ServeSettings()) as served:
+            yield Room(lesson, served)
+    finally:
+        lesson.close()
+
+
+def test_a_join_link_is_all_that_a_student_needs(room: Room) -> None:
+    for number in (0, 2):
+        with room.join(number) as session:
+            assert session.wallet_balances()["balance"].tolist() == [10_000.0]
+            assert session.buy("BTCUSDC", "0.01", price="62600", tif="IOC")
+            book = session.stream.order_book("BTCUSDC")
+            book.wait(lambda live: live.frame().size, timeout=10)
+    with room.join(0) as again:  # joining again goes on with the same account
+        assert len(again.positions()) == 1
+        assert again.account == room.lesson.roster.students[0].address
+    who = {row["name"]: row for row in room.lesson.who()}
+    assert who["Ann"]["joined"]
+    assert who["Ann"]["seen"]
+    assert who["Bo"]["joined"] is None
+
+
+def test_a_student_touches_nothing_of_anothers(room: Room) -> None:
+    ann, bo = room.lesson.roster.students[:2]
+    venue = room.lesson.venues[0]
+    with room.join(0) as session:
+        order = session.buy("BTCUSDC", "0.01", price="60000")
+        assert order
+    with room.join(1) as other:
+        ids = session_orders(room, ann.address)
+        with pytest.raises(errors.ToolkitError):
+            other.exchange.cancel_order([{"symbolCode": 1, "ordId": ids[0]}])
+        with pytest.raises(errors.InputError, match="need its token"):
+            _ = other.control
+        wrong = toolkit.connect("local", base_url=room.served.base_url, control_token="x" * 32)
+        with wrong, pytest.raises(errors.ToolkitError, match="token"):
+            wrong.control.fund(bo.address, "1")
+    assert session_orders(room, ann.address) == ids
+    assert venue.core.state.accounts[bo.address.lower()].balance == 10_000_000_000
+    keys = {each.key for student in room.lesson.roster.students for each in (student.master, student.agent)}
+    assert len(keys) == 2 * len(NAMES)
+    assert not keys & {toolkit_key(number) for number in range(40)}  # made for this class, not the public ones
+
+
+def session_orders(room: Room, address: str) -> list[int]:
+    return list(room.lesson.venues[0].core.state.accounts[address.lower()].orders)
+
+
+def toolkit_key(number: int) -> bytes:
+    from toolkit.venue import development
+
+    return development.account(number).key
+
+
+def test_wrong_links_are_explained(room: Room) -> None:
+    with pytest.raises(errors.InputError, match="is no link of a class"):
+        toolkit.join(room.served.base_url)
+    with pytest.raises(errors.ToolkitError, match="did not let you in"):
+        toolkit.join(f"{room.served.base_url}/join/{'x' * 22}")
+    with pytest.raises(errors.TransportError):
+        toolkit.join("http://127.0.0.1:1/join/abc")
+
+
+def test_secrets_stay_out_of_what_is_shown(room: Room) -> None:
+    secrets = [room.lesson.roster.words]
+    for student in room.lesson.roster.students:
+        secrets += [student.code, student.master.key.hex(), student.agent.key.hex()]
+    shown = [repr(room.lesson.roster.students), repr(room.lesson), json.dumps(room.lesson.who())]
+    for path in ("/class", "/class/board.json", "/class/teacher", "/accounts", "/openapi.json"):
+        shown.append(httpx.get(room.served.base_url + path).text)
+    shown.append(httpx.get(room.link(0)).text)
+    assert not [secret for secret in secrets[:1] + secrets[2:] if any(secret in text for text in shown)]
+    page = httpx.get(room.link(2))
+    assert "Čeněk &lt;b&gt;" in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+def test_the_teacher_leads_the_class_with_the_token(room: Room) -> None:
+    with room.join(0) as ann, room.teacher() as teacher:
+        control = teacher.control
+        assert ann.buy("BTCUSDC", "0.1", price="62600", tif="IOC")
+        number = control.save_point()
+        control.freeze()
+        with pytest.raises(errors.ExchangeError):
+            ann.buy("BTCUSDC", "0.1", price="62600", tif="IOC")
+        control.unfreeze()
+        control.set_speed(500)
+        control.hold_time()
+        held = room.lesson.venues[0].now_ms()
+        assert room.lesson.venues[0].now_ms() == held
+        control.go_on()
+        price = control.jump("BTCUSDC", "-10", "A large holder sells")["price"]
+        room.lesson.venues[0].advance("2s")
+        assert room.lesson.venues[0].core.state.markets[1].oracle == 562_500
+        assert price == "56250.0"
+        control.fund_student("Ann", "500")
+        board = {row["name"]: row for row in control.leaderboard()}
+        assert board["Ann"]["return"] < 0
+        assert board["Bo"]["return"] == 0
+        assert board["Ann"]["rank"] == 3
+        control.release_oracle("BTCUSDC")
+        control.back_to(number)
+        assert ann.wallet_balances()["balance"].iloc[0] < 10_000
+        with pytest.raises(errors.ToolkitError, match="there is no save point 9"):
+            control.back_to(9)
+        with pytest.raises(errors.ToolkitError, match="there is no student 'Zed'"):
+            control.fund_student("Zed", "1")
+        assert set(control.reset()) == set(NAMES)
+        assert [row["return"] for row in control.leaderboard()] == pytest.approx([0, 0, 0], abs=1e-2)
+        assert {row["equity"] for row in room.lesson._standings()} == {10_000.0}
+        news = httpx.get(f"{room.served.base_url}/class/board.json").json()["data"]["news"]
+        assert news[0]["text"] == "A large holder sells"
+
+
+def test_everything_is_exported_as_parquet(room: Room, tmp_path: Path) -> None:
+    with room.join(0) as ann, room.teacher() as teacher:
+        ann.buy("BTCUSDC", "0.1", price="62600", tif="IOC")
+        written = teacher.control.export(str(tmp_path / "out"))
+    tables = {Path(path).stem: pd.read_parquet(path) for path in written}
+    assert {"leaderboard", "students", "orders", "fills", "balances", "ledger", "positions", "funding"} == set(tables)
+    assert tables["fills"]["student"].tolist() == ["Ann"]
+    assert tables["balances"]["student"].tolist() == NAMES
+    assert list(tables["leaderboard"].columns) == list(ranking.COLUMNS)
+
+
+def test_separate_venues_have_the_same_market_and_ports_of_their_own() -> None:
+    lesson = Lesson.create(Roster.create(["A", "B"]), separate=True, seed=5)
+    try:
+        with serving(lesson, 0, settings=ServeSettings()) as served:
+            room = Room(lesson, served)
+            with room.join(0) as one, room.join(1) as two:
+                assert one.environment.base_url != two.environment.base_url
+                assert one.environment.feed_url.startswith(two.environment.ws_url[:15])
+                assert one.buy("BTCUSDC", "0.01")
+                assert len(two.positions()) == 0
+            assert len({row["rank"] for row in lesson.leaderboard()}) == 2
+            refused = httpx.post(f"http://127.0.0.1:{lesson.ports[1]}/control/fund", json={})
+            assert refused.status_code == 401
+    finally:
+        lesson.close()
+
+
+def test_drawdown_is_the_largest_fall_from_a_high() -> None:
+    assert ranking._drawdown(100, [0, 100, 0, 50]) == 0.5
+    assert ranking._drawdown(100, [0, 10, 20]) == 0
+    assert ranking._drawdown(0, []) == 0
+    assert list(ranking.frame([]).dtypes.astype(str)) == list(ranking.COLUMNS.values())
+
+
+def test_names_come_from_a_file_and_must_differ(tmp_path: Path) -> None:
+    path = tmp_path / "names"
+    path.write_text("Ann\n\nBo \n", encoding="utf-8")
+    assert names_of(0, path) == ["Ann", "Bo"]
+    assert names_of(2) == ["student-1", "student-2"]
+    with pytest.raises(errors.InputError, match="2 names for 3 students"):
+        names_of(3, path)
+    for names in (["a", "a"], [], ["x" * 41], [" a"], ["a\nb"]):
+        with pytest.raises(errors.InputError):
+            Roster.create(names)
+
+
+def test_the_command_serves_a_class_and_goes_on_with_it(tmp_path: Path) -> None:
+    journal = tmp_path / "class.journal"
+    options = ["--students", "2", "--port", "0", "--journal", str(journal), "--no-market"]
+    first = served_lines(options)
+    links = re.findall(r'toolkit\.join\("(http://[^"]+)"\)', first)
+    assert len(links) == 2
+    assert re.search(r"leaderboard  http://127\.0\.0\.1:\d+/class\n", first)
+    if sys.platform != "win32":
+        assert stat.S_IMODE((tmp_path / "class.journal.class").stat().st_mode) == 0o600
+    again = served_lines(options)
+    codes = [link.rpartition("/")[2] for link in links]
+    assert [link.rpartition("/")[2] for link in re.findall(r'join\("(http://[^"]+)"\)', again)] == codes
+
+
+def served_lines(options: list[str]) -> str:
+    """Run the command until it is ready, join once with each link, stop it, and return what it printed."""
+    line = [sys.executable, "-m", "toolkit", "class", *options]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        text = ""
+        for each in process.stdout:
+            text += each
+            if each == "ready\n":
+                break
+        for link in re.findall(r'toolkit\.join\("(http://[^"]+)"\)', text):
+            with toolkit.join(link) as session:
+                assert session.wallet_balances()["balance"].tolist() == [10_000.0]
+        process.terminate()
+        assert process.wait(20) == 0, process.stderr.read()
+        return text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "say how many students there are"),
+        (["--students", "500"], "a class has 1 to 200 students"),
+        (["--names", "nowhere.txt"], "can't be read"),
+        (["--students", "2", "--separate", "--journal", "j"], "separate venues have no journal"),
+    ],
+)
+def test_a_class_that_cannot_be_started_is_explained(arguments: list[str], words: str, tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "toolkit", "class", "--port", "0", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr

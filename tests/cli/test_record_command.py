@@ -1,0 +1,87 @@
+"""`toolkit record` as a process: what it wrote is there, whole, also when it is killed, and goes on where it was."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import toolkit
+from toolkit.__main__ import main
+from toolkit.connecting import NOBODY
+from toolkit.research import data
+from toolkit.research.data.events import Kind
+from toolkit.venue.local import LocalVenue
+
+
+def recorded_until(url: str, out: Path, rows: int, number: int) -> None:
+    """Record until the venue has traded `rows` times more, then send the process a signal."""
+    line = [sys.executable, "-m", "toolkit", "record", url, "--out", str(out), "--symbols", "BTCUSDC"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for text in process.stdout:
+            if re.match(r".*trades.*: live", text):
+                break
+        journal = out / "journal.sqlite-wal"
+        before = journal.stat().st_size
+        while journal.stat().st_size < before + rows and process.poll() is None:
+            pass
+        process.send_signal(number)
+        process.wait(timeout=30)
+        if number == signal.SIGTERM:
+            assert process.returncode == 0
+            assert "stopped: " in process.stdout.read()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent")
+def test_a_killed_recording_loses_nothing_and_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "tape"
+    with LocalVenue(speed=60) as venue, venue.serve() as served:
+        recorded_until(served.base_url, out, 40_000, signal.SIGKILL)
+        recorded_until(served.base_url, out, 40_000, signal.SIGTERM)
+        done = {(one.time, one.price) for one in venue.core.state.history.trades[1]}
+        product = venue.core.products[1]
+    events = data.load(out, format="recording")
+    assert events.symbol == "BTCUSDC"
+    trades = events.of(Kind.TRADE)
+    assert len(trades)
+    found = {
+        (int(time) // 10**6, round(price / float(product.tick_size)))
+        for time, price in trades[["exchange_ns", "price"]]
+    }
+    assert found <= done
+    assert events.counts()["clear"] >= 2, "each start of the recording begins with a snapshot"
+    assert "crossed" not in set(data.check(events)["problem"])
+
+
+def test_a_venue_that_is_not_there_is_an_error_of_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["record", "http://127.0.0.1:9", "--out", str(tmp_path / "x")]) == 2
+    assert capsys.readouterr().err.startswith("toolkit record: ")
+
+
+def test_a_served_venue_follows_another_one() -> None:
+    with LocalVenue(speed=60) as venue, venue.serve() as served:
+        line = [sys.executable, "-m", "toolkit", "venue", "--port", "0", "--follow", served.base_url]
+        with subprocess.Popen(
+            [*line, "--symbols", "BTCUSDC"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            lines = []
+            for text in process.stdout:
+                lines.append(text.rstrip())
+                if text == "ready\n":
+                    break
+            address = next(re.search(r"http://127\.0\.0\.1:\d+", one) for one in lines if "Exchange" in one)
+            assert address is not None
+            with toolkit.connect(base_url=address[0], account=NOBODY) as session:
+                assert session.products().index.tolist() == ["BTCUSDC"]
+                book = session.stream.order_book("BTCUSDC", depth=5)
+                book.wait(timeout=20)
+                assert len(book.frame())
+            process.terminate()
+            process.wait(timeout=30)
+    assert f"following {served.base_url}: BTCUSDC" in lines

@@ -1,0 +1,36 @@
+"""`python -m tests.mutation`: plant mistakes and print the score of each room, with the mutants nobody noticed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+
+from .rooms import ROOMS
+from .runner import FLOOR, mutants_of, run, sample
+
+
+def main() -> int:
+    """Return 0 when every room may reach the floor."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--room", choices=ROOMS, action="append", help="only this room (may be repeated)")
+    parser.add_argument("--sample", type=int, default=20, help="mutants of each room (default 20)")
+    parser.add_argument("--whole", action="store_true", help="every mutant; takes hours")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    good = True
+    for room in arguments.room or ROOMS:
+        chosen = mutants_of(room) if arguments.whole else sample(room, arguments.sample, arguments.seed)
+        random.Random(arguments.seed).shuffle(chosen)
+        score = run(room, chosen, arguments.jobs)
+        print(f"{room}: {score.killed} of {score.total} noticed ({score.rate:.0%}), {score.seconds:.0f} s", flush=True)
+        for mutant in score.survivors:
+            print(f"    {mutant}", flush=True)
+        reached = score.rate >= FLOOR if arguments.whole else score.may_reach_the_floor
+        good = good and reached
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,94 @@
+"""The rooms that are mutated, and the quick tests of each: the nearest first, no storms, no subprocesses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Source files (or a folder of them), and what pytest is to run for them."""
+
+    sources: Sequence[str]
+    tests: Sequence[str]
+    left_out: Sequence[str] = ()
+
+    def files(self) -> list[Path]:
+        """Return the files, in a stable order."""
+        found: list[Path] = []
+        for source in self.sources:
+            path = ROOT / source
+            found += [path] if path.is_file() else sorted(path.glob("*.py"))
+        return [path for path in found if path.name not in ("__init__.py", *self.left_out)]
+
+
+ROOMS: dict[str, Room] = {
+    "protocol": Room(
+        ["toolkit/protocol"],
+        ["tests/protocol", "tests/venue/api/test_vectors.py", "tests/venue/api/test_gateway.py"],
+        ["exchange_pb2.py"],
+    ),
+    "checks": Room(
+        ["toolkit/checks.py"],
+        [
+            "tests/venue/trading/test_checks.py",
+            "tests/client/orders/test_pretrade.py",
+            "tests/widgets/order_ticket",
+            "tests/venue/trading/test_trigger_orders.py",
+            "tests/venue/trading/test_order_rules.py",
+        ],
+    ),
+    "margin": Room(["toolkit/margin.py"], ["tests/test_margin.py", "tests/venue/risk/test_account_margin.py"]),
+    "venue/engine": Room(
+        ["toolkit/venue/engine"],
+        [
+            "tests/venue/engine",
+            "tests/venue/test_clocks.py",
+            "tests/venue/api/test_gateway.py",
+            "tests/venue/lab/test_control.py",
+            "tests/venue/simulation/test_interventions.py",
+            "tests/venue/trading/test_order_rules.py",
+        ],
+        ["codes.py"],
+    ),
+    "venue/trading": Room(
+        ["toolkit/venue/trading"],
+        [
+            "tests/venue/trading/test_order_rules.py",
+            "tests/venue/trading/test_trigger_orders.py",
+            "tests/venue/trading/test_margin_actions.py",
+            "tests/venue/trading/test_matching.py",
+            "tests/venue/risk/test_order_margin.py",
+            "tests/venue/liquidation",
+            "tests/venue/lab/test_control.py",
+            "tests/venue/risk/test_fees.py",
+            "tests/venue/engine/test_events.py",
+            "tests/test_info_contract.py",
+            "tests/venue/trading/test_order_storms.py",
+        ],
+    ),
+    "venue/risk": Room(
+        ["toolkit/venue/risk"],
+        [
+            "tests/venue/risk",
+            "tests/venue/liquidation",
+            "tests/venue/trading/test_margin_actions.py",
+            "tests/test_info_contract.py",
+        ],
+    ),
+    "client/orders": Room(
+        ["toolkit/client/orders"],
+        [
+            "tests/client/orders/test_delivery.py",
+            "tests/client/orders/test_exchange.py",
+            "tests/client/orders/test_session.py",
+            "tests/client/orders/test_pretrade.py",
+            "tests/client/orders/test_permissions.py",
+            "tests/client/orders",
+        ],
+    ),
+}

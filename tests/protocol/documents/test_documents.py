@@ -1,0 +1,98 @@
+"""OpenAPI and AsyncAPI documents: valid, complete, and true of what the venue takes and answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from openapi_spec_validator import validate
+
+from tests.test_info_contract import World, minimal, world
+from toolkit import __version__
+from toolkit.protocol.actions import ACTIONS
+from toolkit.protocol.documents.asyncapi import asyncapi
+from toolkit.protocol.documents.openapi import openapi
+from toolkit.protocol.reads.feed import CHANNELS
+from toolkit.protocol.reads.info import ENDPOINTS
+from toolkit.venue import development
+from toolkit.venue.local import LocalVenue
+
+DOCUMENT = openapi(__version__)
+FEED = asyncapi(__version__)
+
+
+def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator({**schema, "components": DOCUMENT["components"]})
+
+
+def test_the_openapi_document_is_valid_and_complete() -> None:
+    validate(DOCUMENT)
+    assert set(DOCUMENT["paths"]) == {"/api/v1/exchange", *(endpoint.path for endpoint in ENDPOINTS.values())}
+    names = {f"{name[0].upper()}{name[1:]}Request" for name in ACTIONS}
+    assert names <= set(DOCUMENT["components"]["schemas"])
+
+
+def test_the_golden_requests_are_what_the_document_allows() -> None:
+    with open("docs/examples/golden-requests.json", encoding="utf-8") as file:
+        stored = json.load(file)
+    for row in stored:
+        kind = row["body"]["action"]["type"]
+        schema = validator(DOCUMENT["components"]["schemas"][f"{kind[0].upper()}{kind[1:]}Request"])
+        schema.validate(row["body"])
+        assert not schema.is_valid({**row["body"], "nonce": "1"})
+        assert not schema.is_valid({**row["body"], "action": {**row["body"]["action"], "colour": 1}})
+
+
+__all__ = ["world"]  # a fixture: a venue with every kind of record
+
+
+@pytest.mark.parametrize("name", list(ENDPOINTS))
+def test_every_answer_of_the_venue_is_what_the_document_says(world: World, name: str) -> None:
+    endpoint = ENDPOINTS[name]
+    query = [(key, str(value)) for key, value in minimal(world, endpoint).items()]
+    answer = world.venue.handle("GET", endpoint.path, query)
+    assert answer.status == 200
+    schema = DOCUMENT["paths"][endpoint.path]["get"]["responses"]["200"]
+    validator(schema["content"]["application/json"]["schema"]).validate(json.loads(answer.body))
+
+
+def test_the_asyncapi_document_names_every_channel_and_resolves() -> None:
+    assert FEED["asyncapi"] == "3.0.0"
+    assert {f"{name}Data" for name in CHANNELS} <= set(FEED["components"]["messages"])
+    for reference in references(FEED):
+        found: Any = FEED
+        for part in reference.removeprefix("#/").split("/"):
+            found = found[part]
+        assert found
+
+
+def references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        here = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return here + [each for inner in value.values() for each in references(inner)]
+    return [each for inner in value for each in references(inner)] if isinstance(value, list) else []
+
+
+def test_every_message_of_the_feed_is_what_the_document_says() -> None:
+    venue = LocalVenue(clock="manual", seed=3, accounts=2)
+    messages = FEED["components"]["messages"]
+    payloads = {name: jsonschema.Draft202012Validator(each["payload"]) for name, each in messages.items()}
+    for payload in payloads.values():
+        payload.check_schema(payload.schema)
+    fields = {"symbol": "BTCUSDC", "depth": 5, "interval": "60", "userAddress": development.master(0).address}
+    connection, received = venue.feed.open(queue=None), set()
+    for channel in CHANNELS.values():
+        subscription = {"type": channel.type, **{field.name: fields[field.name] for field in channel.fields}}
+        message = {"method": "subscribe", "subscription": subscription}
+        payloads["subscribe"].validate(message)
+        connection.send(json.dumps(message))
+    venue.control.add_liquidity("BTCUSDC", "SELL", "90000", "1")
+    venue.advance("2m")
+    for text in connection.drain():
+        message = json.loads(text)
+        name = f"{message['channel']}Data" if "channel" in message else "acknowledgement"
+        payloads[name].validate(message)
+        received.add(name)
+    assert {"acknowledgement", "orderBookData", "tradesData", "tickerData", "candleData"} <= received

@@ -1,0 +1,108 @@
+"""Measures of luck give the worked numbers of the papers they come from, and what chance says of noise."""
+
+from __future__ import annotations
+
+import doctest
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.research.markets import Wandering, walk
+from toolkit.errors import InputError
+from toolkit.research import backtest, sweep, trials, vectorised
+from toolkit.research.analysis import luck
+
+
+def test_the_worked_numbers_of_the_papers() -> None:
+    """Doctests; and from "The Deflated Sharpe Ratio", p. 9: of normal returns 88 trials would leave 0.9505."""
+    assert doctest.testmod(luck).failed == 0
+    assert luck.deflated_sharpe(2.5 / 250**0.5, 1250, 88, 0.5 / 250) == pytest.approx(0.9505, abs=5e-5)
+
+
+def test_a_track_record_of_the_minimum_length_is_just_long_enough() -> None:
+    for sharpe, skew, kurtosis, benchmark in [(0.1, 0, 3, 0), (0.3, -1.5, 9, 0.1), (0.05, 0.5, 4, 0.0)]:
+        needed = luck.min_track_record(sharpe, skew, kurtosis, benchmark)
+        for count, enough in ((math.ceil(needed), True), (math.floor(needed), False)):
+            assert (luck.probabilistic_sharpe(sharpe, count, skew, kurtosis, benchmark) >= 0.95) is enough
+    assert luck.min_track_record(0.1, benchmark=0.1) == math.inf
+    assert math.isnan(luck.probabilistic_sharpe(math.nan, 10))
+
+
+def by_the_book(returns: np.ndarray, parts: int) -> float:
+    """CSCV as the paper writes it: every half of the parts, one after another."""
+    size = len(returns) // parts
+    blocks = [returns[at * size : (at + 1) * size] for at in range(parts)]
+    logits = []
+    for chosen in itertools.combinations(range(parts), parts // 2):
+        inside = np.concatenate([blocks[at] for at in chosen])
+        outside = np.concatenate([blocks[at] for at in range(parts) if at not in chosen])
+        best = int(np.argmax(inside.mean(axis=0) / inside.std(axis=0)))
+        ratios = outside.mean(axis=0) / outside.std(axis=0)
+        rank = (ratios < ratios[best]).sum() + 1
+        omega = rank / (returns.shape[1] + 1)
+        logits.append(math.log(omega / (1 - omega)))
+    return float(np.mean(np.array(logits) <= 0))
+
+
+@pytest.mark.parametrize("parts", [2, 4, 8])
+def test_overfitting_is_what_the_paper_computes_step_by_step(parts: int) -> None:
+    random = np.random.default_rng(parts)
+    for skill in (0.0, 0.05, 0.2):
+        returns = random.normal(0, 1, (160, 7))
+        returns[:, 2] += skill
+        assert luck.overfitting(returns, parts) == pytest.approx(by_the_book(returns, parts))
+
+
+def test_choosing_among_noise_is_overfitting_and_finding_skill_is_not() -> None:
+    random = np.random.default_rng(3)
+    noise = [luck.overfitting(random.normal(0, 1, (320, 40)), 8) for _ in range(30)]
+    assert 0.4 < np.mean(noise) < 0.6
+    skilled = random.normal(0, 1, (320, 40))
+    skilled[:, 5] += 0.4
+    assert luck.overfitting(skilled) < 0.01
+    assert math.isnan(luck.overfitting(skilled[:, :1]))
+    assert math.isnan(luck.overfitting(skilled[:3]))
+    with pytest.raises(InputError, match="even number from 2 to 160"):
+        luck.overfitting(skilled, 5)
+
+
+def test_bootstrap_intervals_are_as_wide_as_the_mean_is_uncertain() -> None:
+    random = np.random.default_rng(1)
+    returns = random.normal(0.001, 0.02, 400)
+    means = luck.bootstrap(returns, draws=4_000, block=1).mean(axis=1)
+    assert means.std() == pytest.approx(returns.std() / 20, rel=0.05)
+    # Returns that come in runs of ten say less about their mean: ten times the variance.
+    repeated = np.repeat(random.normal(0.001, 0.02, 40), 10)
+    kept, broken = (luck.bootstrap(repeated, draws=4_000, block=block).mean(axis=1).std() for block in (50.0, 1.0))
+    assert kept / broken == pytest.approx(math.sqrt(10), rel=0.2)
+    low, high = luck.interval(means, 0.9)
+    assert low == pytest.approx(means.mean() - 1.645 * means.std(), abs=2e-4)
+    assert high == pytest.approx(means.mean() + 1.645 * means.std(), abs=2e-4)
+
+
+def test_trials_are_counted_by_themselves_each_once() -> None:
+    trials.clear()
+    data = walk(1, 120)
+    first = backtest(Wandering(every=5), data)
+    first.rerun()
+    backtest(Wandering(every=6), data).metrics()
+    assert len(trials) == 2
+    for size in (1.0, -1.0, 1.0):
+        vectorised(data, np.full(120, size))
+    assert len(trials) == 4
+    sweep(Wandering, {"every": [7, 8, 9]}, data, workers=0, progress=False)
+    assert len(trials) == 7
+    assert trials.frame()["sharpe"].notna().sum() == 4
+    found = first.luck()
+    assert found["trials"] == 7
+    assert trials.frame()["sharpe"].iloc[0] == pytest.approx(first.metrics()["sharpe"])
+    assert found["deflated_sharpe"] < found["probabilistic_sharpe"]
+    assert first.luck(trials=1)["deflated_sharpe"] == found["probabilistic_sharpe"]
+    assert found["sharpe_low"] < found["sharpe"] < found["sharpe_high"]
+    assert found["sharpe"] == pytest.approx(first.metrics()["sharpe"])
+    assert found["track_record"] == pd.Timedelta("5D")
+    trials.clear()
+    assert repr(trials) == "<0 trials in this session>"

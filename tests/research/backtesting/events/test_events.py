@@ -1,0 +1,251 @@
+"""A strategy on recorded books and trades knows what has reached it, and is filled as its queue model says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from toolkit.errors import InputError
+from toolkit.orders import stop
+from toolkit.research import Strategy, backtest
+from toolkit.research.data.events import Events, Kind
+from toolkit.research.market_data import BookSnapshot, Trade
+
+from .recorded import MS, START, events_of, fills_of, naive_fill, random_market
+
+DEPTH, TRADE = Kind.DEPTH, Kind.TRADE
+BOOK = [(0, DEPTH, 1, 60000.0, 0.05), (0, DEPTH, 1, 59999.0, 0.5), (0, DEPTH, -1, 60001.0, 0.05),
+        (0, DEPTH, -1, 60002.0, 0.5)]  # fmt: skip
+END = (5000, DEPTH, 1, 50000.0, 1.0)
+
+
+class Once(Strategy):
+    """Calls its orders in on_start: (side, quantity, price, options)."""
+
+    timer_ms = 1000
+    orders: Any = ()
+
+    def on_start(self, ctx: Any) -> None:
+        self.seen = ctx.seen = []
+        for side, quantity, price, options in self.orders:
+            (ctx.buy if side > 0 else ctx.sell)("BTCUSDC", quantity, price, **options)
+
+    def on_timer(self, ctx: Any) -> None:
+        """Nothing: its presence makes this a strategy on events."""
+
+    def on_fill(self, ctx: Any, fill: Any) -> None:
+        ctx.record(known=ctx.now, filled=fill.time, position=ctx.position("BTCUSDC"))
+
+
+def run(events: Events, *orders: Any, **settings: Any) -> Any:
+    return backtest(Once(orders=orders), {"BTCUSDC": events}, funding=None, **settings)
+
+
+MAKER = {"tif": "POST_ONLY"}
+
+
+@pytest.mark.parametrize("power", [None, 1.0, 2.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_resting_orders_are_filled_when_a_plain_replay_fills_them(seed: int, power: float | None) -> None:
+    events = random_market(seed)
+    rng = np.random.default_rng(seed)
+    placed: list[tuple[int, int, int, Any]] = []
+
+    class Random(Strategy):
+        timer_ms = 250
+
+        def on_timer(self, ctx: Any) -> None:
+            book = ctx.book("BTCUSDC")
+            for handle in ctx.orders():
+                if rng.random() < 0.3:
+                    ctx.cancel(handle)
+                    cancels.setdefault(handle.cl_ord_id, ctx._broker.local_ns + 3 * MS)
+            side = int(rng.choice([1, -1]))
+            best = (book.bids if side > 0 else book.asks)[0][0]
+            price = round(best * 10) - side * int(rng.integers(0, 3))
+            send = ctx.buy if side > 0 else ctx.sell
+            placed.append(
+                (side, price, ctx._broker.local_ns + 3 * MS, send("BTCUSDC", "0.001", f"{price / 10:.1f}", **MAKER))
+            )
+
+    cancels: dict[int, int] = {}
+    queue = "risk-averse" if power is None else f"power:{power}"
+    backtest(Random(), {"BTCUSDC": events}, latency=("3ms", "2ms"), queue=queue, funding=None)
+    filled = 0
+    for side, price, arrives, handle in placed:
+        if handle.state in ("REJECTED", "SENT"):
+            continue
+        expected = naive_fill(events, side, price, arrives, cancels.get(handle.cl_ord_id, 1 << 62), power)
+        assert (handle.filled > 0) == bool(expected), (side, price, arrives - START, expected, handle)
+        filled += bool(expected)
+    assert filled > 2
+
+
+def test_an_order_takes_its_latency_there_and_its_answer_back() -> None:
+    events = events_of(*BOOK, END)
+    result = run(events, (1, "0.01", None, {}), latency=("30ms", "20ms"))
+    assert fills_of(result) == [(30, "BUY", 60001.0, 0.01)]
+    assert result.records["known"].tolist() == [START // MS + 50]
+    assert result.records["position"].tolist() == [0.01]
+
+
+def test_the_feed_has_its_recorded_delay_or_a_given_one() -> None:
+    class Books(Strategy):
+        def on_book(self, ctx: Any, book: BookSnapshot) -> None:
+            ctx.record(bid=book.bids[0][0])
+
+    rows = [*BOOK, (100, DEPTH, 1, 60000.5, 1.0), END]
+    for settings, delay in (({}, 40), ({"feed_latency": "7ms"}, 7)):
+        seen = backtest(Books(), {"BTCUSDC": events_of(*rows, feed_ms=40)}, funding=None, **settings).records
+        assert [stamp.value // MS - START // MS for stamp in seen.index] == [delay, 100 + delay, 5000 + delay]
+        assert seen["bid"].tolist() == [60000.0, 60000.5, 60000.5]
+
+
+def test_every_trade_and_every_change_of_the_book_arrive_in_order() -> None:
+    events = random_market(3)
+    seen: list[tuple[int, str]] = []
+
+    class Watcher(Strategy):
+        def on_book(self, ctx: Any, book: BookSnapshot) -> None:
+            assert book.bids[0][0] < book.asks[0][0]
+            seen.append((ctx.now, "book"))
+
+        def on_trade(self, ctx: Any, trade: Trade) -> None:
+            seen.append((ctx.now, "trade"))
+
+    backtest(Watcher(), {"BTCUSDC": events}, funding=None)
+    assert [time for time, _ in seen] == sorted(time for time, _ in seen)
+    assert sum(kind == "trade" for _, kind in seen) == events.counts()["trade"]
+    book = events.of(Kind.DEPTH)["exchange_ns"]
+    assert sum(kind == "book" for _, kind in seen) == len(np.unique(book))
+
+
+def test_taking_walks_the_recorded_levels() -> None:
+    result = run(events_of(*BOOK, END), (1, "0.1", None, {}))
+    assert fills_of(result) == [(0, "BUY", 60001.0, 0.05), (0, "BUY", 60002.0, 0.05)]
+    assert set(result.fills["role"]) == {"TAKER"}
+    assert result.fills["fee"].sum() == pytest.approx((0.05 * 60001 + 0.05 * 60002) * 0.0006, abs=1e-5)
+
+
+def test_impact_leaves_a_hole_that_fills_again() -> None:
+    class Twice(Strategy):
+        timer_ms = 1000
+
+        def on_timer(self, ctx: Any) -> None:
+            if ctx.now in (START // MS + 1000, START // MS + 2000, START // MS + 4000):
+                ctx.record(left=sum(quantity for _, quantity in ctx.book("BTCUSDC", 1).asks))
+                ctx.buy("BTCUSDC", "0.04", "60001", tif="IOC")
+
+    events = events_of(*BOOK, END)
+    without = backtest(Twice(), {"BTCUSDC": events}, funding=None)
+    with_impact = backtest(Twice(), {"BTCUSDC": events}, funding=None, impact="1s")
+    assert without.fills["quantity"].tolist() == [0.04, 0.04, 0.04]
+    assert with_impact.fills["quantity"].tolist() == pytest.approx([0.04, 0.03, 0.038])
+    assert with_impact.records["left"].tolist() == pytest.approx([0.05, 0.03, 0.038])
+
+
+def test_fills_in_parts_and_whole() -> None:
+    rows = [*BOOK, (100, TRADE, -1, 60000.0, 0.053), (200, TRADE, -1, 60000.0, 0.1), END]
+    order = (1, "0.01", "60000", MAKER)
+    assert fills_of(run(events_of(*rows), order)) == [(100, "BUY", 60000.0, 0.01)]
+    parts = run(events_of(*rows), order, partial_fills=True)
+    assert fills_of(parts) == [(100, "BUY", 60000.0, 0.003), (200, "BUY", 60000.0, 0.007)]
+    assert parts.orders["status"].tolist() == ["FILLED"]
+
+
+def test_a_post_only_order_that_would_take_is_rejected_and_one_through_the_book_takes() -> None:
+    result = run(events_of(*BOOK, END), (1, "0.01", "60001", MAKER), (1, "0.06", "60001", {"tif": "GTC"}))
+    assert result.orders["status"].tolist() == ["REJECTED", "FILLED"]
+    # without impact the next message still offers what the order took, so that its rest is filled then
+    assert fills_of(result) == [(0, "BUY", 60001.0, 0.05), (5000, "BUY", 60001.0, 0.01)]
+
+
+def test_a_book_that_comes_to_an_order_fills_it() -> None:
+    rows = [*BOOK, (100, DEPTH, 1, 60000.0, 0.0), (101, DEPTH, -1, 59999.5, 1.0), END]
+    assert fills_of(run(events_of(*rows), (1, "0.01", "60000", MAKER))) == [(101, "BUY", 60000.0, 0.01)]
+
+
+def test_a_stop_sees_every_trade_and_closes_in_the_recorded_book() -> None:
+    rows = [*BOOK, (500, TRADE, -1, 59990.0, 0.001), (500.5, TRADE, 1, 60001.0, 0.001), END]
+    exit_order = stop("BTCUSDC", "SELL", "59995", trigger_by="LAST_PRICE")
+    result = run(events_of(*rows), (1, "0.01", None, {"sl": exit_order}))
+    assert fills_of(result) == [(0, "BUY", 60001.0, 0.01), (500, "SELL", 60000.0, 0.01)]
+
+
+def test_a_position_beyond_its_margin_is_liquidated_in_the_recorded_book() -> None:
+    gone = [(3500, DEPTH, side, price, 0.0) for _, _, side, price, _ in BOOK]
+    fall = [*gone, (3500, DEPTH, 1, 57000.0, 5.0), (3500, DEPTH, -1, 57001.0, 5.0)]
+    later = (12000, DEPTH, 1, 50000.0, 1.0)
+    result = run(events_of(*BOOK, *fall, later), (1, "0.3", None, {}), capital=500, leverage=40)
+    assert result.fills["type"].tolist()[-1] == "LIQUIDATION"
+    assert result.positions.iloc[-1].tolist() == [0.0]
+
+
+def test_funding_is_settled_as_given() -> None:
+    hour = 3_600_000
+    offset = (-(START // MS)) % (4 * hour)
+    rows = [*BOOK, (offset + 10, DEPTH, 1, 50000.0, 1.0), (offset + 5000, DEPTH, 1, 50000.0, 2.0)]
+    strategy = Once(orders=((1, "0.01", None, {}),), timer_ms=hour)
+    result = backtest(strategy, {"BTCUSDC": events_of(*rows)}, funding=0.001)
+    assert result.funding["payment"].tolist() == pytest.approx([-0.01 * 60000.5 * 0.001], abs=1e-5)
+
+
+def test_measured_latency_is_interpolated() -> None:
+    times = pd.to_datetime([START // MS, START // MS + 1000], unit="ms", utc=True)
+    table = pd.DataFrame({"sent": times, "arrived": times + pd.to_timedelta([10, 110], unit="ms")})
+    table["answered"] = table["arrived"] + pd.Timedelta("5ms")
+
+    class Timed(Strategy):
+        timer_ms = 500
+
+        def on_timer(self, ctx: Any, now: int) -> None:
+            if now == START // MS + 500:
+                ctx.buy("BTCUSDC", "0.001")
+
+    result = backtest(Timed(), {"BTCUSDC": events_of(*BOOK, END)}, latency=table, funding=None)
+    assert fills_of(result) == [(560, "BUY", 60001.0, 0.001)]
+
+
+def test_a_run_repeats_itself_and_the_shared_books_stay_as_they_are() -> None:
+    events = random_market(1)
+    first, again = (run(events, (1, "0.002", "59999.5", MAKER), latency=2) for _ in range(2))
+    pd.testing.assert_frame_equal(first.fills, again.fills)
+    pd.testing.assert_frame_equal(first.equity, again.equity)
+
+
+def test_best_prices_alone_are_a_book_too() -> None:
+    prices = [(0, 1, 60000.0), (0, -1, 60001.0), (200, 1, 59990.0), (200, -1, 59991.0), (900, 1, 59990.0)]
+    quotes = [(ms, Kind.QUOTE, side, price, 0.5) for ms, side, price in prices]
+    result = run(events_of(*quotes), (1, "0.01", "59995", MAKER))
+    assert fills_of(result) == [(200, "BUY", 59995.0, 0.01)]
+
+
+def test_a_finer_recording_than_the_venue_sets_the_steps() -> None:
+    rows = [(ms, kind, side, price + 0.05, quantity) for ms, kind, side, price, quantity in [*BOOK, END]]
+    array = events_of(*rows).array
+    events = Events(array, symbol="BTCUSDC")
+    assert fills_of(run(events, (1, "0.01", None, {}))) == [(0, "BUY", 60001.05, 0.01)]
+    with pytest.raises(InputError, match="prices of the events are multiples of"):
+        run(events, products={"BTCUSDC": {"tick_size": "0.1"}})
+
+
+def test_settings_say_how_the_run_was_made_and_wrong_ones_what_would_pass() -> None:
+    events = events_of(*BOOK, END)
+    settings = run(events, latency=("10ms", 5), queue="log").settings
+    assert (settings["latency"], settings["queue"], settings["feed_latency"]) == ("(10 ms, 5 ms)", "log", "recorded")
+    for wrong, text in (
+        ({"queue": "first"}, "give risk-averse, power:2, log"),
+        ({"queue": "power:-1"}, "give risk-averse"),
+        ({"latency": ("10ms", "soon")}, "is no span"),
+        ({"latency": -1}, "must not be negative"),
+        ({"latency": pd.DataFrame({"sent": [1]})}, "lacks arrived, answered"),
+    ):
+        with pytest.raises(InputError, match=text):
+            run(events, **wrong)
+    with pytest.raises(InputError, match="none of on_book, on_trade and on_timer"):
+        backtest(lambda ctx, bar: None, {"BTCUSDC": events})
+    with pytest.raises(InputError, match="have no order book"):
+        run(events_of((0, TRADE, 1, 1.0, 1.0)))

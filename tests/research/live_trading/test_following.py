@@ -1,0 +1,237 @@
+"""A local venue that follows another one has its prices, book and trades, and an account of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolkit
+from toolkit.errors import InputError, ToolkitError, VenueError
+from toolkit.research import data, record
+from toolkit.research.live_trading.following import FollowingVenue, follow
+from toolkit.venue.local import LocalVenue
+
+SYMBOLS = ["BTCUSDC", "ETHUSDC"]
+
+
+@pytest.fixture
+def upstream() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", seed=5) as venue:
+        yield venue
+
+
+def reader(venue: LocalVenue) -> toolkit.Session:
+    return toolkit.connect(venue=venue, account=9, approve=False)
+
+
+@pytest.fixture
+def follower(upstream: LocalVenue) -> Iterator[FollowingVenue]:
+    with follow(reader(upstream), symbols=SYMBOLS) as venue:
+        yield venue
+
+
+def tops(venue: LocalVenue) -> list[Any]:
+    return [(venue.core.books[code].depth(1, 50), venue.core.books[code].depth(-1, 50)) for code in (1, 2)]
+
+
+def test_books_trades_and_prices_are_those_of_the_other_venue_after_each_step(
+    upstream: LocalVenue, follower: FollowingVenue
+) -> None:
+    assert (follower.following.state, follower.now_ms()) == ("live", upstream.now_ms())
+    for _ in range(60):
+        upstream.advance("3s")
+        follower.catch_up()
+        assert tops(follower) == tops(upstream)
+        for code in (1, 2):
+            here, there = follower.core.state.markets[code], upstream.core.state.markets[code]
+            assert (here.mark, here.oracle) == (there.mark, there.oracle)
+    for code in (1, 2):
+        here, there = (venue.core.state.history.trades[code] for venue in (follower, upstream))
+        known = [(one.side, one.price, one.quantity) for one in there]
+        assert [(one.side, one.price, one.quantity) for one in here] == known[-len(here) :]
+        assert len(here) > 10
+    assert follower.core.violations() == []
+    assert set(follower.core.products) == {1, 2}
+
+
+def test_orders_are_filled_here_and_never_there(upstream: LocalVenue, follower: FollowingVenue) -> None:
+    with toolkit.connect(venue=follower) as session:
+        session.buy("BTCUSDC", "0.01")
+        book = follower.core.books[1]
+        price = str(follower.core.products[1].price_text(book.bids.best))
+        session.buy("BTCUSDC", "0.05", price=price, tif="POST_ONLY")
+        for _ in range(400):
+            upstream.advance("3s")
+        fills = session.fills()
+        assert set(fills["role"]) == {"TAKER", "MAKER"}
+        assert upstream.query(lambda core: not core.state.history.fills_of(session.account))
+        assert follower.core.violations() == []
+
+
+def test_a_lost_feed_is_said_and_pauses_trading_until_it_is_back(
+    upstream: LocalVenue, follower: FollowingVenue
+) -> None:
+    with toolkit.connect(venue=follower) as session:
+        with upstream.faults.add("feed-cut", count=1):
+            for _ in range(3):
+                upstream.advance("3s")
+        for _ in range(20):
+            upstream.advance("3s")
+        states = [note.partition(":")[0] for note in follower.following.notes]
+        assert states[:2] == ["live", "stale"]
+        assert states[-1] == "live"
+        assert tops(follower) == tops(upstream)
+        session.buy("BTCUSDC", "0.01")
+
+
+def test_while_it_is_stale_orders_are_refused_or_go_on_by_setting(upstream: LocalVenue) -> None:
+    for setting, refused in (("pause", True), ("continue", False)):
+        with (
+            follow(reader(upstream), symbols=["BTCUSDC"], when_stale=setting) as venue,
+            toolkit.connect(venue=venue) as session,
+            upstream.faults.add("feed-cut", count=None),
+        ):
+            upstream.advance("3s")
+            assert venue.following.state == "stale"
+            assert "cut" in repr(venue.following)
+            if refused:
+                with pytest.raises(ToolkitError, match="paused"):
+                    session.buy("BTCUSDC", "0.01")
+            else:
+                session.buy("BTCUSDC", "0.01")
+
+
+def test_a_served_venue_is_followed_over_its_wire(tmp_path: Path) -> None:
+    with LocalVenue(seed=3, speed=30) as upstream, upstream.serve() as served:
+        feed = "ws" + served.base_url.removeprefix("http")
+        other = toolkit.connect("local", base_url=served.base_url, ws_url=feed, account="0x" + "0" * 40)
+        with follow(other, symbols=["BTCUSDC"]) as venue:
+            seen = threading.Event()
+            first = len(venue.core.state.history.trades[1])
+            while not seen.wait(0.02):
+                if len(venue.core.state.history.trades[1]) > first + 3:
+                    seen.set()
+            with venue.lock:
+                book = venue.core.books[1]
+                assert 0 < book.bids.best < book.asks.best
+            assert venue.core.violations() == []
+
+
+def test_an_account_is_copied_with_balance_positions_and_orders(upstream: LocalVenue) -> None:
+    with toolkit.connect(venue=upstream, account=2) as theirs:
+        theirs.exchange.set_margin_mode("ETHUSDC", "ISOLATED")
+        theirs.exchange.set_leverage("BTCUSDC", "7")
+        theirs.buy("BTCUSDC", "0.123")
+        theirs.buy("BTCUSDC", "0.05")
+        theirs.sell("ETHUSDC", "0.7")
+        theirs.buy("BTCUSDC", "0.01", price="50000")
+        address = theirs.account
+        assert address is not None
+        with follow(reader(upstream), symbols=SYMBOLS, accounts=1) as venue, toolkit.connect(venue=venue) as session:
+            venue.following.fork(session, address)
+            columns = ["symbol", "side", "size", "entry_price", "margin", "leverage", "margin_mode"]
+            here, there = (one.positions()[columns].sort_values("symbol") for one in (session, theirs))
+            assert here.to_numpy().tolist() == there.to_numpy().tolist()
+            for name in ("balance", "equity"):
+                assert session.wallet_balances()[name].tolist() == theirs.wallet_balances()[name].tolist()
+            assert session.orders(open=True)[["price", "quantity"]].to_numpy().tolist() == [[50000.0, 0.01]]
+            assert venue.core.violations() == []
+            with pytest.raises(VenueError, match="has positions already"):
+                venue.following.fork(session, address)
+
+
+def test_what_was_recorded_meanwhile_replays_to_the_same_fills(upstream: LocalVenue, tmp_path: Path) -> None:
+    def quote(session: toolkit.Session, book: Any, product: Any) -> None:
+        for side, best in (("BUY", book.bids.best), ("SELL", book.asks.best)):
+            session.place(toolkit.orders.limit("BTCUSDC", side, "0.08", product.price_text(best), tif="POST_ONLY"))
+
+    def known(session: toolkit.Session) -> list[Any]:
+        return session.fills()[["time", "side", "price", "quantity", "role"]].to_numpy().tolist()
+
+    with follow(reader(upstream), symbols=["BTCUSDC"]) as venue, toolkit.connect(venue=venue) as session:
+        with record(venue.following.upstream, tmp_path / "tape", ["BTCUSDC"], depth=200):
+            upstream.advance("3s")
+            began = upstream.now_ms()
+            quote(session, venue.core.books[1], venue.core.products[1])
+            for _ in range(300):
+                upstream.advance("3s")
+        fills = known(session)
+        done = [(one.time, one.side, one.price, one.quantity) for one in venue.core.state.history.trades[1]]
+    tape = data.load(tmp_path / "tape", format="recording")
+    with LocalVenue(replay={"BTCUSDC": tape}, clock="manual") as again, toolkit.connect(venue=again) as session:
+        again.advance(until=began)
+        quote(session, again.core.books[1], again.core.products[1])
+        again.advance(until=upstream.now_ms())
+        assert known(session) == fills
+        replayed = [(one.time, one.side, one.price, one.quantity) for one in again.core.state.history.trades[1]]
+    assert len(fills) > 0
+    assert len(replayed) > 20
+    assert [trade for trade in replayed if trade[0] > began] == [trade for trade in done if trade[0] > began]
+
+
+def test_connect_follows_a_session_or_an_address_and_forks_an_account(upstream: LocalVenue) -> None:
+    with toolkit.connect(venue=upstream, account=3) as theirs:
+        theirs.buy("BTCUSDC", "0.2")
+        with toolkit.connect("local", follow=reader(upstream), fork=theirs.account) as session:
+            assert session.positions()["size"].tolist() == [0.2]
+            shocked = session.what_if("BTCUSDC", -0.2)
+            mark = session.positions()["mark_price"].iloc[0]
+            assert shocked["mark_price"].tolist() == pytest.approx([mark, mark * 0.8], abs=0.1)
+            assert shocked["unrealized_pnl"].diff().iloc[1] == pytest.approx(-0.2 * 0.2 * mark, abs=0.1)
+            assert shocked["equity"].diff().iloc[1] == pytest.approx(-0.2 * 0.2 * mark, abs=0.1)
+            price = session.positions()["liquidation_price"].iloc[0]
+            assert shocked["liquidation_price"].iloc[0] == pytest.approx(price, rel=1e-6)
+            assert shocked["liquidated"].tolist() == [False, mark * 0.8 <= price]
+            assert session.what_if("BTCUSDC", "0")["equity"].nunique() == 1
+            assert session.venue is not None
+            assert session.venue.core.violations() == []
+    with (
+        LocalVenue(seed=3, speed=30) as other,
+        other.serve() as served,
+        toolkit.connect("local", follow=served.base_url) as session,
+    ):
+        assert session.products().index.tolist() == ["BTCUSDC", "ETHUSDC", "SOLUSDC", "XRPUSDC"]
+        session.buy("SOLUSDC", "1")
+
+
+def test_a_deep_fall_liquidates_in_the_answer_only(upstream: LocalVenue) -> None:
+    with toolkit.connect(venue=upstream) as session:
+        session.exchange.set_leverage("BTCUSDC", "20")
+        session.buy("BTCUSDC", "1.5")
+        digest = upstream.state_hash()
+        assert session.what_if("BTCUSDC", -0.2)["liquidated"].tolist() == [False, True]
+        assert upstream.state_hash() == digest
+        for wrong, text in ((-1, "leaves no price"), ("nan", "leaves no price")):
+            with pytest.raises(InputError, match=text):
+                session.what_if("BTCUSDC", wrong)
+        with pytest.raises(ToolkitError, match="DOGE is not listed"):
+            session.what_if("DOGE", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"environment": "testnet", "follow": "mainnet"}, "follow makes a local venue in this process"),
+        ({"fork": "0x" + "1" * 40}, "on the venue that is followed"),
+        ({"follow": "nowhere"}, "environment 'nowhere' is not known"),
+    ],
+)
+def test_where_following_can_t_be_is_said(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        toolkit.connect(**options)
+    with (
+        toolkit.connect("testnet", account="0x" + "1" * 40) as session,
+        pytest.raises(InputError, match="what_if needs"),
+    ):
+        session.what_if("BTCUSDC", -0.1)
+
+
+def test_wrong_settings_say_what_would_pass(upstream: LocalVenue) -> None:
+    with pytest.raises(ToolkitError, match="DOGEUSDC"):
+        follow(reader(upstream), symbols=["DOGEUSDC"])
+    with pytest.raises(InputError, match="pause or continue"):
+        follow(reader(upstream), when_stale="stop")

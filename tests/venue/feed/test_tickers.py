@@ -1,0 +1,86 @@
+"""The ticker's figures of 24 hours, compared with the trades themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import ROUND_DOWN, Decimal
+from typing import Any
+
+import pytest
+
+from tests.venue.traders import Trader
+from toolkit.venue.feed.candles import DAY_MS, MINUTE_MS, ProductTicker
+from toolkit.venue.local import LocalVenue
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=False, accounts=2) as made:
+        yield made
+
+
+def ticker(venue: LocalVenue) -> dict[str, Any]:
+    return ProductTicker(venue.core, 1).row
+
+
+@pytest.fixture
+def trade(venue: LocalVenue) -> Callable[[str, str], None]:
+    """A trade of two accounts at a price."""
+    alice, bob = Trader(venue, 0), Trader(venue, 1)
+
+    def trade(price: str, quantity: str) -> None:
+        alice.place("BUY", price, quantity)
+        bob.place("SELL", price, quantity)
+
+    return trade
+
+
+def test_open_and_change_are_those_of_the_first_trade_within_24_hours(
+    venue: LocalVenue, trade: Callable[[str, str], None]
+) -> None:
+    trade("62000", "0.001")
+    venue.advance("3h")
+    for price in ("62600", "62100", "62300"):
+        trade(price, "0.002")
+        venue.advance("1h")
+    shown = ticker(venue)
+    assert [Decimal(shown[name]) for name in ("o", "h", "l", "p", "v")] == [
+        62_000, 62_600, 62_000, 62_300, Decimal("0.007")
+    ]  # fmt: skip
+    assert Decimal(shown["P"]) == (Decimal(300) / 62_000).quantize(Decimal("1e-8"), ROUND_DOWN)
+    assert Decimal(shown["tv"]) == Decimal("62000") * Decimal("0.001") + Decimal("187000") * Decimal("0.002")
+
+
+def test_a_trade_counts_for_24_hours_to_the_minute(venue: LocalVenue, trade: Callable[[str, str], None]) -> None:
+    assert venue.now_ms() % MINUTE_MS == 0
+    trade("62000", "0.001")
+    began = venue.now_ms()
+    venue.advance("1m")
+    trade("62400", "0.002")
+    venue.advance(until=began + DAY_MS - 1)
+    assert (Decimal(ticker(venue)["o"]), Decimal(ticker(venue)["v"])) == (62_000, Decimal("0.003"))
+    venue.advance(until=began + DAY_MS)
+    assert (Decimal(ticker(venue)["o"]), Decimal(ticker(venue)["v"])) == (62_400, Decimal("0.002"))
+    venue.advance(until=began + DAY_MS + MINUTE_MS)
+    assert Decimal(ticker(venue)["v"]) == 0
+    assert Decimal(ticker(venue)["P"]) == 0
+
+
+def test_a_closed_position_has_the_funding_it_paid_as_a_negative_number(venue: LocalVenue) -> None:
+    from toolkit.venue.feed.account_records import closed_record
+
+    venue.control.set_oracle("BTCUSDC", "62500")
+    venue.control.add_liquidity("BTCUSDC", "BUY", "63200", "5")  # a premium: longs pay
+    alice, bob = Trader(venue, 0), Trader(venue, 1)
+    bob.place("SELL", "63300", "0.1")
+    alice.place("BUY", "63300", "0.1")
+    venue.advance("5h")
+    paid = venue.core.state.history.funding_payments.of(alice.address)
+    assert paid
+    assert sum(one.amount for one in paid) < 0
+    alice.place("SELL", "63200", "0.1")
+    (closed,) = venue.core.state.history.closed_positions.of(alice.address)
+    shown = closed_record(venue.core, closed)
+    assert Decimal(shown["fundingFees"]) == sum(Decimal(one.amount) for one in paid) / 10**6 < 0
+    total = Decimal(shown["closedPnl"]) - Decimal(shown["tradingFees"]) + Decimal(shown["fundingFees"])
+    assert Decimal(shown["realisedPnl"]) == total

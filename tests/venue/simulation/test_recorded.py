@@ -1,0 +1,155 @@
+"""A replayed recording is the market: what comes out equals it, and users' orders wait in its queues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import toolkit
+from tests.research.backtesting.events.recorded import MS, START, events_of, random_market
+from toolkit.errors import InputError, VenueError
+from toolkit.research import Strategy, backtest, data
+from toolkit.research.data.books import BookUpdates
+from toolkit.research.data.events import Events, Kind
+from toolkit.venue.local import LocalVenue
+
+EXCERPT = Path(__file__).resolve().parents[2] / "research" / "data" / "excerpts" / "binance-usdm.gz"
+BEGIN_MS = START // MS
+DEPTH, TRADE = Kind.DEPTH, Kind.TRADE
+BOOK = [(0, DEPTH, 1, 60000.0, 0.05), (0, DEPTH, 1, 59999.0, 0.5), (0, DEPTH, -1, 60001.0, 0.05),
+        (0, DEPTH, -1, 60002.0, 0.5)]  # fmt: skip
+
+
+def replayed(events: Any, **options: Any) -> LocalVenue:
+    return LocalVenue(replay=events, clock="manual", **options)
+
+
+def test_book_trades_and_candles_equal_the_recording() -> None:
+    events = data.load(EXCERPT, format="binance-usdm")
+    updates = BookUpdates(events, events.array["exchange_ns"])
+    with replayed(events) as venue, toolkit.connect(venue=venue) as session:
+        assert venue.now_ms() == events.array["exchange_ns"].min() // MS
+        book, times = venue.core.books[1], updates.times // MS
+        for number in np.flatnonzero(np.append(times[1:] > times[:-1], True)).tolist():
+            if times[number] > venue.now_ms():
+                venue.advance(until=int(times[number]))
+            venue.catch_up()
+            assert (book.bids.best, book.asks.best) == (updates.bids[number], updates.asks[number])
+        venue.advance("2m")
+        trades = events.of(TRADE)
+        done = venue.core.state.history.trades[1]
+        assert [(one.time, one.side, one.price / 10, one.quantity / 1000) for one in done] == [
+            (time // MS, side, price, quantity)
+            for time, side, price, quantity in trades[["exchange_ns", "side", "price", "quantity"]].tolist()
+        ]
+        columns = ["open", "high", "low", "close", "volume"]
+        start = events.bars("1m")["time"].iloc[0].isoformat()
+        candles = session.klines("BTCUSDC", "1m", start=start)[columns].dropna()
+        expected = events.bars("1m")[columns].to_numpy()
+        assert candles.to_numpy()[: len(expected)] == pytest.approx(expected)
+        assert venue.core.violations() == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_resting_orders_are_filled_as_in_a_backtest_on_the_same_events(seed: int) -> None:
+    events = random_market(seed)
+    rng = np.random.default_rng(seed)
+    best = {1: 599_999, -1: 600_001}
+    orders = [(side, best[side] - side * int(rng.integers(0, 3))) for side in (1, -1)]
+
+    class Twice(Strategy):
+        def on_start(self, ctx: Any) -> None:
+            for side, price in orders:
+                (ctx.buy if side > 0 else ctx.sell)("BTCUSDC", "0.03", f"{price / 10:.1f}", tif="POST_ONLY")
+
+        def on_timer(self, ctx: Any) -> None:
+            """Nothing: its presence makes this a strategy on events."""
+
+    run = backtest(Twice(), {"BTCUSDC": events}, partial_fills=True, latency="0.5ms", funding=None)
+    with replayed(events) as venue, toolkit.connect(venue=venue) as session:
+        venue.catch_up()
+        for side, price in orders:
+            (session.buy if side > 0 else session.sell)("BTCUSDC", "0.03", price=f"{price / 10:.1f}", tif="POST_ONLY")
+        venue.advance("10s")
+        found = session.fills().sort_values("time")
+        assert venue.core.violations() == []
+    wanted = run.fills.groupby(["time", "side", "price"])["quantity"].sum()
+    here = found.groupby(["time", "side", "price"])["quantity"].sum()
+    assert here.to_dict() == pytest.approx(wanted.to_dict())
+
+
+def test_taking_meets_the_recorded_levels_which_come_back() -> None:
+    rows = [*BOOK, (500, DEPTH, -1, 60001.0, 0.04), (900, DEPTH, 1, 50000.0, 1.0)]
+    with replayed(events_of(*rows)) as venue, toolkit.connect(venue=venue) as session:
+        session.buy("BTCUSDC", "0.1")
+        assert session.fills()["price"].tolist() in ([60001.0, 60002.0], [60002.0, 60001.0])
+        assert venue.core.books[1].depth(-1, 1) == [(600020, 450)]
+        venue.advance("600ms")
+        assert venue.core.books[1].depth(-1, 1) == [(600010, 40)]
+        assert venue.core.violations() == []
+
+
+def test_recorded_marks_and_indexes_are_the_venue_s() -> None:
+    rows = [
+        *BOOK,
+        (100, Kind.MARK, 0, 60010.4, 0.0),
+        (100, Kind.INDEX, 0, 60020.7, 0.0),
+        (9000, DEPTH, 1, 50000.0, 1.0),
+    ]
+    with replayed(events_of(*rows)) as venue:
+        venue.advance("8s")
+        market = venue.core.state.markets[1]
+        assert (market.mark, market.oracle) == (600104, 600207)
+
+
+def test_a_revert_goes_back_in_the_recording_too() -> None:
+    events = random_market(2)
+    with replayed(events) as venue:
+        venue.advance("3s")
+        mark = venue.snapshot()
+        venue.advance("3s")
+        once = venue.state_hash()
+        venue.revert(mark)
+        venue.advance("3s")
+        assert venue.state_hash() == once
+
+
+def test_recordings_of_several_products_run_together() -> None:
+    other = random_market(1)
+    ether = Events(other.array, symbol="ETHUSDT", tick_size=other.tick_size, step_size=other.step_size)
+    with replayed({"BTCUSDC": random_market(0), "ETHUSDC": ether}) as venue:
+        venue.advance("5s")
+        assert all(venue.core.state.history.trades[code] for code in (1, 2))
+        assert venue.core.products[2].symbol == "ETHUSDC"
+
+
+def test_a_finer_recording_gives_the_product_its_steps() -> None:
+    array = events_of(*BOOK, (900, DEPTH, 1, 50000.0, 1.0)).array.copy()
+    array["price"] += 0.05
+    with replayed(Events(array, symbol="BTC-USDT")) as venue:
+        assert str(venue.core.products[1].tick_size) == "0.01"
+        venue.advance("1s")
+        assert venue.core.books[1].bids.best == 6000005
+
+
+def test_what_can_t_be_replayed_is_said(tmp_path: Path) -> None:
+    events = events_of(*BOOK)
+    with pytest.raises(InputError, match="DOGEUSDT is not a product of this venue, which lists BTCUSDC"):
+        LocalVenue(replay=Events(events.array, symbol="DOGEUSDT"))
+    with pytest.raises(InputError, match="a replay has no journal"):
+        LocalVenue(replay=events, journal=tmp_path / "j")
+    with pytest.raises(InputError, match="the recording is empty"):
+        LocalVenue(replay=events[:0])
+    with LocalVenue(clock="manual") as venue, pytest.raises(VenueError, match="no recorded market"):
+        venue.apply_control("play_recorded", product=1, changes=[])
+
+
+def test_the_real_clock_plays_at_its_speed() -> None:
+    events = random_market(0)
+    with LocalVenue(replay=events, speed=1000) as venue:
+        while venue.catch_up() < BEGIN_MS + 8000:
+            pass
+        assert len(venue.core.state.history.trades[1]) == events.counts()["trade"]

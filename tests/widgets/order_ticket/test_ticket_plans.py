@@ -1,0 +1,137 @@
+"""The ticket's larger plans: scale orders, exits by percent or PnL, shares of what is available, product settings."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.widgets.order_ticket.test_ticket import click, problem
+from toolkit.errors import CheckFailed
+from toolkit.session import Session
+from toolkit.widgets import OrderTicket
+
+
+def ladder(session: Session, **fields: Any) -> OrderTicket:
+    given = {"order_type": "SCALE", "price": "50000", "last_price": "49000", "count": "5", "quantity": "0.01"}
+    return session.ticket("BTCUSDC", **{**given, **fields})
+
+
+def test_a_scale_is_one_request_of_orders_that_add_up(session: Session) -> None:
+    before = len(session.intents())
+    ticket = ladder(session, quantity="0.013")
+    assert ticket.problems == ()
+    prepared = ticket.submit()
+    items = prepared.payload["orders"]
+    assert [one["ordPx"] for one in items] == ["50000.0", "49750.0", "49500.0", "49250.0", "49000.0"]
+    assert sum(Decimal(one["ordQty"]) for one in items) == Decimal("0.013")
+    assert len(session.intents()) == before
+    ticket.confirm()
+    assert ticket.status == "RESTING"
+    assert len(session.orders("BTCUSDC", open=True)) == 5
+    assert len(session.intents()) == before + 1
+    session.cancel(ticket.receipt)
+    assert session.orders("BTCUSDC", open=True).empty
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "rule"),
+    [
+        ({"last_price": ""}, "last_price", "required"),
+        ({"last_price": "49.000,5"}, "last_price", "decimal text"),
+        ({"count": "1"}, "count", "orders"),
+        ({"count": "21"}, "count", "orders"),
+        ({"count": "five"}, "count", "orders"),
+        ({"quantity": "0.003"}, "quantity", "stepSize"),
+        ({"last_price": "5000"}, "price", "price band"),
+        ({"quantity": "9"}, "quantity", "available margin"),
+    ],
+)
+def test_a_scale_that_breaks_a_rule_is_not_signed(
+    session: Session, fields: dict[str, Any], field: str, rule: str
+) -> None:
+    ticket = ladder(session, **fields)
+    assert problem(ticket, field).rule == rule
+    with pytest.raises(CheckFailed):
+        ticket.submit()
+
+
+@pytest.mark.parametrize(
+    ("exit_as", "take_profit", "stop_loss", "prices"),
+    [
+        ("price", "66000", "47000", ("66000", "47000")),
+        ("percent", "10", "5", ("55000.0", "47500.0")),
+        ("pnl", "100", "50", ("60000.0", "45000.0")),
+    ],
+)
+def test_exits_are_trigger_prices_with_their_expected_result(
+    session: Session, exit_as: str, take_profit: str, stop_loss: str, prices: tuple[str, str]
+) -> None:
+    fields = {"exit_as": exit_as, "take_profit": take_profit, "stop_loss": stop_loss}
+    ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01", **fields)
+    assert ticket.problems == ()
+    order = ticket.order
+    assert order is not None
+    assert tuple(leg.trigger_price for leg in order.legs[1:]) == prices
+    exits, preview = ticket.preview()["exits"], ticket.preview()
+    for name, price in zip(("take_profit", "stop_loss"), prices, strict=True):
+        trigger, pnl = exits[name]
+        fees = preview["fee"] + Decimal("0.0006") * Decimal(price) * Decimal("0.01")
+        assert trigger == Decimal(price)
+        assert pnl == (Decimal(price) - 50000) * Decimal("0.01") - fees
+
+
+def test_an_exit_in_percent_that_can_not_be_read_says_so(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01", exit_as="percent", take_profit="2,5")
+    found = problem(ticket, "take_profit")
+    assert found.rule == "decimal text"
+    ticket.take(found.choices[0])
+    assert ticket.take_profit == "2.5"
+    assert ticket.valid
+
+
+def test_a_share_sets_whole_steps_that_pass(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", price="50000")
+    click(ticket, "share", percent=100)
+    assert ticket.valid
+    whole = Decimal(ticket.quantity)
+    click(ticket, "share", percent=50)
+    assert Decimal(ticket.quantity) == session.product("BTCUSDC").round_quantity(whole / 2, "down")
+    ticket.quantity = format(whole + session.product("BTCUSDC").step_size, "f")
+    assert problem(ticket, "quantity").rule == "available margin"
+    empty = session.ticket("BTCUSDC")
+    click(empty, "share", percent=50)
+    assert empty.problem == "a share needs a price and the account's data"
+
+
+def test_a_setting_is_reviewed_and_signed_like_an_order(session: Session) -> None:
+    before = len(session.intents())
+    ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
+    margin = ticket.preview()["margin"]
+    click(ticket, "leverage", leverage="10")
+    assert ticket.phase == "review"
+    assert ticket.view["review"]["question"] == "Set the leverage of BTCUSDC to 10x"
+    assert len(session.intents()) == before
+    click(ticket, "confirm", token=ticket.view["review"]["token"])
+    ticket.refresh()
+    assert ticket.view["leverage"] == "10"
+    assert ticket.preview()["margin"] == margin * 2
+    assert ticket.status == ""
+    click(ticket, "leverage", leverage="1000")
+    assert ticket.phase == "edit"
+    assert "leverage" in ticket.problem
+
+
+def test_the_preview_shows_liquidation_before_and_after_and_the_next_funding(session: Session) -> None:
+    session.buy("BTCUSDC", "2")
+    ticket = session.ticket("BTCUSDC", order_type="MARKET", quantity="0.5")
+    preview = ticket.preview()
+    known = session.positions("BTCUSDC", exact=True)["liquidation_price"].iloc[0]
+    assert abs(preview["liquidation_before"] / known - 1) < Decimal("0.001")
+    assert preview["liquidation_price"] > preview["liquidation_before"]
+    rate, mark = ticket._ticker.value["funding_rate"], ticket._ticker.value["mark_price"]
+    assert preview["funding"] == -Decimal("2.5") * mark * rate
+    names = [row[0] for row in ticket.view["preview"]]
+    assert "Next funding (est.)" in names
+    assert "→" in next(row[1] for row in ticket.view["preview"] if row[0] == "Liquidation (est.)")

@@ -1,0 +1,109 @@
+"""The students of a class: names, join codes, and keys that were made for this class alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..venue import development
+from ..venue.served.private_files import write_private
+
+MOST = 200
+"""Largest class."""
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Student:
+    """One student: `number` in the class, `name`, the secret `code` of the join link, and both wallets."""
+
+    number: int
+    name: str
+    code: str = field(repr=False)
+    master: development.DevelopmentAccount
+    agent: development.DevelopmentAccount
+
+    @property
+    def address(self) -> str:
+        """Address of the account."""
+        return self.master.address
+
+
+class Roster:
+    """The students of one class. `words` is the secret mnemonic of their keys."""
+
+    def __init__(self, names: Sequence[str], codes: Sequence[str], words: str) -> None:
+        self._words = words
+        self.students = tuple(
+            Student(number, name, code, development.master(number, words), development.agent(number, words))
+            for number, (name, code) in enumerate(zip(names, codes, strict=True))
+        )
+        self.by_code = {student.code: student for student in self.students}
+        self.by_address = {student.address.lower(): student for student in self.students}
+
+    @classmethod
+    def create(cls, names: Sequence[str]) -> Roster:
+        """Make keys and join codes for a new class. Raises InputError for names that can't be."""
+        if not 1 <= len(names) <= MOST:
+            raise InputError(f"a class has 1 to {MOST} students, not {len(names)}", field="students", value=len(names))
+        for name in names:
+            if not _NAME.fullmatch(name) or name != name.strip():
+                raise InputError(f"name {name!r} must have 1 to 40 printable characters", field="names")
+        repeated = {name for name in names if names.count(name) > 1}
+        if repeated:
+            raise InputError(f"names must differ; {sorted(repeated)[0]!r} is there twice", field="names")
+        codes = [secrets.token_urlsafe(16) for _ in names]
+        return cls(names, codes, development.new_mnemonic())
+
+    @classmethod
+    def load(cls, path: Path) -> Roster:
+        """Read the roster of a class that ran before. Raises InputError for a file that is none."""
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            return cls(
+                [str(row["name"]) for row in stored["students"]],
+                [str(row["code"]) for row in stored["students"]],
+                development.check_mnemonic(stored["mnemonic"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(f"{path} is not the file of a class", field="class", value=str(path)) from None
+
+    def save(self, path: Path) -> None:
+        """Write the roster to a file that only its owner can read."""
+        students: list[dict[str, Any]] = [{"name": each.name, "code": each.code} for each in self.students]
+        write_private(path, json.dumps({"mnemonic": self._words, "students": students}, indent=1))
+
+    @property
+    def words(self) -> str:
+        """The mnemonic, to fund the accounts; never shown."""
+        return self._words
+
+    def named(self, name: str) -> Student:
+        """Return a student by name or number. Raises InputError, which lists the names."""
+        for student in self.students:
+            if name in (student.name, student.number, str(student.number)):
+                return student
+        known = ", ".join(student.name for student in self.students[:40])
+        raise InputError(f"there is no student {name!r}; there are {known}", field="student", value=name)
+
+
+def names_of(count: int, path: Path | None = None) -> list[str]:
+    """Return the names in a file, one a line, or `student-1` … without one.
+
+    Raises InputError for a file that has fewer than `count` (0: as many as it has).
+    """
+    if path is None:
+        return [f"student-{number + 1}" for number in range(count)]
+    try:
+        names = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"names file {path} can't be read: {error}", field="names", value=str(path)) from None
+    if len(names) < count:
+        raise InputError(f"names file {path} has {len(names)} names for {count} students", field="names")
+    return names[:count] if count else names

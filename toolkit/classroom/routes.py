@@ -1,0 +1,117 @@
+"""The pages of a class over HTTP: joining, the leaderboard, the teacher's page.
+
+The calls of the teacher are controls like the venue's others (POST /control/<name>), behind the same token. The pages
+themselves hold nothing secret; the teacher's asks for the token, or takes it from the part of the address behind `#`,
+which a browser never sends.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import resources
+from typing import Any
+
+from ..venue.api.gateway import Answer, Incoming, enveloped
+from ..venue.local import LocalVenue
+from ..venue.served.control_routes import open_routes
+from ..venue.served.server import Served
+from ..venue.served.settings import ServeSettings
+from .lesson import Lesson
+from .roster import Student
+
+BOARD_PATH, BOARD_DATA_PATH, TEACHER_PATH, JOIN_PATH = "/class", "/class/board.json", "/class/teacher", "/join/"
+_FILES = resources.files("toolkit.classroom")
+
+
+def open_class_routes(venue: LocalVenue, lesson: Lesson) -> None:
+    """Make the venue's gateway answer the pages of a class, and the join link of each student."""
+    routes = venue.gateway.routes
+    routes[BOARD_PATH] = _got(lambda incoming: _page("board"))
+    routes[TEACHER_PATH] = _got(lambda incoming: _page("teacher"))
+    routes[BOARD_DATA_PATH] = _got(lambda incoming: enveloped(200, 0, "success", board(venue, lesson)))
+    for code, student in lesson.roster.by_code.items():
+        routes[f"{JOIN_PATH}{code}"] = _joining(lesson, student)
+
+
+def board(venue: LocalVenue, lesson: Lesson) -> dict[str, object]:
+    """Return what the page of the class shows: the venue's time, the leaderboard, the news."""
+    return {"time": venue.now_ms(), "rows": lesson.leaderboard(), "news": lesson.news[-10:]}
+
+
+def _got(answer: Callable[[Incoming], Answer]) -> Callable[[Incoming], Answer]:
+    def checked(incoming: Incoming) -> Answer:
+        if incoming.method != "GET":
+            return enveloped(405, 405, f"{incoming.path[:40]} takes GET, not {incoming.method[:20]}")
+        return answer(incoming)
+
+    return checked
+
+
+def _joining(lesson: Lesson, student: Student) -> Callable[[Incoming], Answer]:
+    """Return the answer to a join link: a page for a browser, the keys for `toolkit.join`."""
+
+    def answer(incoming: Incoming) -> Answer:
+        if incoming.method == "GET":
+            return _page("join", name=student.name)
+        if incoming.method != "POST":
+            return enveloped(405, 405, f"a join link takes GET and POST, not {incoming.method[:20]}")
+        lesson.joined_ms.setdefault(student.name, time.time_ns() // 1_000_000)
+        given = {
+            "name": student.name,
+            "address": student.address,
+            "master_key": f"0x{student.master.key.hex()}",
+            "agent_key": f"0x{student.agent.key.hex()}",
+            "port": lesson.ports.get(student.number),
+        }
+        answered = enveloped(200, 0, "success", given)
+        return answered._replace(headers={**answered.headers, "cache-control": "no-store"})
+
+    return answer
+
+
+def _page(page: str, **values: str) -> Answer:
+    """Return a page of this room, with its one script allowed by hash and nothing else."""
+    text = _FILES.joinpath("pages", f"{page}.html").read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace("{{" + key + "}}", html.escape(value))
+    script = text.partition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    headers = {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": policy,
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-store",
+    }
+    return Answer(200, text.encode(), headers)
+
+
+@contextmanager
+def serving(
+    lesson: Lesson, port: int, *, host: str = "127.0.0.1", allow_remote: bool = False, settings: ServeSettings
+) -> Iterator[Served]:
+    """Serve a class while a `with` block runs; separate venues get a port each, chosen by the system.
+
+    Yields the addresses of the teacher's venue, where the pages are and the students join.
+    """
+    first, *others = lesson.all_venues()
+    functions: dict[str, Callable[..., Any]] = {name: getattr(lesson, name) for name in Lesson.TEACHER}
+    with ExitStack() as stack:
+        served = stack.enter_context(first.serve(port, host=host, allow_remote=allow_remote, settings=settings))
+        open_routes(first, functions)
+        open_class_routes(first, lesson)
+        if others:
+            ports = {id(first): served.port}
+            for venue in others:
+                place = stack.enter_context(venue.serve(0, host=host, allow_remote=allow_remote, settings=settings))
+                ports[id(venue)] = place.port
+            lesson.ports = {number: ports[id(venue)] for number, venue in lesson.venues.items()}
+        yield served

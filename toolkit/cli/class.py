@@ -1,0 +1,112 @@
+"""`toolkit class`: serves one venue for a room of students, each with a key and a join line of their own.
+
+It prints a line for each student (`toolkit.join("http://…/join/…")`), the address of the leaderboard, and the teacher's
+page with its token, and then `ready`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError, ToolkitError
+from .venue import Stopped, StopSignals, catch_up, configure_clients, settings_of
+
+if TYPE_CHECKING:
+    from ..classroom.lesson import Lesson
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--students", type=int, default=0, metavar="N", help="how many there are (with --names: all)")
+    parser.add_argument("--names", type=Path, metavar="FILE", help="their names, one a line")
+    parser.add_argument("--port", type=int, default=8645, help="port to listen on; 0 takes a free one (default 8645)")
+    parser.add_argument("--seed", type=int, default=7, help="seed of the market (default 7)")
+    parser.add_argument("--start", metavar="TIME", help="where the clock begins: ISO 8601 or Unix ms")
+    parser.add_argument("--speed", type=float, default=1.0, help="times as fast as real time (default 1)")
+    parser.add_argument("--balance", default="10000", metavar="USDC", help="what each begins with (default 10000)")
+    parser.add_argument("--separate", action="store_true", help="a venue for each, with the same seed and market")
+    parser.add_argument(
+        "--journal", metavar="FILE", help="keep the class in FILE, and names and keys in FILE.class, to go on later"
+    )
+    parser.add_argument("--links", type=Path, metavar="FILE", help="also write the join lines to FILE")
+    parser.add_argument("--no-market", action="store_true", help="an empty market without simulated participants")
+    configure_clients(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM and return 0; return 2 when the class can't be started."""
+    from ..classroom.routes import serving
+
+    try:
+        with StopSignals() as stop:
+            settings = settings_of(args)
+            lesson = _lesson(args)
+            stop.starting = False
+            try:
+                with serving(
+                    lesson, args.port, host=args.host, allow_remote=args.allow_remote, settings=settings
+                ) as served:
+                    catch_up(lesson.venues[0], stop)
+                    host = _own_address() if args.host in ("0.0.0.0", "::") else args.host
+                    _introduce(lesson, args, f"http://{f'[{host}]' if ':' in host else host}:{served.port}")
+                    print(f"teacher      {served.base_url}/class/teacher#token={served.control_token}")
+                    print(f"control token  {served.control_token}\n\nready", flush=True)
+                    stop.wait()
+            finally:
+                lesson.close()
+    except ToolkitError as error:
+        print(f"toolkit class: {error}", file=sys.stderr, flush=True)
+        return 2
+    except Stopped:
+        pass
+    print("stopped", flush=True)
+    return 0
+
+
+def _lesson(args: argparse.Namespace) -> Lesson:
+    from ..classroom.lesson import Lesson
+    from ..classroom.roster import Roster, names_of
+
+    path = Path(f"{args.journal}.class") if args.journal else None
+    if path is not None and path.exists():
+        roster = Roster.load(path)
+    else:
+        if args.students < 1 and args.names is None:
+            raise InputError("say how many students there are: --students N, or --names FILE", field="students")
+        roster = Roster.create(names_of(args.students, args.names))
+        if path is not None:
+            roster.save(path)
+    return Lesson.create(
+        roster,
+        balance=args.balance,
+        separate=args.separate,
+        journal=args.journal,
+        seed=args.seed,
+        start=int(args.start) if args.start and args.start.isdigit() else args.start,
+        speed=args.speed,
+        market=not args.no_market,
+    )
+
+
+def _introduce(lesson: Lesson, args: argparse.Namespace, base_url: str) -> None:
+    lines = [f'{student.name}\ttoolkit.join("{base_url}/join/{student.code}")' for student in lesson.roster.students]
+    print("\n".join(lines))
+    if args.links:
+        from ..venue.served.private_files import write_private
+
+        write_private(args.links, "\n".join(lines) + "\n")
+    print(f"\nleaderboard  {base_url}/class")
+
+
+def _own_address() -> str:
+    """Return the address at which other machines reach this one, as far as it knows; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # an address that is reserved for documentation
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"

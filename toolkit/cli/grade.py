@@ -1,0 +1,40 @@
+"""`toolkit grade`: runs the notebooks of a folder in a sandbox, within limits, and checks what they left.
+
+The checks are functions check_… of a Python file, which the notebooks never see.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..errors import ToolkitError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("folder", type=Path, help="the notebooks that were handed in; folders in it are searched too")
+    parser.add_argument("--checks", type=Path, metavar="FILE", help="hidden checks; without: that each runs to its end")
+    parser.add_argument("--seconds", type=float, default=120, help="time limit of a notebook (default 120)")
+    parser.add_argument("--memory", type=int, default=2048, metavar="MB", help="memory limit (default 2048)")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="also write every check to a .csv or .parquet file")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the points of each notebook; return 0 when all were graded, 2 for a folder or checks that can't be."""
+    from ..classroom.grading import grade
+
+    try:
+        rows = grade(args.folder, args.checks, seconds=args.seconds, memory_mb=args.memory)
+        if args.report is not None:
+            write = rows.to_parquet if args.report.suffix == ".parquet" else rows.to_csv
+            write(args.report, index=False)
+    except (ToolkitError, OSError) as error:
+        print(f"toolkit grade: {error}", file=sys.stderr)
+        return 2
+    for name, mine in rows.groupby("notebook", sort=True):
+        print(f"{name}: {mine['reached'].sum():g} of {mine['points'].sum():g} points")
+        for row in mine[mine["reached"] < mine["points"]].to_dict("records"):
+            print(f"   missed {row['points']:g}: {row['about']} – {row['why']}")
+    return 0

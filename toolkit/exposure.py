@@ -1,0 +1,147 @@
+"""What an order needs of its account: one rule for the venue that checks it and the ticket that previews it.
+
+Integers: values in micro-USDC, sizes in steps, prices in ticks, leverage in hundredths. Sides are +1 (buys) and −1
+(sells). Requirements are rounded up. Source: risk-rules, "Margin" and its clarifications; docs/assumptions.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+def required(value: int, leverage: int) -> int:
+    """Return the initial margin of a notional."""
+    return -(-value * 100 // leverage)
+
+
+def exposed(longs: int, shorts: int, buys: int, sells: int, hedge: bool) -> int:
+    """Return the notional that needs margin: the position with whichever of its orders could fill.
+
+    One-way: the larger of what all buys or all sells would leave; hedge: both legs and all opening orders.
+    """
+    if hedge:
+        return longs + shorts + buys + sells
+    net = longs - shorts
+    return max(net + buys, sells - net, net, -net)
+
+
+def margin_to_open(side: int, steps: int, value: int, step_value: int, leverage: int) -> tuple[int, int]:
+    """Return what opening takes into an isolated position: margin with the loss against mark, and that loss alone."""
+    at_mark = steps * step_value
+    loss = max(0, side * (value - at_mark))
+    return required(value if side > 0 else at_mark, leverage) + loss, loss
+
+
+def uncovered_value(orders: Iterable[tuple[int, int]], cover_steps: int) -> int:
+    """Return the value, in ticks × steps, of the orders that lose their cover when so much of a position is closed.
+
+    `orders` are (steps, price) of the resting orders of the closing side, last placed first.
+    """
+    value = 0
+    for steps, price in orders:
+        lost = min(cover_steps, steps)
+        value += lost * price
+        cover_steps -= lost
+        if not cover_steps:
+            break
+    return value
+
+
+class Standing(NamedTuple):
+    """One account in one product, at one mark price."""
+
+    longs: int
+    """Steps of the long; `shorts` likewise."""
+    shorts: int
+    buys: int
+    """Value of the resting buys that may open a position; `sells` likewise."""
+    sells: int
+    step_value: int
+    """Value of one step at mark."""
+    leverage: int
+    hedge: bool
+    equity: int | None
+    """That of an isolated position, None on cross margin."""
+
+    def cover(self, side: int) -> int:
+        """Return how many steps an order without reduce-only closes before it opens anything."""
+        return 0 if self.hedge else self.shorts if side > 0 else self.longs
+
+    def reach(self, side: int) -> int:
+        """Return the notional that the position could reach by its resting orders of a side."""
+        own, other, resting = (
+            (self.longs, self.shorts, self.buys) if side > 0 else (self.shorts, self.longs, self.sells)
+        )
+        return (own if self.hedge else own - other) * self.step_value + resting
+
+    def initial(self, side: int = 0, value: int = 0) -> int:
+        """Return the initial margin held on the cross balance, with orders of a side worth `value` more.
+
+        Of an isolated position only orders hold any: what grows it takes its own margin, what flips it closes it first,
+        which sets its equity free.
+        """
+        buys, sells = self.buys + (value if side > 0 else 0), self.sells + (value if side < 0 else 0)
+        longs, shorts = self.longs * self.step_value, self.shorts * self.step_value
+        if self.equity is None:
+            return required(exposed(longs, shorts, buys, sells, self.hedge), self.leverage)
+        if self.hedge:
+            return required(buys + sells, self.leverage)
+        grows, flips = (sells, buys) if self.shorts else (buys, sells)
+        grown, flipped = required(grows, self.leverage), flips - longs - shorts
+        if flipped <= 0:
+            return grown
+        return max(grown, required(flipped, self.leverage) - max(0, self.equity))
+
+
+class Need(NamedTuple):
+    """What an order needs: equity + freed − loss must cover the initial margin with `margin` for the product."""
+
+    reach: int
+    """Notional that position and orders could reach on the order's side."""
+    margin: int
+    """Initial margin that is held for the product with the order."""
+    freed: int
+    """Equity of an isolated position that the order closes before it opens the other side."""
+    loss: int
+    """What it loses against mark as far as it trades at once; fees come on top."""
+
+
+def need_of(
+    standing: Standing,
+    side: int,
+    steps: int,
+    price: int,
+    mark: int,
+    unit: int,
+    taken: int,
+    paid: int,
+    uncovered: int,
+) -> Need:
+    """Return what an order needs that its position does not cover.
+
+    It is judged as if it had closed the position, and the resting orders that lose their cover by that (worth
+    `uncovered`) were gone. `price` is its limit or a market order's bound; `taken` and `paid` (ticks × steps) are what
+    it trades at once; `unit` is the value of a tick times a step. What trades below mark counts at mark.
+    """
+    value = (mark if side < 0 and price < mark else price) * steps * unit
+    gain = (mark - price) * taken * unit if side > 0 and price < mark else 0
+    reach = standing.reach(side) + value + gain - uncovered
+    loss = max(0, side * (paid - mark * taken)) * unit
+    if not standing.cover(side):
+        return Need(reach, standing.initial(side, value), 0, loss)
+    same, other = (standing.buys, standing.sells) if side > 0 else (standing.sells, standing.buys)
+    held = (standing.longs + standing.shorts) * standing.step_value
+    margin = required(max(same + value - uncovered - held, other), standing.leverage)
+    return Need(reach, margin, standing.equity or 0, loss)
+
+
+def grown_equity(standing: Standing, side: int, taken: int, paid_value: int) -> int | None:
+    """Return the equity of an isolated position after an order that grows it has taken its own margin along.
+
+    It must be above the maintenance margin. None on cross margin, and where the order does not grow a position.
+    """
+    if standing.equity is None or not taken or not (standing.longs or standing.shorts) or standing.cover(side):
+        return None
+    margin, _ = margin_to_open(side, taken, paid_value, standing.step_value, standing.leverage)
+    return standing.equity + margin + side * (taken * standing.step_value - paid_value)

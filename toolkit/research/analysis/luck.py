@@ -1,0 +1,204 @@
+"""How likely a result is luck: deflated Sharpe ratio, overfitting, track record length, bootstrap intervals.
+
+Sharpe ratios here are those of one period, not yearly ones, unless a name says so; a normal distribution has kurtosis
+3. Sources: [1] Bailey and López de Prado, "The Sharpe Ratio Efficient Frontier", Journal of Risk 15(2), 2012; [2] the
+same, "The Deflated Sharpe Ratio", Journal of Portfolio Management 40(5), 2014; [3] Bailey, Borwein, López de Prado and
+Zhu, "The Probability of Backtest Overfitting", Journal of Computational Finance 20(4), 2017; [4] Politis and Romano,
+"The Stationary Bootstrap", Journal of the American Statistical Association 89, 1994.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, islice
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...errors import InputError
+from . import curves
+from .curves import NAN, Curve, Values
+from .trials import trials as session_trials
+
+EULER = 0.5772156649015329
+"""The Euler–Mascheroni constant."""
+_NORMAL = NormalDist()
+
+
+def moments(returns: Values) -> tuple[float, float, float]:
+    """Return Sharpe ratio, skewness and kurtosis of returns; NaN without variation."""
+    spread = float(returns.std(ddof=1)) if len(returns) > 1 else 0.0
+    if not spread > 1e-12 * abs(float(returns.mean()) if len(returns) else 0.0):
+        return NAN, NAN, NAN
+    around = (returns - returns.mean()) / returns.std()
+    return float(returns.mean()) / spread, float((around**3).mean()), float((around**4).mean())
+
+
+def _spread(sharpe: float, skew: float, kurtosis: float) -> float:
+    """Return the standard deviation of a Sharpe ratio's estimate, times sqrt(n − 1)."""
+    return math.sqrt(max(1 - skew * sharpe + (kurtosis - 1) / 4 * sharpe**2, 0.0))
+
+
+def probabilistic_sharpe(
+    sharpe: float, observations: int, skew: float = 0.0, kurtosis: float = 3.0, benchmark: float = 0.0
+) -> float:
+    """Return the probability that the true Sharpe ratio is above `benchmark`, PSR of [1].
+
+    >>> round(probabilistic_sharpe(0.458, 24), 3), round(probabilistic_sharpe(0.458, 24, -2.448, 10.164), 3)
+    (0.982, 0.913)
+    """
+    spread = _spread(sharpe, skew, kurtosis)
+    if math.isnan(sharpe) or observations < 2 or not spread:
+        return NAN
+    return _NORMAL.cdf((sharpe - benchmark) * math.sqrt(observations - 1) / spread)
+
+
+def expected_max_sharpe(trials: int, variance: float) -> float:
+    """Return the Sharpe ratio that the best of `trials` without skill is expected to show, SR0 of [2].
+
+    `variance` is that of the trials' Sharpe ratios.
+
+    >>> round(expected_max_sharpe(100, 0.5 / 250), 4)
+    0.1132
+    """
+    if trials < 2 or not variance > 0:
+        return 0.0
+    first, second = _NORMAL.inv_cdf(1 - 1 / trials), _NORMAL.inv_cdf(1 - 1 / (trials * math.e))
+    return math.sqrt(variance) * ((1 - EULER) * first + EULER * second)
+
+
+def deflated_sharpe(
+    sharpe: float, observations: int, trials: int, variance: float, skew: float = 0.0, kurtosis: float = 3.0
+) -> float:
+    """Return the probability that the best of `trials` has a true Sharpe ratio above 0, DSR of [2].
+
+    Counting correlated trials as independent makes it smaller than it need be, never larger.
+
+    >>> [round(deflated_sharpe(2.5 / 250**0.5, 1250, trials, 0.5 / 250, -3, 10), 4) for trials in (100, 46)]
+    [0.9004, 0.9505]
+    """
+    return probabilistic_sharpe(sharpe, observations, skew, kurtosis, expected_max_sharpe(trials, variance))
+
+
+def min_track_record(
+    sharpe: float, skew: float = 0.0, kurtosis: float = 3.0, benchmark: float = 0.0, confidence: float = 0.95
+) -> float:
+    """Return how many periods show with `confidence` that the true Sharpe ratio is above `benchmark`, MinTRL of [1].
+
+    Infinite when the Sharpe ratio is not above it. In [1] a yearly ratio of 2 needs 2.73 years of daily returns to be
+    above 1, 2.83 of weekly and 3.24 of monthly ones:
+
+    >>> [round(min_track_record(2 / n**0.5, benchmark=1 / n**0.5) / n, 2) for n in (250, 52, 12)]
+    [2.73, 2.83, 3.24]
+    """
+    if not sharpe > benchmark:
+        return NAN if math.isnan(sharpe) else math.inf
+    return 1 + (_spread(sharpe, skew, kurtosis) * _NORMAL.inv_cdf(confidence) / (sharpe - benchmark)) ** 2
+
+
+def overfitting(returns: Values, parts: int | None = None) -> float:
+    """Return the probability of backtest overfitting, PBO of [3], by combinatorially symmetric cross-validation.
+
+    `returns` has one row a period and one column a trial. The rows are cut into `parts` (even; default 16, less when
+    there are few rows). For each half of the parts the trial with the highest Sharpe ratio in it is ranked in the other
+    half; PBO is how often it is in the lower half there: near 0 when choosing helps, 0.5 when it is noise. NaN with
+    fewer than two trials or four rows.
+    """
+    rows, trials = returns.shape
+    if trials < 2 or rows < 4:
+        return NAN
+    parts = max(2, min(16, rows // 8 * 2)) if parts is None else parts
+    if parts < 2 or parts % 2 or parts > rows // 2:
+        raise InputError(
+            f"{rows} rows can't be cut into {parts} parts; give an even number from 2 to {rows // 2}",
+            field="parts",
+            value=parts,
+        )
+    blocks = np.array_split(returns[: rows // parts * parts], parts)
+    sums = np.array([block.sum(axis=0) for block in blocks])
+    squares = np.array([(block**2).sum(axis=0) for block in blocks])
+    count = len(blocks[0]) * parts // 2
+    chosen = combinations(range(parts), parts // 2)
+    below = total = 0
+    while batch := list(islice(chosen, 2_000)):
+        train = np.zeros((len(batch), parts))
+        np.put_along_axis(train, np.array(batch), 1.0, axis=1)
+        inside, outside = (_sharpes(half @ sums, half @ squares, count) for half in (train, 1 - train))
+        best = outside[np.arange(len(batch)), inside.argmax(axis=1)][:, None]
+        # The rank of the best trial from the bottom; those equal to it share the middle rank.
+        rank = (outside < best).sum(axis=1) + ((outside == best).sum(axis=1) + 1) / 2
+        below += int((rank <= (trials + 1) / 2).sum())
+        total += len(batch)
+    return below / total
+
+
+def _sharpes(sums: Values, squares: Values, count: int) -> Values:
+    mean = sums / count
+    variance = np.maximum(squares / count - mean**2, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Values = np.where(variance > 1e-24, mean / np.sqrt(variance), 0.0)
+    return found
+
+
+def bootstrap(returns: Values, *, draws: int = 1_000, block: float | None = None, seed: int = 7) -> Values:
+    """Return `draws` resampled series (one a row) by the stationary bootstrap of [4].
+
+    Blocks of random length keep what returns have to do with each other; their mean length is `block` periods
+    (default: the cube root of the number of periods).
+    """
+    count = len(returns)
+    random = np.random.default_rng(seed)
+    mean = max(count ** (1 / 3), 1.0) if block is None else block
+    jumps = random.random((draws, count)) < 1 / mean
+    jumps[:, 0] = True
+    starts = random.integers(0, count, (draws, count))
+    at = np.arange(count)
+    last = np.maximum.accumulate(np.where(jumps, at, 0), axis=1)  # where the present block began
+    chosen: Values = returns[(np.take_along_axis(starts, last, axis=1) + at - last) % count]
+    return chosen
+
+
+def interval(values: Values, confidence: float = 0.9) -> tuple[float, float]:
+    """Return the middle `confidence` of values, as (low, high); NaN without any."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return NAN, NAN
+    low, high = np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def assess(curve: Curve, *, trials: int | None = None, confidence: float = 0.9, seed: int = 7) -> dict[str, Any]:
+    """Return how likely the result of a run is luck; see `Results.luck`."""
+    step = curves.sampling_ms(curve.times)
+    returns = curves.sampled(curve.times, curve.equity, step)[1]
+    periods, count = curves.per_year(step), len(returns)
+    sharpe, skew, kurtosis = moments(returns)
+    tried = max(len(session_trials), 1) if trials is None else trials
+    # Without other trials' ratios: the variance that the estimate has when there is no skill.
+    variance = session_trials.variance() / periods if session_trials.variance() > 0 else 1 / max(count - 1, 1)
+    sharpe_range = return_range = (NAN, NAN)
+    if count > 2:
+        drawn = bootstrap(returns, seed=seed)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = drawn.mean(axis=1) / drawn.std(axis=1, ddof=1) * math.sqrt(periods)
+        sharpe_range, return_range = interval(ratios, confidence), interval(np.prod(1 + drawn, axis=1) - 1, confidence)
+    needed = min_track_record(sharpe, skew, kurtosis)
+    return {
+        "sharpe": sharpe * math.sqrt(periods),
+        "sharpe_low": sharpe_range[0],
+        "sharpe_high": sharpe_range[1],
+        "return_low": return_range[0],
+        "return_high": return_range[1],
+        "observations": count,
+        "period": pd.Timedelta(step, unit="ms"),
+        "skew": skew,
+        "kurtosis": kurtosis,
+        "probabilistic_sharpe": probabilistic_sharpe(sharpe, count, skew, kurtosis),
+        "trials": tried,
+        "expected_max_sharpe": expected_max_sharpe(tried, variance) * math.sqrt(periods),
+        "deflated_sharpe": deflated_sharpe(sharpe, count, tried, variance, skew, kurtosis),
+        "min_track_record": pd.Timedelta(needed * step, unit="ms") if needed * step < 9e12 else pd.NaT,
+        "track_record": pd.Timedelta(count * step, unit="ms"),
+    }

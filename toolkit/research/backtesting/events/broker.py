@@ -1,0 +1,299 @@
+"""The simulated broker on recorded events: requests and answers take their time, and orders wait in their queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from heapq import heappush
+from itertools import count
+from random import Random
+from typing import Any
+
+from ....orders import Bracket, Order
+from ....products import whole_units
+from ....venue.engine.core import Core
+from ....venue.model.accounts import VenueOrder
+from ....venue.model.history import OrderEvent
+from ...account_data import FundingPayment, OrderHandle
+from ...data.events import MS
+from ...market_data import BookSnapshot
+from ...strategy import Strategy
+from ..bar_matching import BarMatcher
+from ..broker import ADDRESS, SimulatedBroker
+from ..models import BarLiquidity, FixedLatency, RatioSlippage
+from ..symbol_state import NEVER, SymbolState
+from .impact import Impact
+from .latency import RequestLatency
+from .market import RecordedMarket, Resting
+
+Happening = tuple[int, int, str, Any]
+"""Something that takes place at a time: (Unix ns, number, kind, payload); numbers order those of one time."""
+
+
+class EventMatcher(BarMatcher):
+    """The account's counterparty: the recorded book and trades.
+
+    Attributes: `markets` (code → RecordedMarket), `resting` (order id → its place in the queue), `now_ns`, `impact`.
+    """
+
+    markets: Mapping[int, RecordedMarket]
+    impact: Impact
+    now_ns = 0
+
+    def update_wake_prices(self) -> None:
+        """Note when a process of the core is due."""
+        self.stale = False
+        schedule = self.core.state.schedule
+        self.due = min(schedule.values()) if schedule else NEVER
+
+    def settle_changes(self) -> None:
+        """Run triggers and liquidations with the recorded book to trade against, and report what changed."""
+        if self.account.waiting or self.core.state.liquidations or self.stale:
+            with self._exit_quotes():
+                self.core.run_hooks()
+        self.update_wake_prices()
+        self._on_change()
+
+    def set_prices(self, state: SymbolState, rank: int) -> None:
+        """Set mark, index and last price to those of a rank: as recorded, else the mid for mark and index."""
+        market, recorded = state.market, self.markets[state.code]
+        last, (mark, index) = recorded.last_trade(rank), recorded.marks_at(rank)
+        state.price = mark or last
+        market.mark, market.oracle, market.last = state.price, index or state.price, last or state.price
+        self.core.risk_index.moved.add(state.code)
+
+    def offer(self, state: SymbolState, side: int, steps: int) -> list[VenueOrder]:
+        """Quote the recorded levels that an order of `side` for `steps` can reach; `withdraw_all` takes them away."""
+        quotes: list[VenueOrder] = []
+        recorded = self.markets[state.code]
+        rank, depth = recorded.rank_at(self.now_ns), 2
+        while True:
+            levels = self.impact.left(state.code, -side, recorded.levels_at(rank, -side, depth), self.now_ns)
+            if sum(total for _, total in levels) >= steps or len(levels) < depth:
+                break
+            depth *= 4
+        wanted = steps
+        for price, total in levels:
+            if wanted <= 0:
+                break
+            if total > 0:
+                quotes.append(self.house.quote(state.code, -side, price, total))
+                wanted -= total
+        return quotes
+
+    def withdraw_all(self, quotes: Sequence[VenueOrder]) -> None:
+        """Remove quotes; what they traded is gone from the recorded book for a while, where there is impact."""
+        for quote in quotes:
+            if quote.filled:
+                self.impact.take(quote.product, quote.side, quote.price, quote.filled, self.now_ns)
+            self.house.withdraw(quote)
+
+    @contextmanager
+    def _exit_quotes(self) -> Iterator[None]:
+        """Quote the levels in which triggers and liquidations can close positions."""
+        quotes: list[VenueOrder] = []
+        for state in self.states.values():
+            position = self.account.positions[state.code]
+            size = position.long.size - position.short.size
+            if size and (self.account.waiting or self.core.state.liquidations or self._may_be_liquidated()):
+                quotes += self.offer(state, -1 if size > 0 else 1, abs(size))
+        try:
+            yield
+        finally:
+            self.withdraw_all(quotes)
+
+    def _may_be_liquidated(self) -> bool:
+        from ....venue.risk import account_margin
+
+        wallet = account_margin.wallet(self.core, self.account)
+        return wallet.equity <= 2 * wallet.maintenance or any(
+            position.mode for position in self.account.positions.values()
+        )
+
+
+class EventBroker(SimulatedBroker):
+    """One account on the core in front of recorded markets.
+
+    Attributes: `happenings` (heap of what is on its way), `open_handles` (client id → order not known to be done),
+    `known_steps` (code → signed position as the strategy knows it).
+    """
+
+    matcher: EventMatcher
+
+    def __init__(
+        self,
+        core: Core,
+        states: Sequence[SymbolState],
+        markets: Mapping[int, RecordedMarket],
+        latency: RequestLatency,
+        impact: Impact,
+        strategy: Strategy,
+        *,
+        partial_fills: bool,
+    ) -> None:
+        liquidity, slippage, fixed = BarLiquidity(), RatioSlippage(), FixedLatency()
+        super().__init__(core, states, liquidity, slippage, fixed, Random(0), strategy)
+        self.matcher = EventMatcher(core, self.account, states, liquidity, slippage, self._deliver_events)
+        self.matcher.markets, self.matcher.impact = markets, impact
+        self.markets = markets
+        self.requests = latency
+        self.partial_fills = partial_fills
+        self.happenings: list[Happening] = []
+        self.numbers = count()
+        self.local_ns = 0
+        self.resting: dict[int, Resting] = {}
+        self.open_handles: dict[int, OrderHandle] = {}
+        self.known_steps = dict.fromkeys(self.by_code, 0)
+
+    def schedule(self, time_ns: int, kind: str, payload: Any) -> None:
+        """Let something take place at a time."""
+        heappush(self.happenings, (time_ns, next(self.numbers), kind, payload))
+
+    def enqueue(self, state: SymbolState, kind: str, payload: Any) -> None:
+        """Send a request, which arrives after the order latency."""
+        self.schedule(self.local_ns + self.requests.order(self.local_ns), kind, (state, payload))
+
+    def submit(self, order: Order | Bracket) -> OrderHandle:
+        """Send an order or a bracket; it arrives after the order latency."""
+        handle = super().submit(order)
+        for leg in order.legs[1:]:
+            if leg.cl_ord_id in self.placed:
+                self.open_handles[leg.cl_ord_id] = self.placed[leg.cl_ord_id]
+        return handle
+
+    def submit_steps(self, state: SymbolState, order: Order | Bracket, steps: int) -> OrderHandle:
+        """Send an order that has a client id and a quantity of `steps`."""
+        handle = super().submit_steps(state, order, steps)
+        self.open_handles[handle.cl_ord_id] = handle
+        return handle
+
+    def process_request(self, kind: str, state: SymbolState, payload: Any, time_ns: int) -> None:
+        """Process a request that has arrived: kind "place", "cancel" or "cancel_all"."""
+        matcher = self.matcher
+        self.advance_to(time_ns)
+        market = self.markets[state.code]
+        rank = market.rank_at(time_ns)
+        state.market.last = market.last_trade(rank) or state.market.last
+        if kind == "place":
+            self._place(state, *payload)
+        elif kind == "cancel":
+            self._cancel([payload])
+        else:
+            self._cancel([order.client_id for order in self.account.orders.values() if order.product == payload])
+        matcher.settle_changes()
+        self.join_queues()
+
+    def advance_to(self, time_ns: int) -> None:
+        """Bring the core to a time."""
+        self.matcher.now_ns = time_ns
+        self.matcher.advance_to(time_ns // MS)
+
+    def _place(self, state: SymbolState, placed: OrderHandle, steps: int) -> None:
+        order = placed.order
+        if order.price is None and order.trigger_price is None and steps > 0:
+            state.in_flight_steps -= steps if order.side == "BUY" else -steps
+        side = 1 if order.side.startswith("BUY") else -1
+        quotes: list[VenueOrder] = []
+        if order.trigger_price is None and steps > 0:
+            market = self.markets[state.code]
+            bid, ask = market.best_at(market.rank_at(self.matcher.now_ns))
+            there = ask if side > 0 else bid
+            price = whole_units(order.price, *state.product.tick_scale) if order.price is not None else there
+            if there and (price - there) * side >= 0:
+                if order.tif == "POST_ONLY":  # it only must find that something is there
+                    quotes = [self.matcher.house.quote(state.code, -side, there, 1)]
+                else:
+                    quotes = self.matcher.offer(state, side, steps)
+        self._enter(state, placed, steps, may_take=bool(quotes))
+        self.matcher.withdraw_all(quotes)
+        state.market.last = self.markets[state.code].last_trade(self.markets[state.code].rank_at(self.matcher.now_ns))
+        state.market.last = state.market.last or state.price
+
+    def join_queues(self) -> None:
+        """Put the orders that have come into the book into their queues, and forget those that have left it."""
+        orders, resting = self.account.orders, self.resting
+        for order in orders.values():
+            if order.priority and order.id not in resting:
+                market = self.markets[order.product]
+                entry = resting[order.id] = Resting(order.side, order.price, order.leaves)
+                market.join(entry, market.rank_at(self.matcher.now_ns))
+        if len(resting) > len(orders) or any(key not in orders for key in resting):
+            self.resting = {key: entry for key, entry in resting.items() if key in orders}
+
+    def next_fill(self, until_ns: int) -> tuple[int, int] | None:
+        """Return (Unix ns, order id) of the first fill of a resting order up to a time, None when there is none."""
+        first = None
+        for key, entry in self.resting.items():
+            market = self.markets[self.account.orders[key].product]
+            if entry.found is None:
+                entry.found = market.next_fill(entry, market.rank_at(until_ns), self.partial_fills)
+            if entry.found is not None:
+                # of two orders filled at one instant the better price comes first, then the older order
+                found = market.time_of(entry.found[0]), entry.found[0], -entry.price * entry.side, key
+                if found[0] <= until_ns and (first is None or found < first):
+                    first = found
+        return (first[0], first[3]) if first else None
+
+    def fill(self, time_ns: int, key: int) -> None:
+        """Book the fill that was found for a resting order."""
+        entry, order = self.resting[key], self.account.orders[key]
+        assert entry.found is not None
+        steps, entry.found = min(entry.found[1], order.leaves), None
+        self.advance_to(time_ns)
+        state = self.by_code[order.product]
+        last = state.market.last
+        self.core.open_step()
+        self.matcher.house.hit(order.product, -order.side, order.price, steps)
+        state.market.last = last
+        entry.leaves = order.leaves
+        self.matcher.stale = True
+        self.matcher.settle_changes()
+        self.join_queues()
+        self.record_balances(time_ns // MS)
+
+    def _deliver_events(self) -> None:
+        """Send the new order events and funding payments of the account, which arrive after the answer latency."""
+        now_ns = self.matcher.now_ns
+        history = self.core.state.history
+        events = history.order_events.by_account.get(ADDRESS, ())
+        payments = history.funding_payments.by_account.get(ADDRESS, ())
+        if self._delivered_events == len(events) and self._delivered_payments == len(payments):
+            return
+        arrives = now_ns + self.requests.answer(now_ns)
+        for number in events[self._delivered_events :]:
+            self.schedule(arrives, "event", history.order_events.records[number])
+        for number in payments[self._delivered_payments :]:
+            self.schedule(arrives, "funding", history.funding_payments.records[number])
+        self._delivered_events, self._delivered_payments = len(events), len(payments)
+
+    def deliver(self, kind: str, record: Any) -> None:
+        """Hand an order event or a funding payment to the strategy."""
+        if kind == "event":
+            self._deliver_order_event(record)
+            return
+        state = self.by_code[record.product]
+        size, rate = state.step * record.size * record.side, record.rate / 10**8
+        price, payment = state.tick * state.price, record.amount / 10**6
+        self.strategy.on_funding(self.ctx, FundingPayment(state.symbol, record.time, size, price, rate, payment))
+
+    def _deliver_order_event(self, event: OrderEvent) -> None:
+        if event.exec_id:
+            self.known_steps[event.product] += event.side * event.fill_quantity
+        super()._deliver_order_event(event)
+        placed = self.open_handles.get(event.client_id)
+        if placed is not None and placed.done:
+            del self.open_handles[event.client_id]
+
+    def receive_books(self, time_ns: int) -> None:
+        """Bring the books that the strategy sees to a time of its clock."""
+        for market in self.markets.values():
+            market.receive(time_ns)
+
+    def book_snapshot(self, state: SymbolState, depth: int = 10) -> BookSnapshot:
+        """Return the book as the strategy has received it."""
+        market = self.markets[state.code]
+        cursor, sides = market.feed_cursor, []
+        for side in (1, -1):
+            levels = self.matcher.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns)
+            sides.append(tuple((price * state.tick, total * state.step) for price, total in levels if total > 0))
+        return BookSnapshot(state.symbol, self.local_ns // MS, sides[0], sides[1])

@@ -1,0 +1,400 @@
+"""Backtest on events: moves time through recorded books and trades, an account's orders among them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from heapq import heappop
+from random import Random
+from typing import Any, TypedDict
+
+import numpy as np
+
+from ....errors import InputError
+from ....products import Amount
+from ....venue.engine.core import Core
+from ....venue.simulation.queues import QueueModel, queue_model
+from ...analysis.results import Results
+from ...data.bars import Bars
+from ...data.events import BOOK_KINDS, MS, Events, Kind, empty
+from ...market_data import Trade
+from ...strategy import StrategyLike, as_strategy, overrides
+from ..build_results import build_results
+from ..funding_schedule import Settlement, funding_schedule
+from ..symbol_state import SymbolState
+from .broker import EventBroker
+from .context import EventContext
+from .impact import Impact
+from .latency import request_latency, to_ns
+from .market import FAR, RecordedMarket
+
+POINTS = 10_000
+"""Most rows of the equity curve."""
+
+
+class EventSettings(TypedDict, total=False):
+    """Settings of a backtest that only events have."""
+
+    feed_latency: str | float | None
+    """Delay of books and trades (ms, or text like "10ms"), in place of the recorded one."""
+    queue: str | QueueModel
+    """What is ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a model."""
+    partial_fills: bool
+    """Fill of an order what the trades have reached, not the whole of it; default False."""
+    impact: str | float | bool | None
+    """Time in which half of what we took from the recorded book is back (True: "10s"); None: it is never missing."""
+
+
+def events_by_symbol(data: Any) -> Mapping[str, Events] | None:
+    """Return data as events by symbol, None when it is none. Raises InputError for events mixed with others."""
+    if isinstance(data, Events):
+        return {data.symbol or "ASSET": data}
+    if not isinstance(data, Mapping) or not any(isinstance(part, Events) for part in data.values()):
+        return None
+    if not all(isinstance(part, Events) for part in data.values()):
+        raise InputError("some symbols have events and some have bars; give all the same", field="data")
+    return data
+
+
+def backtest_events(
+    strategy: StrategyLike,
+    data: Mapping[str, Events],
+    make_core: Callable[..., Core],
+    *,
+    capital: Amount,
+    products: Mapping[str, Any] | None,
+    leverage: Amount | None,
+    fees: tuple[Amount, Amount] | None,
+    funding: Any,
+    latency: Any,
+    seed: int,
+    progress: bool,
+    feed_latency: str | float | None = None,
+    queue: str | QueueModel = "risk-averse",
+    partial_fills: bool = False,
+    impact: str | float | bool | None = None,
+) -> Results:
+    """Run a strategy on events and return its Results.
+
+    The recorded book and trades are the market, which does not react. Books and trades reach the strategy with their
+    recorded delay. A request takes the first part of `latency`, its answer the second: a pair of ms or text like
+    "10ms", one of these for both ways, a frame of measured requests (sent, arrived, answered), which is interpolated,
+    "feed" (the recorded delay of the feed each way), or a Latency model. Prices for margin, liquidation and funding are
+    the recorded mark and index, else the mid, each 3 s. Mids value the equity curve.
+
+    Raises InputError as `backtest`.
+    """
+    wanted = as_strategy(strategy)
+    if not any(overrides(wanted, name) for name in ("on_book", "on_trade", "on_timer")):
+        raise InputError(
+            f"{wanted.name} has none of on_book, on_trade and on_timer, which events call; on_bar needs bars, such as"
+            " events.bars('1m')",
+            field="strategy",
+        )
+    queue_model(queue, 1.0)
+    feed_ns = None if feed_latency is None else to_ns(feed_latency, "feed_latency")
+    spans = {symbol: _span(symbol, events) for symbol, events in data.items()}
+    core = make_core(spans, _products(data, products), seed, min(int(span.opened[0]) for span in spans.values()))
+    states = [SymbolState(core, core.products[code], symbol) for code, symbol in zip(core.products, data, strict=True)]
+    markets = {
+        state.code: _market(state, data[state.symbol], feed_ns).for_run(queue_model(queue, state.step))
+        for state in states
+    }
+    requests = request_latency(latency, next(iter(data.values())), Random(seed))
+    recovery = Impact(
+        None if impact is None or impact is False else to_ns("10s" if impact is True else impact, "impact")
+    )
+    broker = EventBroker(core, states, markets, requests, recovery, wanted, partial_fills=partial_fills)
+    settlements = funding_schedule(core, spans, _funding(data, funding))
+    driver = _Driver(broker, settlements)
+    broker.open_account(capital, leverage, fees)
+    driver.run(progress)
+    settings = {
+        "seed": seed,
+        "capital": str(capital),
+        "funding": funding if isinstance(funding, str | float | int | None) else "given",
+        "latency": repr(requests),
+        "feed_latency": "recorded" if feed_ns is None else f"{feed_ns / MS:g} ms",
+        "queue": queue if isinstance(queue, str) else repr(queue),
+        "partial_fills": partial_fills,
+        "impact": str(impact) if impact else None,
+    }
+    marks = {state.symbol: _marks(state, markets[state.code]) for state in states}
+    return build_results(broker, marks, int(next(iter(marks.values())).opened[0]), driver.end_ns // MS + 1, settings)
+
+
+class _Driver:
+    """Takes what happens next, in order of time: fills, requests, answers, the feed, timers, marks, settlements."""
+
+    def __init__(self, broker: EventBroker, settlements: list[Settlement]) -> None:
+        self.broker = broker
+        self.settlements = settlements
+        strategy = broker.strategy
+        self.ctx = EventContext(broker, strategy.timer_ms)
+        self.wants_timer = overrides(strategy, "on_timer")
+        self.on_timer = _timer_call(strategy.on_timer, self.ctx)
+        self.start_ns = min(market.start_ns for market in broker.markets.values())
+        self.end_ns = max(market.end_ns for market in broker.markets.values())
+        self.mark_ns = broker.core.state.config.price_interval * MS
+        self.feeds = [
+            _Feed(state, broker.markets[state.code], overrides(strategy, "on_book"), overrides(strategy, "on_trade"))
+            for state in broker.states.values()
+        ]
+
+    def run(self, progress: bool) -> None:
+        """Run through all the data."""
+        broker, ctx = self.broker, self.ctx
+        for state in broker.states.values():
+            market = broker.markets[state.code]
+            broker.matcher.set_prices(state, market.first_priced)
+        broker.advance_to(self.start_ns)
+        self._at(self.start_ns)
+        with broker.annotate_errors():
+            broker.strategy.on_start(ctx)
+            if self.wants_timer and not ctx.stopped:
+                broker.schedule(self.start_ns + round(self.ctx.timer_ms * MS), "timer", None)
+            broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
+            self._run_all(progress)
+            if ctx.stopped:
+                broker.note("STOP", "", ctx.stopped)
+        broker.finish()
+        with broker.annotate_errors():
+            broker.strategy.on_stop(ctx)
+
+    def _run_all(self, progress: bool) -> None:
+        broker, ctx, happenings = self.broker, self.ctx, self.broker.happenings
+        settlements, feeds = self.settlements, self.feeds
+        bar = _progress(self.end_ns - self.start_ns) if progress else None
+        while not ctx.stopped:
+            due = happenings[0][0] if happenings else FAR
+            feed = min(feeds, key=_next_of)
+            time = min(due, feed.next, settlements[-1].time * MS if settlements else FAR, self.end_ns)
+            if broker.account.waiting:
+                time = min(time, self._next_trade())
+            if broker.resting:
+                filled = broker.next_fill(time)
+                if filled is not None:
+                    broker.fill(*filled)
+                    continue
+            if time >= self.end_ns and due > self.end_ns and feed.next > self.end_ns:
+                break
+            if settlements and settlements[-1].time * MS <= time:
+                self._settle(settlements.pop())
+            elif feed.next <= time:
+                self._at(feed.next)
+                feed.deliver(broker)
+            elif due <= time:
+                self._process(*heappop(happenings))
+            else:
+                self._see_trade(time)
+            if bar is not None:
+                bar.update(time - self.start_ns - bar.n)
+        if bar is not None:
+            bar.close()
+
+    def _at(self, time_ns: int) -> None:
+        self.broker.local_ns, self.ctx.now = time_ns, time_ns // MS
+
+    def _process(self, time_ns: int, number: int, kind: str, payload: Any) -> None:
+        broker = self.broker
+        if kind == "timer":
+            self._at(time_ns)
+            broker.receive_books(time_ns)
+            self.on_timer()
+            broker.schedule(time_ns + round(self.ctx.timer_ms * MS), "timer", None)
+        elif kind in ("event", "funding"):
+            self._at(time_ns)
+            broker.receive_books(time_ns)
+            broker.deliver(kind, payload)
+        elif kind == "mark":
+            self._mark(time_ns)
+            broker.schedule(time_ns + self.mark_ns, "mark", None)
+        else:
+            state, what = payload
+            broker.process_request(kind, state, what, time_ns)
+
+    def _mark(self, time_ns: int) -> None:
+        """Set the prices of all symbols, and let triggers and liquidations follow."""
+        broker = self.broker
+        broker.advance_to(time_ns)
+        for state in broker.states.values():
+            broker.matcher.set_prices(state, broker.markets[state.code].rank_at(time_ns))
+        broker.matcher.stale = True
+        broker.matcher.settle_changes()
+        broker.join_queues()
+        broker.record_balances(time_ns // MS)
+
+    def _settle(self, settlement: Settlement) -> None:
+        self._mark(max(settlement.time * MS, self.broker.matcher.now_ns))
+        self.broker.matcher.settle_funding(settlement.code, settlement.premium, settlement.time)
+        self.broker.record_balances(settlement.time)
+
+    def _next_trade(self) -> int:
+        """Return the time of the next trade, which a waiting trigger must see; Unix ns."""
+        return min(market.next_trade(self.broker.matcher.now_ns) for market in self.broker.markets.values())
+
+    def _see_trade(self, time_ns: int) -> None:
+        """Let waiting triggers see the trades of one instant."""
+        broker = self.broker
+        broker.advance_to(time_ns)
+        for state in broker.states.values():
+            for price in broker.markets[state.code].trades_at(time_ns):
+                state.market.last = price
+                broker.core.triggers[state.code].see_trade(price)
+                broker.matcher.settle_changes()
+        broker.join_queues()
+
+
+class _Feed:
+    """The messages and trades of one symbol that the strategy wants, by its own clock."""
+
+    def __init__(self, state: SymbolState, market: RecordedMarket, books: bool, trades: bool) -> None:
+        self.state = state
+        self.market = market
+        self._books: list[int] = market.feed.times.tolist() if books else []
+        times, prices, steps, sides = market.feed_trades if trades else (np.zeros(0, dtype=np.int64),) * 4
+        self._times: list[int] = times.tolist()
+        self._trades = list(zip(prices.tolist(), steps.tolist(), sides.tolist(), strict=True))
+        self._book = self._trade = 0
+        self.next = 0
+        self._find_next()
+
+    def _find_next(self) -> None:
+        book = self._books[self._book] if self._book < len(self._books) else FAR
+        trade = self._times[self._trade] if self._trade < len(self._times) else FAR
+        self._is_book, self.next = book <= trade, min(book, trade)
+
+    def deliver(self, broker: EventBroker) -> None:
+        """Hand the next message or trade to the strategy."""
+        state, ctx = self.state, broker.ctx
+        broker.receive_books(self.next)
+        if self._is_book:
+            self._book += 1
+            # several messages of one instant are one change of the book
+            while self._book < len(self._books) and self._books[self._book] == self.next:
+                self._book += 1
+            self._find_next()
+            broker.strategy.on_book(ctx, broker.book_snapshot(state))
+            return
+        price, steps, side = self._trades[self._trade]
+        self._trade += 1
+        self._find_next()
+        taker = "BUY" if side > 0 else "SELL"
+        trade = Trade(state.symbol, ctx.now, taker, price * state.tick, steps * state.step)
+        broker.strategy.on_trade(ctx, trade)
+
+
+def _next_of(feed: _Feed) -> int:
+    return feed.next
+
+
+def _timer_call(on_timer: Callable[..., None], ctx: EventContext) -> Callable[[], None]:
+    """Return a call of on_timer(ctx), or of on_timer(ctx, now) when it takes the time."""
+    if len(inspect.signature(on_timer).parameters) > 1:
+        return lambda: on_timer(ctx, ctx.now)
+    return lambda: on_timer(ctx)
+
+
+def _span(symbol: str, events: Events) -> Bars:
+    """Return one bar over all events, for what asks only when they begin and end, and in which prices."""
+    array = events.array
+    if not np.isin(array["kind"], (*BOOK_KINDS, Kind.QUOTE)).any():
+        raise InputError(
+            f"{symbol}: the events have no order book; load its files together with the trades, as a list",
+            field="data",
+            rule="a book",
+        )
+    prices = array["price"][np.isin(array["kind"], (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE))]
+    prices = prices[prices > 0]
+    start = int(array["exchange_ns"].min()) // MS
+    end = int(max(array["exchange_ns"].max(), array["local_ns"].max())) // MS + 1
+    values = {"open": prices[:1], "high": prices.max()[None], "low": prices.min()[None], "close": prices[-1:]}
+    return Bars(symbol, end - start, np.array([start]), **values, volume=np.zeros(1))
+
+
+def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what is listed of each symbol: what is given, with the recording's steps where the venue's are coarser."""
+    from ....venue.model.genesis import default_products
+
+    known = {row["symbol"]: (Decimal(row["tickSize"]), Decimal(row["stepSize"])) for row in default_products()}
+    found: dict[str, Any] = dict(given or {})
+    for symbol, events in data.items():
+        wanted = found.get(symbol)
+        if wanted is not None and not isinstance(wanted, Mapping):
+            continue
+        tick, step = known.get(symbol, (events.tick_size, events.step_size))
+        tick = tick if not events.tick_size % tick else events.tick_size
+        # money is exact to 0.000001, so a very fine tick needs a coarser step
+        step = max(step if not events.step_size % step else events.step_size, Decimal("0.000001") / tick)
+        found[symbol] = {"tick_size": tick, "step_size": step, **(wanted or {})}
+    return found
+
+
+def _market(state: SymbolState, events: Events, feed_ns: int | None) -> RecordedMarket:
+    key = "market", state.product.tick_size, state.product.step_size, feed_ns
+    if key not in events.cache:
+        events.cache[key] = RecordedMarket(_on_grid(state, events), feed_ns)
+    found: RecordedMarket = events.cache[key]
+    return found
+
+
+def _on_grid(state: SymbolState, events: Events) -> Events:
+    tick = state.product.tick_size
+    if events.tick_size % tick:
+        raise InputError(
+            f"{state.symbol}: prices of the events are multiples of {events.tick_size}, which is not a multiple of its"
+            f" tick_size {tick}",
+            field="products",
+            rule="tick_size",
+            value=str(tick),
+        )
+    array = events.array
+    if not np.isin(array["kind"], BOOK_KINDS).any():
+        array = _quotes_as_book(array)
+    return Events(array, symbol=state.symbol, tick_size=tick, step_size=state.product.step_size)
+
+
+def _quotes_as_book(array: Any) -> Any:
+    """Return best prices as snapshots of a book of one level, for data that has no other book."""
+    quotes = np.flatnonzero(array["kind"] == Kind.QUOTE)
+    clears = empty(len(quotes))
+    for name in ("exchange_ns", "local_ns", "side", "id"):
+        clears[name] = array[name][quotes]
+    clears["kind"] = Kind.CLEAR
+    rest = array.copy()
+    rest["kind"][quotes] = Kind.SNAPSHOT
+    places = np.concatenate([quotes, np.arange(len(array))])
+    return np.concatenate([clears, rest])[np.argsort(places, kind="stable")]
+
+
+def _funding(data: Mapping[str, Events], given: Any) -> Any:
+    """Return the funding of each symbol: as given, else the recorded rates where there are some."""
+    if given != "interest":
+        return given
+    return {symbol: _recorded_rate(events) for symbol, events in data.items()}
+
+
+def _recorded_rate(events: Events) -> Any:
+    rates = events.of(Kind.FUNDING)
+    return float(rates["price"][-1]) if len(rates) else "interest"
+
+
+def _marks(state: SymbolState, market: RecordedMarket) -> Bars:
+    """Return the mid prices at the points of the equity curve, as closes of bars."""
+    start, end = market.start_ns // MS, market.end_ns // MS + 1
+    interval = max(1000, -(-(end - start) // POINTS))
+    opened = np.arange(start, end, interval, dtype=np.int64)
+    closes = np.array(
+        [market.marks_at(market.rank_at((time + interval) * MS))[0] for time in opened.tolist()], dtype=np.float64
+    )
+    closes[closes == 0] = market.marks_at(market.first_priced)[0]
+    closes *= state.tick
+    return Bars(state.symbol, interval, opened, closes, closes, closes, closes, np.zeros(len(closes)))
+
+
+def _progress(total_ns: int) -> Any:
+    from tqdm.auto import tqdm
+
+    form = "{l_bar}{bar}| {elapsed}<{remaining}"
+    return tqdm(desc="backtest", total=total_ns, bar_format=form)

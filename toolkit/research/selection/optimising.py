@@ -1,0 +1,331 @@
+"""Optimise: the best parameters of a strategy, with how likely it is that they are only the luckiest."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Real
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from ...errors import InputError, ToolkitError
+from ...extras import need
+from ...suggestions import check_known
+from ..analysis.luck import overfitting
+from ..analysis.page import Page, page_of_points
+from ..analysis.results import Results
+from ..analysis.trials import trials
+from .points import Point, Record, RecordFile, from_plain, run_point
+from .sweeps import evaluate, make_points, progress_bar, table_of
+
+Constraint = Callable[..., bool]
+Measure = str | Callable[[Mapping[str, Any]], float]
+Method = Literal["grid", "random", "bayes"]
+
+ATTEMPTS = 1_000
+"""Draws in a row that may break the constraints or repeat a point before a search ends."""
+
+
+class Params(dict[str, Any]):
+    """Parameters as a constraint sees them: `p["fast"]` or `p.fast`."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+@dataclass(frozen=True)
+class Optimisation:
+    """What an optimisation found.
+
+    Attributes: `table` (one row a point, as of `sweep`), `names` (of the parameters), `maximise`, `scores` (what was
+    maximised, float64, NaN for a failed point), `returns` (one row a period, one column a point), `params` (of each).
+    """
+
+    table: pd.DataFrame
+    names: tuple[str, ...]
+    maximise: str
+    scores: np.ndarray[Any, Any] = field(repr=False)
+    returns: np.ndarray[Any, Any] = field(repr=False)
+    params: list[dict[str, Any]] = field(repr=False)
+    work: tuple[Any, Any, Mapping[str, Any]] = field(repr=False)
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The parameters with the highest score; of equal ones the first. Raises ToolkitError when all failed."""
+        if np.isnan(self.scores).all():
+            failed = self.table.loc[self.table["error"] != "", "error"]
+            why = f"the first error is {failed.iloc[0]}" if len(failed) else f"{self.maximise} is NaN at all of them"
+            raise ToolkitError(f"none of {len(self.table)} points has a score; {why}")
+        return self.params[int(np.nanargmax(self.scores))]
+
+    @cached_property
+    def run(self) -> Results:
+        """The run with the best parameters. Raises ToolkitError when the task returns no Results."""
+        with trials.paused():  # its point is counted already
+            outcome = run_point(*self.work, self.best, None)
+        if not isinstance(outcome, Results):
+            raise ToolkitError(f"the task returned {type(outcome).__name__}, not Results")
+        return outcome
+
+    @cached_property
+    def pbo(self) -> float:
+        """The probability of backtest overfitting, by Sharpe ratio; NaN with fewer than two points."""
+        return overfitting(self.returns)
+
+    def summary(self, *, confidence: float = 0.9) -> pd.Series[Any]:
+        """Return the best point and how far to trust it, as one Series.
+
+        The best parameters, `score` (what was maximised), points and failed (counts), pbo (probability of backtest
+        overfitting), and what `Results.luck` says of the best run: among others trials (all of this session),
+        deflated_sharpe, sharpe_low, sharpe_high, min_track_record, track_record.
+        """
+        found = {
+            **self.best,
+            "score": float(np.nanmax(self.scores)),
+            "points": len(self.table),
+            "failed": int((self.table["status"] != "ok").sum()),
+            "pbo": self.pbo,
+            **self.run.luck(confidence=confidence),
+        }
+        return pd.Series(found, dtype="object", name=f"best {self.maximise}")
+
+    def page(self) -> Page:
+        """Return the interactive report: summary, heat-maps, parallel coordinates, and the best run's own.
+
+        A notebook shows it. Raises MissingPackage without Plotly.
+        """
+        table = self.table.assign(score=self.scores)
+        return page_of_points(table, self.names, "score", self.summary(), self.run)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the interactive report as one HTML file that needs no network; return its path."""
+        return self.page().save(path)
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{name}={value}" for name, value in self.best.items())
+        return f"Optimisation({len(self.table)} points, {self.maximise} {np.nanmax(self.scores):.4g} at {best})"
+
+
+def optimise(
+    strategy: Any,
+    space: Mapping[str, Any],
+    data: Any = None,
+    *,
+    maximise: Measure = "sharpe",
+    constraints: Constraint | Sequence[Constraint] = (),
+    method: Method = "grid",
+    points: int = 100,
+    seed: int = 7,
+    workers: int | None = None,
+    client: Any = None,
+    results: str | Path | None = None,
+    progress: bool = True,
+    **options: Any,
+) -> Optimisation:
+    """Search `space` for the parameters with the highest `maximise`, and return an Optimisation.
+
+    Parameters:
+        strategy: a Strategy class, or a function that returns Results, as the task of `sweep`. `data`, `options`,
+            `workers`, `client`, `results` and `progress` are those of `sweep`: processes or a Dask cluster, resumed
+            from the file, with the time left.
+        space: name → values (a list, range or array); for "random" and "bayes" also (low, high), two numbers: whole
+            ones for whole numbers between them, both included.
+        maximise: a measure of `metrics()`, or a function of all of them. "-max_drawdown" minimises.
+        constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
+        method: "grid" tries all of the space, "random" `points` of it, "bayes" `points` chosen by Optuna's
+            tree-structured Parzen estimator from those before (extra `optimise`; several at once with workers).
+
+    Raises InputError for an empty space or an unknown measure, MissingPackage without Optuna.
+    """
+    rules = _rules(constraints, tuple(space))
+    search = _Search(strategy, data, options, workers, client)
+    if method not in ("grid", "random", "bayes"):
+        raise InputError(
+            f"method is {method!r}; it is grid, random or bayes", field="method", value=type(method).__name__
+        )
+    total = len(grid := list(_grid(space, rules))) if method == "grid" else points
+    if not total:
+        raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
+    with RecordFile(results, False) as store, progress_bar(total, progress) as bar:
+        if method == "bayes":
+            _bayes(search, space, rules, maximise, points, seed, store, bar)
+        else:
+            search.evaluate(grid if method == "grid" else _random(space, rules, points, seed), store, bar)
+    table = table_of(search.points, search.records, False)
+    returns = _aligned([record["values"].get("returns") for record in search.records])
+    scores = np.array([score(record, maximise) for record in search.records])
+    label = maximise if isinstance(maximise, str) else getattr(maximise, "__name__", "score")
+    table = table.drop(columns="returns", errors="ignore")
+    params = [dict(point.params) for point in search.points]
+    return Optimisation(table, tuple(space), label, scores, returns, params, (strategy, data, options))
+
+
+class _Search:
+    """The points of one optimisation so far, with their records."""
+
+    def __init__(self, task: Any, data: Any, options: dict[str, Any], workers: int | None, client: Any) -> None:
+        self.task, self.data, self.options, self.workers, self.client = task, data, options, workers, client
+        self.points: list[Point] = []
+        self.records: list[Record] = []
+
+    def evaluate(self, combinations: Sequence[Mapping[str, Any]], store: RecordFile, bar: Any) -> list[Record]:
+        """Run points and return their records."""
+        points = make_points(self.task, combinations, self.data, None, self.options, returns=True)
+        where = {"workers": self.workers, "client": self.client}
+        records = evaluate(self.task, points, self.data, dict(self.options), store, bar, **where)
+        self.points += points
+        self.records += records
+        return records
+
+
+def score(record: Record, maximise: Measure) -> float:
+    """Return what is maximised of a finished point; NaN for a failed one. Raises InputError for an unknown measure."""
+    if record["status"] != "ok":
+        return float("nan")
+    values = {name: from_plain(value) for name, value in record["values"].items() if name != "returns"}
+    if callable(maximise):
+        return float(maximise(values))
+    name = maximise.removeprefix("-")
+    check_known([name], values, "maximise", "measure")
+    value = values[name]
+    if isinstance(value, pd.Timedelta):
+        value = value.total_seconds()
+    if not isinstance(value, Real):
+        raise InputError(f"{name} is {value!r}, not a number to maximise", field="maximise", value=str(value))
+    return -float(value) if maximise.startswith("-") else float(value)
+
+
+def _rules(constraints: Constraint | Sequence[Constraint], names: tuple[str, ...]) -> Callable[[dict[str, Any]], bool]:
+    rules = [constraints] if callable(constraints) else list(constraints)
+    called = [(rule, list(inspect.signature(rule).parameters)) for rule in rules]
+
+    def allowed(params: dict[str, Any]) -> bool:
+        for rule, wanted in called:
+            by_name = set(wanted) <= set(names)
+            if not (rule(**{name: params[name] for name in wanted}) if by_name else rule(Params(params))):
+                return False
+        return True
+
+    return allowed
+
+
+def _interval(values: Any) -> tuple[Any, Any] | None:
+    """Return (low, high) of a range of numbers, None for a choice of values."""
+    numbers = isinstance(values, tuple) and len(values) == 2 and all(isinstance(value, Real) for value in values)
+    return (values[0], values[1]) if numbers else None
+
+
+def _choices(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InputError(f"space[{name!r}] is {values!r}; give a list of values", field="space", value=str(values))
+    found = [value.item() if hasattr(value, "item") else value for value in values]
+    if not found:
+        raise InputError(f"space[{name!r}] has no values", field="space", rule="not empty")
+    return found
+
+
+def _grid(space: Mapping[str, Any], allowed: Callable[[dict[str, Any]], bool]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*(_choices(name, values) for name, values in space.items())):
+        params = dict(zip(space, values, strict=True))
+        if allowed(params):
+            yield params
+
+
+def _random(
+    space: Mapping[str, Any], allowed: Callable[[dict[str, Any]], bool], points: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return up to `points` different combinations; fewer when so many in a row are repeated or not allowed."""
+    random, found, in_vain = np.random.default_rng(seed), dict[str, dict[str, Any]](), 0
+    while len(found) < points and in_vain < ATTEMPTS:
+        params = {name: _draw(random, name, values) for name, values in space.items()}
+        in_vain += 1
+        if repr(params) not in found and allowed(params):
+            found[repr(params)], in_vain = params, 0
+    return list(found.values())
+
+
+def _draw(random: np.random.Generator, name: str, values: Any) -> Any:
+    ends = _interval(values)
+    if ends is None:
+        choices = _choices(name, values)
+        return choices[int(random.integers(len(choices)))]
+    low, high = ends
+    return int(random.integers(low, high + 1)) if isinstance(low, int) and isinstance(high, int) else (
+        float(random.uniform(low, high))
+    )  # fmt: skip
+
+
+def _bayes(
+    search: _Search,
+    space: Mapping[str, Any],
+    allowed: Callable[[dict[str, Any]], bool],
+    maximise: Measure,
+    points: int,
+    seed: int,
+    store: RecordFile,
+    bar: Any,
+) -> None:
+    """Let Optuna choose each point from the scores of those before; batches of as many as there are workers."""
+    need("optuna")
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+    search.workers = 0 if search.workers is None and search.client is None else search.workers
+    seen: dict[str, float] = {}
+    in_vain = 0
+    while len(seen) < points and in_vain < ATTEMPTS:
+        batch: dict[str, tuple[Any, dict[str, Any]]] = {}
+        while len(batch) < min(search.workers or 1, points - len(seen)) and in_vain < ATTEMPTS:
+            trial = study.ask()
+            params = {name: _suggest(trial, name, values) for name, values in space.items()}
+            key = repr(params)
+            if key in seen or key in batch or not allowed(params):
+                _tell(study, trial, seen.get(key, float("nan")))
+                in_vain += 1
+                continue
+            batch[key], in_vain = (trial, params), 0
+        records = search.evaluate([params for _, params in batch.values()], store, bar)
+        for (key, (trial, _)), record in zip(batch.items(), records, strict=True):
+            seen[key] = score(record, maximise)
+            _tell(study, trial, seen[key])
+
+
+def _tell(study: Any, trial: Any, found: float) -> None:
+    """Give Optuna the score of a trial; one without a score is pruned."""
+    from optuna.trial import TrialState
+
+    if found == found:
+        study.tell(trial, found)
+    else:
+        study.tell(trial, state=TrialState.PRUNED)
+
+
+def _suggest(trial: Any, name: str, values: Any) -> Any:
+    ends = _interval(values)
+    if ends is None:
+        choices = _choices(name, values)
+        steps = {b - a for a, b in itertools.pairwise(choices)} if all(type(x) is int for x in choices) else set()
+        if len(steps) == 1 and min(steps) > 0:  # an even ladder of whole numbers has an order to learn from
+            return trial.suggest_int(name, choices[0], choices[-1], step=steps.pop())
+        return choices[trial.suggest_categorical(name, list(range(len(choices))))]
+    whole = all(isinstance(end, int) for end in ends)
+    return trial.suggest_int(name, *ends) if whole else trial.suggest_float(name, *ends)
+
+
+def _aligned(columns: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """Return returns of points as columns of one length: a ruined account has no more of them, which counts as 0."""
+    known = [from_plain(column) for column in columns if column is not None]
+    found = np.zeros((max(map(len, known), default=0), len(known)))
+    for at, column in enumerate(known):
+        found[: len(column), at] = column
+    return found

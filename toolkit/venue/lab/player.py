@@ -1,0 +1,144 @@
+"""Player: replays recordings on a venue, a command for each ms in which something happened."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Protocol
+
+import msgspec
+
+from ...errors import InputError
+from ..engine.commands import Control
+from ..model.genesis import Genesis
+
+NEVER = 1 << 62
+
+
+class TapeLike(Protocol):
+    """The changes of one product by time."""
+
+    times: list[int]
+
+    def changes(self, number: int) -> list[list[int]]:
+        """Return the changes of a batch, as `play_recorded` takes them."""
+
+
+class RecordedEvents(Protocol):
+    """What can be replayed: `toolkit.research.data.Events`."""
+
+    symbol: str
+    tick_size: Decimal
+    step_size: Decimal
+
+    def tape(self, tick_size: Decimal, step_size: Decimal) -> TapeLike:
+        """Return the changes in ticks and steps of a product."""
+
+
+Replayable = RecordedEvents | Mapping[str, RecordedEvents]
+
+
+class Player:
+    """Recordings by product, and the place where each of them is.
+
+    Attributes: `products` (their codes), `rows` (ProductMeta of the venue, with the recordings' steps where its own are
+    coarser), `prices` (first price by code), `start_ms`, `end_ms`.
+    """
+
+    def __init__(self, replay: Replayable, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Raises InputError for a symbol that is not listed, and for a recording without a book."""
+        given = replay if isinstance(replay, Mapping) else {_listed(replay.symbol, rows): replay}
+        by_symbol = {str(row["symbol"]): dict(row) for row in rows}
+        self._tapes: dict[int, TapeLike] = {}
+        self.prices: dict[int, str] = {}
+        for symbol, events in given.items():
+            row = by_symbol.get(symbol)
+            if row is None:
+                raise _unknown(symbol, rows)
+            _fit(row, events)
+            code, tick = int(row["code"]), Decimal(row["tickSize"])
+            tape = self._tapes[code] = events.tape(tick, Decimal(row["stepSize"]))
+            if not tape.times:
+                raise InputError(f"{symbol}: the recording is empty", field="replay", rule="not empty")
+            first = next(price for _, _, price, _ in _all_changes(tape) if price)
+            self.prices[code] = format(tick * first, "f")
+        self.rows = list(by_symbol.values())
+        self.products = sorted(self._tapes)
+        self.start_ms = min(tape.times[0] for tape in self._tapes.values())
+        self.end_ms = max(tape.times[-1] for tape in self._tapes.values())
+        self._places = dict.fromkeys(self._tapes, 0)
+        self.next_ms = self.start_ms
+
+    def fit(self, genesis: Genesis) -> Genesis:
+        """Return a genesis with the recordings' products and first prices."""
+        prices = {**genesis.prices, **self.prices}
+        return msgspec.structs.replace(genesis, products=self.rows, prices=prices)
+
+    def begin(self, time: int) -> list[Control]:
+        """Return the commands that open the recorded market, at a time from which the recordings are played."""
+        self.seek(time - 1)
+        return [Control(time, "open_recorded", {"products": self.products})]
+
+    def seek(self, time: int) -> None:
+        """Continue with what comes after a time (Unix ms)."""
+        for code, tape in self._tapes.items():
+            self._places[code] = bisect_right(tape.times, time)
+        self._find_next()
+
+    def take(self) -> Control:
+        """Return the next command."""
+        code = min(self._tapes, key=self._due)
+        place = self._places[code]
+        self._places[code] = place + 1
+        tape = self._tapes[code]
+        self._find_next()
+        return Control(tape.times[place], "play_recorded", {"product": code, "changes": tape.changes(place)})
+
+    def _due(self, code: int) -> int:
+        times, place = self._tapes[code].times, self._places[code]
+        return times[place] if place < len(times) else NEVER
+
+    def _find_next(self) -> None:
+        self.next_ms = min(map(self._due, self._tapes))
+
+
+def _all_changes(tape: TapeLike) -> Any:
+    for number in range(len(tape.times)):
+        yield from tape.changes(number)
+
+
+def _listed(symbol: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the product that is quoted in USDC where a recording is in another dollar: BTCUSDC for BTCUSDT."""
+    symbols = [str(row["symbol"]) for row in rows]
+    if symbol in symbols:
+        return symbol
+    plain = symbol.upper().replace("-", "").replace("_", "")
+    found = [str(row["symbol"]) for row in rows if plain.startswith(str(row["baseCurrency"]).upper() + "USD")]
+    if len(found) != 1:
+        raise _unknown(symbol, rows)
+    return found[0]
+
+
+def _unknown(symbol: str, rows: Sequence[Mapping[str, Any]]) -> InputError:
+    symbols = tuple(str(row["symbol"]) for row in rows)
+    known = ", ".join(symbols)
+    return InputError(
+        f"{symbol or 'the recording'} is not a product of this venue, which lists {known}; say which one it plays:"
+        f" replay={{{symbols[0]!r}: events}}",
+        field="replay",
+        rule="listed",
+        value=symbol,
+        nearest=symbols,
+    )
+
+
+def _fit(row: dict[str, Any], events: RecordedEvents) -> None:
+    """Give a product the recording's tick and step where its own are coarser."""
+    tick, step = Decimal(row["tickSize"]), Decimal(row["stepSize"])
+    tick = events.tick_size if events.tick_size % tick else tick
+    # money is exact to 0.000001, so a very fine tick needs a coarser step
+    step = max(events.step_size if events.step_size % step else step, Decimal("0.000001") / tick)
+    row["tickSize"], row["stepSize"] = format(tick, "f"), format(step, "f")
+    for name, size in (("pricePrecision", tick), ("qtyPrecision", step)):
+        row[name] = max(0, -int(size.normalize().as_tuple().exponent))

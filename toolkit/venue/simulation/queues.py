@@ -1,0 +1,111 @@
+"""Queue models: how much is in front of a resting order at its price, as the level changes and trades.
+
+A recording shows the total of a level, not which of its orders was cancelled. Each model is one answer to that: none in
+front of ours (risk-averse), or in front with a probability that grows with what is there (power, log). Source:
+hftbacktest's documentation, "Probability Queue Models".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...errors import InputError
+
+EXAMPLES = ("risk-averse", "power:2", "log")
+
+
+class QueueEntry:
+    """An order in its queue: `front` is what is ahead of it, `traded` what was traded there since the last update."""
+
+    __slots__ = ("front", "traded")
+
+    def __init__(self, front: float, traded: float = 0.0) -> None:
+        self.front = front
+        self.traded = traded
+
+
+class QueueModel(Protocol):
+    """How the quantity ahead of an order changes; quantities in steps."""
+
+    def on_trade(self, entry: QueueEntry, quantity: float) -> None:
+        """Take in a trade of `quantity` at the order's price; a negative `front` is what reached the order."""
+
+    def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
+        """Take in that the level's total went from `before` to `after`."""
+
+
+@dataclass(frozen=True)
+class RiskAverse:
+    """Only trades bring an order forward; what is cancelled was behind it, as long as something is there."""
+
+    def on_trade(self, entry: QueueEntry, quantity: float) -> None:
+        """Subtract the trade."""
+        entry.front -= quantity
+
+    def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
+        """Bound what is ahead by the level's total."""
+        if after < entry.front:
+            entry.front = after
+
+
+@dataclass(frozen=True)
+class Probability:
+    """What is cancelled was behind an order with probability weight(behind) / (weight(behind) + weight(ahead)).
+
+    `weight` grows with the quantity: a power, or the logarithm of 1 + quantity.
+    """
+
+    weight: Callable[[float], float]
+    name: str
+
+    def on_trade(self, entry: QueueEntry, quantity: float) -> None:
+        """Subtract the trade, and remember it: the next update of the level contains it."""
+        entry.front -= quantity
+        entry.traded += quantity
+
+    def on_level(self, entry: QueueEntry, before: float, after: float) -> None:
+        """Divide what was cancelled between ahead and behind."""
+        cancelled = before - after - entry.traded
+        entry.traded = 0.0
+        if cancelled > 0:
+            front = entry.front
+            behind = before - front
+            ahead_weight, behind_weight = self.weight(max(front, 0.0)), self.weight(max(behind, 0.0))
+            total = ahead_weight + behind_weight
+            probability = behind_weight / total if total else 1.0
+            entry.front = front - (1.0 - probability) * cancelled + min(behind - probability * cancelled, 0.0)
+        if after < entry.front:
+            entry.front = after
+
+
+def queue_model(given: str | QueueModel, step: float) -> QueueModel:
+    """Return the model that a name stands for: "risk-averse", "power" or "power:N", "log"; an object is returned as is.
+
+    `step` is the size of a quantity step: the logarithm is of quantities in base units.
+
+    Raises InputError for other names, and for a power that is not above 0.
+    """
+    if not isinstance(given, str):
+        return given
+    name, _, argument = given.partition(":")
+    if given == "risk-averse":
+        return RiskAverse()
+    if given == "log":
+        return Probability(lambda quantity: math.log1p(quantity * step), given)
+    if name == "power":
+        try:
+            power = float(argument or 2)
+        except ValueError:
+            power = 0.0
+        if power > 0:
+            return Probability(lambda quantity: quantity**power, given)
+    raise InputError(
+        f"queue {given!r} is not a model; give {', '.join(EXAMPLES)}",
+        field="queue",
+        rule="known",
+        value=given,
+        nearest=EXAMPLES,
+    )

@@ -1,0 +1,294 @@
+"""A recorded market: the levels and trades of a recording, or of another venue, as everybody's counterparty.
+
+Each change comes as a command, so that journals, dumps and reverts cover it. A recorded level is one order of an
+account that never runs out. Users' orders rest among them and are filled by the same rules as in a backtest on events:
+when a recorded trade goes through their price, when trades have used up what is ahead of them, and when the other
+side's best price reaches them. What users take from a recorded level is back with the level's next change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..engine import arguments
+from ..engine.codes import TxCode
+from ..engine.commands import Refused
+from ..engine.registry import controls, process
+from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.constants import FILLED, GTC, HEDGE, IOC, ISOLATED, LIMIT
+from ..model.simulation_state import RecordedMarket
+from ..risk import ledger
+from ..trading import lifecycle, matching, settlement
+from ..trading.positions import position_of
+from . import quoting
+from .queues import QueueEntry, queue_model
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+
+RECORDED = "0x00000000000000000000000000000000000000ba"
+CAPITAL = 10**18
+"""Micro-USDC the account begins with: it never runs out."""
+LEVEL, TRADE, MARK, INDEX = range(4)
+"""Kinds of changes: a level's new total, a trade (side of the taker), a mark price, an index price."""
+FINE = 1_000_000
+"""What is ahead of an order is kept in parts of a step, because the probability models divide steps."""
+
+
+def attach(core: Core) -> None:
+    """Let the oracle follow the recorded market, where there is one."""
+    if core.state.recorded is not None:
+        core.price_source = _index
+
+
+def _index(core: Core, code: int, time: int) -> tuple[int, int]:
+    """Return a product's recorded index price, else its mid, in ticks; and 0 for the price of other venues."""
+    recorded = core.state.recorded
+    if recorded is None or code not in recorded.products:
+        return quoting.index_source(core, code, time)
+    return recorded.indexes.get(code) or core.books[code].mid2 // 2, 0
+
+
+@controls("open_recorded")
+def open_recorded(core: Core, products: list[int], queue: str = "risk-averse") -> None:
+    """Begin a recorded market in products: what comes of it is given to `play_recorded`."""
+    queue_model(queue, 1.0)
+    for code in products:
+        core.product(code)
+    account = core.account(RECORDED)
+    for order in list(account.orders.values()):
+        lifecycle.cancel(core, account, order)
+    if account.kind != "market":
+        account.kind = "market"
+        account.maker_rate = account.taker_rate = 0
+        ledger.deposit(core, account, CAPITAL)
+    core.state.recorded = RecordedMarket(sorted(products), queue)
+    attach(core)
+    core.wake("recorded", core.state.schedule.get("prices", core.state.time + core.state.config.price_interval))
+
+
+@process("recorded")
+def keep_marks(core: Core, time: int) -> int | None:
+    """Set the recorded marks again after the venue has computed its own."""
+    recorded = core.state.recorded
+    if recorded is None:
+        return None
+    for code, mark in recorded.marks.items():
+        _set_mark(core, code, mark)
+    return time + core.state.config.price_interval
+
+
+@controls("play_recorded")
+def play_recorded(core: Core, product: int, changes: list[list[int]], whole: bool = False) -> None:
+    """Apply changes of a recorded market in order, each [kind, side, price in ticks, steps]; see the kinds above.
+
+    `whole` means that the levels are the whole book: recorded levels that are not among them are gone.
+    """
+    recorded = core.state.recorded
+    if recorded is None or product not in recorded.products:
+        raise Refused(TxCode.UNKNOWN_PRODUCT, f"product {product} has no recorded market; open_recorded begins one")
+    for change in changes:
+        kind, side, price, steps = change if len(change) == 4 else (-1, 0, 0, 0)
+        sided = side in (1, -1) if kind in (LEVEL, TRADE) else kind in (MARK, INDEX)
+        if not sided or price <= 0 or steps < (kind == TRADE):
+            raise Refused(
+                TxCode.BAD_ARGUMENT,
+                f"a change is [kind 0 to 3, side 1 or -1, price above 0 in ticks, steps], not {change}",
+            )
+    _Player(core, recorded, product).play(changes, whole)
+
+
+@controls("copy_account")
+def copy_account(core: Core, address: str, balance: int, positions: list[list[int]]) -> None:
+    """Give an account without positions a balance and positions, against the recorded market, without fees.
+
+    Amounts are in micro-USDC. A position is [product, side, steps, entry value, leverage in hundredths, 1 if isolated,
+    margin assigned].
+    """
+    account = core.account(arguments.address(address))
+    if account.kind != "user" or any(held.long.size or held.short.size for held in account.positions.values()):
+        raise Refused(TxCode.BAD_ARGUMENT, f"{address} has positions already; copy into an account without any")
+    if core.state.recorded is None:
+        raise Refused(TxCode.BAD_ARGUMENT, "there is no recorded market that could hold the other side")
+    if balance < 0 or any(
+        len(row) != 7 or row[1] not in (1, -1) or min(row[2:]) < 0 or not row[2] for row in positions
+    ):
+        raise Refused(TxCode.BAD_ARGUMENT, "a position is seven whole numbers, and no amount is below 0")
+    for row in positions:
+        core.product(row[0])
+    cash = balance + sum(row[6] for row in positions if row[5]) - account.balance
+    if cash > 0:
+        ledger.deposit(core, account, cash)
+    elif cash < 0:
+        ledger.withdraw(core, account, -cash)
+    if len({row[0] for row in positions}) < len(positions):
+        account.position_mode = HEDGE
+    rates = account.maker_rate, account.taker_rate
+    account.maker_rate = account.taker_rate = 0
+    for row in positions:
+        _copy_position(core, account, *row)
+    account.maker_rate, account.taker_rate = rates
+
+
+def _copy_position(
+    core: Core,
+    account: VenueAccount,
+    code: int,
+    side: int,
+    steps: int,
+    value: int,
+    leverage: int,
+    isolated: int,
+    margin: int,
+) -> None:
+    product, house = core.products[code], core.state.accounts[RECORDED]
+    position = position_of(core, account, product)
+    position.leverage = leverage or position.leverage
+    position.mode = ISOLATED if isolated else position.mode
+    # an average entry price lies between two ticks, so it is made of trades at both
+    price, rest = divmod(value, steps * product.unit)
+    above = rest // product.unit
+    for quantity, ticks in ((steps - above, price), (above, price + 1)):
+        if quantity and ticks:
+            buyer, seller = (account, house) if side > 0 else (house, account)
+            matching.trade_off_book(core, product, buyer, seller, quantity, ticks, LIMIT, account)
+    if isolated:
+        ledger.assign(core, account, position, margin - position.assigned)
+
+
+class _Player:
+    """Applies the changes of one command to one product."""
+
+    def __init__(self, core: Core, recorded: RecordedMarket, code: int) -> None:
+        self.core = core
+        self.recorded = recorded
+        self.product = core.products[code]
+        self.book = core.books[code]
+        self.account: VenueAccount = core.state.accounts[RECORDED]
+        self.position: Position = position_of(core, self.account, self.product)
+        self.model = queue_model(recorded.queue, float(self.product.step_size))
+
+    def play(self, changes: list[list[int]], whole: bool) -> None:
+        """Apply the changes."""
+        if whole:
+            named = {(side, price) for kind, side, price, _ in changes if kind == LEVEL}
+            gone = [(o.side, o.price) for o in self.account.orders.values() if o.product == self.product.code]
+            changes = [[LEVEL, side, price, 0] for side, price in gone if (side, price) not in named] + changes
+        self._forget_ended()
+        for kind, side, price, steps in changes:
+            if kind == LEVEL:
+                self._set_level(side, price, steps)
+            elif kind == TRADE:
+                self._trade(side, price, steps)
+            elif kind == MARK:
+                self.recorded.marks[self.product.code] = price
+                _set_mark(self.core, self.product.code, price)
+            else:
+                self.recorded.indexes[self.product.code] = price
+                self.core.state.markets[self.product.code].oracle = price
+
+    def _forget_ended(self) -> None:
+        """Drop the places of orders that have left the book, now and then."""
+        fronts = self.recorded.fronts
+        if len(fronts) > 256:
+            books = [self.core.books[code] for code in self.recorded.products]
+            levels = [level for book in books for ladder in (book.bids, book.asks) for level in ladder]
+            live = {order_id for level in levels for order_id in level.orders}
+            self.recorded.fronts = {order_id: place for order_id, place in fronts.items() if order_id in live}
+
+    def _set_level(self, side: int, price: int, steps: int) -> None:
+        """Give a recorded level its new total."""
+        own, users = self._orders_at(side, price)
+        before = own.leaves if own is not None else 0
+        for order in users:
+            entry = self._entry(order, before)
+            self.model.on_level(entry, before, steps)
+            self._keep(order, entry)
+        if steps:
+            self._clear_crossed(side, price)
+        if own is None:
+            if steps:
+                self._rest(side, price, steps)
+        elif not steps:
+            lifecycle.cancel(self.core, self.account, own)
+        elif own.leaves != steps:
+            lifecycle.reduce_leaves(self.core, self.position, own, steps)
+            own.quantity = own.filled + steps
+
+    def _clear_crossed(self, side: int, price: int) -> None:
+        """Fill the users' orders that a new price reaches; older recorded levels within it are void."""
+        ladder = self.book.side(-side)
+        for level in list(ladder.within(price)):
+            for order in list(level.orders.values()):
+                if order.address == RECORDED:
+                    lifecycle.cancel(self.core, self.account, order)
+                elif order.id in self.core.state.accounts[order.address].orders:
+                    self._fill(order, order.leaves)
+
+    def _trade(self, taker: int, price: int, steps: int) -> None:
+        """Let a recorded trade meet the users' orders that it reaches, and publish what is left of it."""
+        left = steps
+        ladder = self.book.side(-taker)
+        for level in list(ladder.within(price)):
+            own, users = self._orders_at(-taker, level.price)
+            for order in users:
+                if level.price == price:
+                    entry = self._entry(order, own.leaves if own is not None else 0)
+                    self.model.on_trade(entry, steps)
+                    reached, entry.front = round(-entry.front), max(entry.front, 0.0)
+                    self._keep(order, entry)
+                    quantity = min(reached, order.leaves)
+                else:
+                    quantity = order.leaves
+                if quantity > 0:
+                    left -= self._fill(order, quantity)
+        if left > 0:
+            market = self.core.state.markets[self.product.code]
+            value = price * left * self.product.unit
+            settlement.publish_trade(self.core, self.product, market, taker, price, left, value)
+
+    def _orders_at(self, side: int, price: int) -> tuple[VenueOrder | None, list[VenueOrder]]:
+        """Return the recorded order of a level, and the users' orders there, first come first."""
+        level = self.book.side(side).levels.get(price)
+        if level is None:
+            return None, []
+        own = [order for order in level.orders.values() if order.address == RECORDED]
+        users = [order for order in level.orders.values() if order.address != RECORDED]
+        return own[0] if own else None, users
+
+    def _entry(self, order: VenueOrder, before: int) -> QueueEntry:
+        """Return an order's place; one that is new joined behind everything that was recorded at its price."""
+        front, traded = self.recorded.fronts.get(order.id, (before * FINE, 0))
+        return QueueEntry(front / FINE, traded / FINE)
+
+    def _keep(self, order: VenueOrder, entry: QueueEntry) -> None:
+        self.recorded.fronts[order.id] = round(entry.front * FINE), round(entry.traded * FINE)
+
+    def _rest(self, side: int, price: int, steps: int) -> None:
+        order = self._order(side, price, steps, GTC)
+        lifecycle.add_to_book(self.core, self.account, self.position, order)
+
+    def _order(self, side: int, price: int, steps: int, tif: int) -> VenueOrder:
+        order = VenueOrder(0, RECORDED, self.product.code, side, False, LIMIT, tif, 0, price, steps, steps)
+        lifecycle.accept(self.core, self.account, self.position, order)
+        return order
+
+    def _fill(self, maker: VenueOrder, steps: int) -> int:
+        """Fill a user's order at its price; return the steps that were filled."""
+        order = self._order(-maker.side, maker.price, steps, IOC)
+        matching.fill_maker(self.core, self.account, self.position, order, maker, steps)
+        filled = steps - order.leaves
+        if order.leaves:
+            lifecycle.cancel(self.core, self.account, order)
+        else:
+            lifecycle.end(self.core, self.account, self.position, order, FILLED)
+        if not maker.leaves:
+            self.recorded.fronts.pop(maker.id, None)
+        return filled
+
+
+def _set_mark(core: Core, code: int, mark: int) -> None:
+    market = core.state.markets[code]
+    if mark != market.mark:
+        market.mark = mark
+        core.risk_index.moved.add(code)
