@@ -56,7 +56,8 @@ class Funding(Panel):
         if settlement_ms == self._loaded_for:
             return
         self._loaded_for = settlement_ms
-        frame = self._session.funding_rate_history(self._product.symbol, progress=False, exact=True)
+        start = settlement_ms - (SETTLED + 1) * self._product.funding_interval * 1000
+        frame = self._session.funding_rate_history(self._product.symbol, start, progress=False, exact=True)
         rows = frame.reset_index().tail(SETTLED).to_dict("records")
         self._settled = [(f"{one['time']:%m-%d %H:%M}", one["funding_rate"]) for one in reversed(rows)]
 
