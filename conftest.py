@@ -1,4 +1,4 @@
-"""Keeps what sessions remember between runs (nonces, ledgers) out of the home of whoever runs tests and notebooks."""
+"""Settings for tests and notebooks alike: state outside the home of whoever runs them, no progress bars."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name a temporary folder in the environment, which kernels and processes of the tests inherit."""
+    """Set the environment, which kernels and processes of the tests inherit: a temporary folder for nonces and ledgers."""
     folder = os.environ["TOOLKIT_STATE"] = tempfile.mkdtemp(prefix="toolkit-state-")
+    os.environ["TQDM_DISABLE"] = "1"  # whether a progress bar appears in a notebook depends on the machine
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
