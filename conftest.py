@@ -10,7 +10,7 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set the environment, which kernels and processes of the tests inherit: a temporary folder for nonces and ledgers."""
+    """Set the environment, which kernels and processes of the tests inherit."""
     folder = os.environ["TOOLKIT_STATE"] = tempfile.mkdtemp(prefix="toolkit-state-")
     os.environ["TQDM_DISABLE"] = "1"  # whether a progress bar appears in a notebook depends on the machine
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
