@@ -7,6 +7,7 @@ import shutil
 import tempfile
 
 import pytest
+import tqdm.auto  # noqa: F401 - it reads its settings now: the variable below is for kernels and processes alone
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "agg")
-os.environ.setdefault("TQDM_DISABLE", "1")  # whether a bar appears in a notebook depends on the machine
 
 _EXTENDED = """from toolkit.venue.local import LocalVenue
 LocalVenue.__init__.__kwdefaults__["wire"] = "extended"

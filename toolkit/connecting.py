@@ -9,7 +9,7 @@ from decimal import Decimal
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from .client.io.flow import Fetch, wall_ms
+from .client.io.flow import Fetch, monotonic_ms, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
 from .client.io.transport import HttpTransport, read_envelope
 from .environments import LOCAL, Environment
@@ -190,6 +190,15 @@ def time_source(venue: LocalVenue | None, clock: str | ClockLike) -> Callable[[]
     if venue is not None:
         return venue.now_ms
     return wall_ms if isinstance(clock, str) else clock.now_ms
+
+
+def elapsed_source(clock: str | ClockLike) -> Callable[[], int]:
+    """Return the function that measures durations in ms: `elapsed_ms` of a clock object, else this machine's.
+
+    Simulations have it, so that nothing in them depends on how fast the machine is.
+    """
+    measure: Callable[[], int] = getattr(clock, "elapsed_ms", monotonic_ms)
+    return measure
 
 
 def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> RateLimiter:

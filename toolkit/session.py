@@ -32,6 +32,7 @@ from .connecting import (
     accounts_listed,
     check_following,
     check_numbers,
+    elapsed_source,
     is_in_process,
     keys_and_account,
     make_venue,
@@ -128,7 +129,7 @@ def connect(
         retry=retry,
         expiry_ms=expiry_ms,
         settle_timeout=settle_timeout,
-        runtime=Runtime(time_source(venue, clock), random.random),
+        runtime=Runtime(time_source(venue, clock), random.random, elapsed_source(clock)),
     )
     return prepared(session, in_process and approve, fork)
 
@@ -300,6 +301,7 @@ class Session(SessionMethods):
         """
         return what_if(self.venue, self.account, symbol, shock)
 
+    @no_keys
     def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
         """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
 

@@ -159,6 +159,8 @@ class World:
         """The clock of both clients."""
         return self.venue.now_ms()
 
+    elapsed_ms = now_ms
+
     def crash(self) -> None:
         """Kill the venue and start it again from its journal."""
         self.moment = ""

@@ -55,7 +55,11 @@ def public(kind: type) -> set[str]:
     ("one", "other", "synchronous_only"),
     [
         (Exchange, AsyncExchange, set()),
-        (toolkit.Session, toolkit.AsyncSession, {"aio", "blotter", "control", "dashboard", "ticket", "widgets"}),
+        (
+            toolkit.Session,
+            toolkit.AsyncSession,
+            {"aio", "blotter", "control", "dashboard", "ticket", "what_if", "widgets"},
+        ),
     ],
 )
 def test_the_asynchronous_twin_has_the_same_names_and_signatures(

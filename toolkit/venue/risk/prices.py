@@ -78,9 +78,9 @@ def mark_price(market: MarketState, bid: int, ask: int) -> int:
     if market.external:
         found.append(2 * market.external)
     if len(found) == 2:  # a median needs a third price: the average of the book's medians joins
-        book = _mean(market.book)
+        book = _mean(market.book, 2)
         if book:
-            found.append(2 * book)
+            found.append(book)
     if not found:
         return 0
     found.sort()
@@ -89,12 +89,12 @@ def mark_price(market: MarketState, bid: int, ask: int) -> int:
     return max(1, (middle + 1) // 2)
 
 
-def _mean(samples: list[int | None]) -> int:
-    """Return the mean of the samples that are there, rounded down; 0 when none is."""
+def _mean(samples: list[int | None], parts: int = 1) -> int:
+    """Return the mean of the samples that are there, in `parts` of their unit, rounded down; 0 when none is."""
     try:
-        return sum(samples) // len(samples) if samples else 0  # type: ignore[arg-type]
+        return parts * sum(samples) // len(samples) if samples else 0  # type: ignore[arg-type]
     except TypeError:  # some are missing, which is rare: they are not looked for first
-        return _mean([sample for sample in samples if sample is not None])
+        return _mean([sample for sample in samples if sample is not None], parts)
 
 
 def _set_oracle(market: MarketState, price_ticks: int) -> None:
