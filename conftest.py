@@ -7,7 +7,10 @@ import shutil
 import tempfile
 
 import pytest
-import tqdm.auto  # noqa: F401 - it reads its settings now: the variable below is for kernels and processes alone
+
+# tqdm reads its settings when it is imported, which is now: the variable set below is for kernels and other processes.
+os.environ.pop("TQDM_DISABLE", None)
+import tqdm.auto  # noqa: E402, F401
 
 
 def pytest_configure(config: pytest.Config) -> None:
