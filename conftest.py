@@ -10,7 +10,7 @@ import pytest
 
 # tqdm reads its settings when it is imported, which is now: the variable set below is for kernels and other processes.
 os.environ.pop("TQDM_DISABLE", None)
-import tqdm.auto  # noqa: E402, F401
+import tqdm.auto  # noqa: F401
 
 
 def pytest_configure(config: pytest.Config) -> None:
