@@ -19,6 +19,7 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     """Match a live order at `limit_ticks` or better; the rest is added to the book or cancelled, by time in force."""
     if order.tif == FOK and not _prepare_fill_or_kill(core, account, order, limit_ticks):
         return
+    covered = account_margin.reducible(account, position, order.side)
     match(core, account, position, order, limit_ticks)
     if not order.leaves:
         # a reduce-only order that was cut to its position has traded less than it ordered
@@ -29,7 +30,7 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
         if order.reduce or order.closing:
             # its own fills may have shrunk the position below what it and older orders would close
             lifecycle.shrink_reduce_only(core, account, position, order.side)
-        elif account_margin.reducible(account, position, order.side):
+        elif covered:
             # older orders may have lost the cover that this one was accepted for
             lifecycle.drop_uncovered(core, account, position, order.side, order)
     else:
