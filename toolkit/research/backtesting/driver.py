@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
+from msgspec import structs
 
 from ...errors import InputError
 from ...products import Amount
@@ -172,7 +173,8 @@ def _core(bars: Mapping[str, Bars], products: Mapping[str, Any] | None, seed: in
     """Return a core that lists the symbols and schedules nothing: prices and funding come from the driver."""
     rows, tables = listings(bars, products)
     genesis = Genesis(seed=seed, time=start, products=rows, margin_tables=tables, prices={}, settings={"market": False})
-    core = Core(genesis)
+    # What the LP vault takes over stays with it: sold at the mark, it would trade with orders that the bars decide.
+    core = Core(structs.replace(genesis, config=structs.replace(genesis.config, lp_slice=0)))
     core.state.schedule.clear()
     core.record_events(False)
     return core
