@@ -28,7 +28,7 @@ def metrics(client: Any) -> dict[str, float]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_fast_market_does_not_wear_the_page_out(show: Open) -> None:
     from playwright.sync_api import Error

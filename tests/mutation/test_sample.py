@@ -17,7 +17,7 @@ HELD = ("checks", "margin", "venue/trading", "venue/risk")
 """Rooms whose samples reach the floor; the others of ROOMS are run by hand until they do."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="mutants are planted in forked processes")
 @pytest.mark.parametrize("room", HELD)

@@ -37,7 +37,7 @@ def test_a_second_of_storms(tmp_path: Path) -> None:
     assert steps > 100
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_thousands_of_storms(tmp_path: Path) -> None:
     began = time.monotonic()

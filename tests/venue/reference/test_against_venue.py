@@ -41,7 +41,7 @@ def test_random_signed_actions_leave_both_in_the_same_state(seed: int) -> None:
     assert len(pair.reference.paths) > 30, "so many rules were met"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_long_runs_of_random_signed_actions_leave_both_in_the_same_state(seed: int) -> None:
@@ -49,7 +49,7 @@ def test_long_runs_of_random_signed_actions_leave_both_in_the_same_state(seed: i
     met["seeds"] += 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_rule_goes_unexercised_in_the_long_runs(capsys: pytest.CaptureFixture[str]) -> None:
     if met["seeds"] < len(SEEDS):
         pytest.skip(f"only {met['seeds']} of {len(SEEDS)} seeds were run")
