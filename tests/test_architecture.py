@@ -25,6 +25,7 @@ BASE = {
     "suggestions",
     "guards",
     "extras",
+    "files",
 }
 MAY_IMPORT = {
     "secrecy": set(),

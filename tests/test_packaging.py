@@ -78,6 +78,7 @@ WITHOUT = {
     "s.ticket('BTCUSDC')": "ipywidgets is not installed, and is needed for widgets: {notebook}",
     "from toolkit.widgets import Blotter": "{notebook}",
     "from toolkit.research import record; record(s, 'here', 'BTCUSDC')": "pyarrow is not installed",
+    "from toolkit.research import data; data.load('there.parquet')": "pyarrow is not installed",
     "toolkit.Wallet.from_keyring()": "keys in the system's keyring: {keyring}",
     "from toolkit.__main__ import main; main(['quickstart'])": "The equity is not drawn: matplotlib is not installed",
 }
@@ -88,6 +89,7 @@ WITHOUT = {
 def test_what_needs_an_extra_says_which_and_the_rest_works_without(use: str, tmp_path: Path) -> None:
     words = WITHOUT[use].format(**{extra: f'pip install "toolkit[{extra}]"' for extra in ("notebook", "keyring")})
     missing = {"matplotlib", "ipywidgets", "anywidget", "IPython", "pyarrow", "keyring", "dask", "jupyterlab"}
+    (tmp_path / "there.parquet").write_bytes(b"PAR1")
     start = LEFT_OUT.replace("{names}", repr(missing)) + "import toolkit\ns = toolkit.connect(clock='manual')\n"
     ended = subprocess.run(
         [sys.executable, "-c", start + use], capture_output=True, text=True, cwd=tmp_path,

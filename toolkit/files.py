@@ -7,13 +7,14 @@ import secrets
 from pathlib import Path
 
 
-def write_new(path: str | os.PathLike[str], text: str) -> None:
-    """Write a new file that only its owner can read (mode 0600; on Windows as the folder says), never over another.
+def write_private(path: str | os.PathLike[str], text: str, *, replace: bool = False) -> None:
+    """Write a file that only its owner can read (mode 0600; on Windows as the folder says).
 
-    A full disk or an interrupt leaves nothing behind. Raises OSError: FileExistsError for a file that is there.
+    `replace` says whether it may take the place of one that is there. A full disk or an interrupt leaves nothing of it
+    behind, and the file that was there as it was. Raises OSError: FileExistsError for a file that is there and stays.
     """
     target = Path(path)
-    if target.exists():
+    if target.exists() and not replace:
         raise FileExistsError(17, "the file exists, and is never overwritten", str(target))
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
@@ -23,7 +24,10 @@ def write_new(path: str | os.PathLike[str], text: str) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            _give_name(part, target)
+            if replace:
+                os.replace(part, target)
+            else:
+                _give_name(part, target)
         finally:
             part.unlink(missing_ok=True)
     except BaseException:

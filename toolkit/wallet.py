@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from .errors import WalletError
 from .extras import need
-from .files import write_new
+from .files import write_private
 from .guards import no_keys, takes_secrets
 from .protocol.hexbytes import is_address
 from .secrecy import Secret, sealed
@@ -177,7 +177,7 @@ class Wallet:
         if text is None:
             raise WalletError(f"the key can't be encrypted with this password ({fault and fault.__name__})")
         try:
-            write_new(path, text)
+            write_private(path, text)
         except OSError as error:
             raise WalletError(f"key file {os.fspath(path)} can't be written: {error.strerror}") from None
 

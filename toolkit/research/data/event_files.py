@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from ...errors import InputError
+from ...extras import need
 from .events import METADATA, Events, Kind, from_columns
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 def holds_events(path: Path) -> bool:
     """Return whether a file has the columns of events. Raises InputError when it is no Parquet file."""
+    need("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -30,6 +32,7 @@ def holds_events(path: Path) -> bool:
 
 def read(path: Path) -> Events:
     """Read a file for which `holds_events` is true. Raises InputError for kinds and sides that are not known."""
+    need("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -63,6 +66,7 @@ def read(path: Path) -> Events:
 
 def _numbers_of(path: Path, table: pa.Table, column: str, codes: dict[str, int], null: pa.Scalar) -> NDArray[np.int64]:
     """Return a column of names as their numbers; `null` is the name of a missing one."""
+    need("pyarrow")
     import pyarrow as pa
     import pyarrow.compute as pc
 

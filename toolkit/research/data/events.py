@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import InputError
+from ...extras import need
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -171,6 +172,7 @@ class Events:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file, which `load`, pandas, DuckDB and others read; an existing file is replaced."""
+        need("pyarrow")
         import pyarrow.parquet as pq
 
         target = Path(path)
@@ -212,6 +214,7 @@ def to_arrow(events: Events) -> pa.Table:
     Columns: exchange_time, local_time (timestamp[ns, UTC]), kind and side (dictionaries of text; side is null where
     there is none), price, quantity (double), id, previous (int64; null for none).
     """
+    need("pyarrow")
     import pyarrow as pa
 
     array = events.array

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from pathlib import Path
 
+from ... import files
 from ...environments import LOCAL
 from ...errors import InputError
 from .. import development
@@ -18,14 +18,8 @@ def write_private(path: str | Path, text: str) -> None:
 
     On Windows the folder decides who can read it. Raises InputError for a path that can't be written.
     """
-    path = Path(path)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        with contextlib.suppress(FileNotFoundError):
-            fresh.unlink()
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        fresh.replace(path)
+        files.write_private(path, text, replace=True)
     except OSError as error:
         raise InputError(f"{path} can't be written: {error.strerror}", field="path", value=str(path)) from None
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ....errors import InputError
+from ....extras import need
 from ..events import Events, Kind, from_columns
 from .files import TextFile
 from .tables import hashed, numbers_of, read_table, times_ns
@@ -55,6 +56,7 @@ def read_csv(source: TextFile, columns: Mapping[str, str] | None) -> pd.DataFram
 
 def read_table_file(path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
     """Return the candles or funding rates of a Parquet or Feather file."""
+    need("pyarrow")
     import pyarrow as pa
 
     try:

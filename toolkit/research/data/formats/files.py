@@ -14,6 +14,7 @@ from typing import IO, Any, Literal
 
 from ....client.io.progress import Progress
 from ....errors import InputError
+from ....extras import need
 
 Damaged = Literal["raise", "skip"]
 SHOWN = 80
@@ -81,6 +82,7 @@ class TextFile:
                     with archive.open(members[0]) as stream:
                         yield stream
             elif start[:4] == b"\x28\xb5\x2f\xfd":
+                need("pyarrow")
                 import pyarrow as pa
 
                 with pa.CompressedInputStream(raw, "zstd") as packed, io.BufferedReader(packed) as stream:
