@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError, ToolkitError
-from .venue import Stopped, StopSignals, catch_up, configure_clients, settings_of
+from .venue import StopSignals, catch_up, configure_clients, settings_of
 
 if TYPE_CHECKING:
     from ..classroom.lesson import Lesson
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     except ToolkitError as error:
         print(f"toolkit class: {error}", file=sys.stderr, flush=True)
         return 2
-    except Stopped:
+    except KeyboardInterrupt:
         pass
     print("stopped", flush=True)
     return 0

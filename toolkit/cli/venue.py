@@ -195,6 +195,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         with StopSignals() as stop:
             settings, mnemonic = settings_of(args), _mnemonic(args)
+            if args.journal and os.path.exists(args.journal):
+                print(f"opening journal {args.journal}", flush=True)  # a long one takes a while
             venue = _venue(args, mnemonic)
             for fault in args.fault:
                 print(f"fault {venue.faults.arm(fault)}")
@@ -214,7 +216,7 @@ def run(args: argparse.Namespace) -> int:
     except ToolkitError as error:
         print(f"toolkit venue: {error}", file=sys.stderr, flush=True)
         return 2
-    except Stopped:
+    except KeyboardInterrupt:
         pass
     print("stopped", flush=True)
     return 0
@@ -288,7 +290,7 @@ def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
             print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
 
 
-class Stopped(BaseException):
+class Stopped(KeyboardInterrupt):
     """SIGINT or SIGTERM came while the venue was still being started, which changes nothing that lasts."""
 
 
