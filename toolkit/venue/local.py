@@ -25,6 +25,7 @@ from ..suggestions import Suggesting
 from . import development
 from .api.gateway import Answer, Gateway, Hooks, Query, Request, Submission
 from .clocks import Clock, clock_named, milliseconds, moment
+from .engine.codec import hash_of, joined
 from .engine.commands import Advance, Command, Control, Outcome, Submit
 from .engine.core import Core
 from .lab.control import Controls, ExactAmount, funding
@@ -499,15 +500,23 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def state_hash(self) -> str:
         """Return the hash of the whole state, 64 hex digits. Same seed and commands, same hash."""
         with self.lock:
-            return self.core.state_hash()
+            slices = self.core.slices()
+        return hash_of(slices)
 
     def snapshot(self) -> int:
         """Keep the whole state, and return the number to `revert` to."""
+        data = self._dumped()
+        with self.lock:
+            self._last_snapshot += 1
+            self._snapshots[self._last_snapshot] = data
+            return self._last_snapshot
+
+    def _dumped(self) -> bytes:
+        """Return a dump of the present state; while it is encoded, others' requests are answered."""
         with self.lock:
             self._catch_up()
-            self._last_snapshot += 1
-            self._snapshots[self._last_snapshot] = self.core.dump()
-            return self._last_snapshot
+            slices = self.core.slices()
+        return joined(slices)
 
     def revert(self, snapshot: int) -> None:
         """Restore the state of a snapshot, clock included; later snapshots are dropped.
@@ -540,9 +549,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
 
     def dump(self, path: str | Path) -> None:
         """Write the whole state to a file."""
-        with self.lock:
-            self._catch_up()
-            Path(path).write_bytes(self.core.dump())
+        Path(path).write_bytes(self._dumped())
 
     def load(self, path: str | Path) -> None:
         """Continue from a dumped state, clock included. Raises VenueError for a file that is not a dump."""
