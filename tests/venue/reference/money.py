@@ -4,8 +4,8 @@ Read it in this order: `money` (records and formulas), `margin` (cash, margin, f
 `liquidation`, `venue` (settings, time, triggers). `wire` reads signed actions into calls of these.
 
 Integers are ticks, steps, micro-USDC and milliseconds, everything else is a fraction; a side is 1 (long, buy) or −1.
-Who pays is rounded up, who receives is rounded down (Numbers). Comments name the sections of the rules: Numbers, Prices,
-Funding, Margin, Liquidation 1 to 5, Order rules, Bracket, and C1 to C9, their clarifications.
+Who pays is rounded up, who receives is rounded down (Numbers). Comments name the sections of the rules: Numbers,
+Prices, Funding, Margin, Liquidation 1 to 5, Order rules, Bracket, and C1 to C9, their clarifications.
 """
 
 from __future__ import annotations
