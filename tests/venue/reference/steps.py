@@ -104,9 +104,17 @@ class Steps:
         market = self.reference.markets[code]
         return text(market.tick, market.mark + self.chance.randint(-width, width))
 
-    def _far(self, code: int) -> int:
-        """Return 4 % of a price in ticks: who closes there at 40x loses more than there is."""
-        return self.reference.markets[code].mark // 25
+    def _last_resort(self, code: int) -> dict[str, Any]:
+        """Return price and side of an order that takes a liquidated position where nothing is left of its margin."""
+        index, venue = self.chance.choice(TRADERS), self.reference
+        account = venue.accounts[self.names[index]]
+        held = account.holdings.get(code)
+        if held is None or not held.size:
+            return {}
+        side = 1 if held.legs[1].size else -1
+        price, _ = venue.bankruptcy(account, code if held.isolated else 0, held, side)
+        near = abs(price / held.market.mark - 1) < 0.2
+        return {"ordPx": text(held.market.tick, price), "ordSide": "BUY" if side > 0 else "SELL"} if near else {}
 
     def _quantity(self, code: int) -> str:
         largest = self.chance.choice((40, 400, 2_000, 4_000)) * (1 if code == 1 else 25)
@@ -124,12 +132,14 @@ class Steps:
         limits = ("GTC", "GTC", "GTC", "GTC", "IOC", "FOK", "POST_ONLY")
         item: dict[str, Any] = {
             "symbolCode": code,
-            "ordPx": "0" if market else self._price(code, 40 if chance.random() < 0.92 else self._far(code)),
+            "ordPx": "0" if market else self._price(code, 40),
             "ordQty": self._quantity(code),
             "ordType": "MARKET" if market else "LIMIT",
             "ordSide": chance.choice(("BUY", "SELL")),
             "timeInForce": chance.choice(("IOC", "FOK") if market else limits),
         }
+        if not market and chance.random() < 0.06:
+            item |= self._last_resort(code)
         if chance.random() < (0.4 if index in HEDGED else 0.01):
             item["ordSide"] += "_CLOSE_HEDGE"
         elif chance.random() < 0.2:

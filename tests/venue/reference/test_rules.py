@@ -212,6 +212,33 @@ def test_c8_the_lp_vault_is_flat_again_after_minutes_and_never_sells_below_mark(
     assert play.size(LP) == 0
 
 
+def test_fill_or_kill_does_not_count_on_an_isolated_order_that_lost_its_margin() -> None:
+    play = Play("alice", bob=10**6, maker=10**6)
+    assert play.act("alice", "setMarginMode", symbolCode=1, marginMode="ISOLATED")
+    for name in ("alice", "bob"):
+        assert play.place(name, "BUY", "60000", "3.2")
+    play.venue.accounts["alice"].balance -= 9_900 * 10**6
+    assert play.place("maker", "SELL", "60000", "3.3", timeInForce="FOK")
+    assert (play.size("bob"), play.leaves("alice")) == (0, [3_200]), "there are only 3.2, so nothing happened"
+    assert play.place("maker", "SELL", "60000", "3.2", timeInForce="FOK")
+    assert (play.size("bob"), play.size("alice"), play.leaves("alice")) == (Fraction(16, 5), 0, [])
+
+
+def test_a_debt_is_paid_from_isolated_positions_first_and_then_by_the_lp_vault() -> None:
+    play = Play("alice", maker=10**6)
+    assert play.act("alice", "setMarginMode", symbolCode=1, marginMode="ISOLATED")
+    play.trade("alice", "maker", "60000", "1")
+    alice, vault = play.venue.accounts["alice"], play.venue.accounts[LP].balance
+    alice.balance = -2_995 * 10**6
+    play.venue.deposit("maker", 1)
+    assert (alice.balance, alice.holdings[1].assigned) == (0, 5 * 10**6)
+    alice.balance = -(10**6)
+    alice.holdings[1].assigned = 0
+    play.venue.deposit("maker", 1)
+    assert alice.balance == 0
+    assert vault - play.venue.accounts[LP].balance >= 10**6
+
+
 def test_the_rebate_grows_with_the_volume_of_the_network() -> None:
     play = Play("alice", "bob", maker=10**6)
     alice = play.venue.accounts["alice"]

@@ -193,9 +193,6 @@ class ReferenceVenue(Liquidation):
             if not order.quantity:
                 order.quantity = order.leaves = size
             order.leaves = min(order.leaves, most)
-            if not order.leaves:
-                self.cancel(order)
-                return
         limit = order.price or self.triggered_bound(order, price)
         if not retry:
             self.log(order)
