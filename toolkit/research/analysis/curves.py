@@ -67,13 +67,11 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
     leverage[~np.isfinite(leverage)] = 0.0
     step = sampling_ms(times) if period_ms is None else period_ms
     returns = sampled(times, equity, step)[1]
-    depth = drawdown(equity)
+    highs = peaks(equity)
+    depth = drawdown(equity, highs)
     deepest = float(np.nanmin(depth)) if known and not np.isnan(depth).all() else NAN
     growth = annual_return(times, equity)
-    in_market = (np.abs(curve.gross) > 0).astype("float64")
-    mean_equity, time_in_market, leverage_mean = (
-        float(mean) for mean in time_weighted(times, np.stack([equity, in_market, leverage]))
-    )
+    mean_equity = time_weighted(times, equity)
     return {
         "start": pd.Timestamp(int(times[0]), unit="ms", tz="UTC") if known else pd.NaT,
         "end": pd.Timestamp(int(times[-1]), unit="ms", tz="UTC") if known else pd.NaT,
@@ -87,15 +85,15 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
         "sortino": sortino(returns, per_year(step), risk_free),
         "calmar": growth / -deepest if deepest < 0 else NAN,
         "max_drawdown": deepest,
-        "longest_drawdown": pd.Timedelta(longest_drawdown(times, equity), unit="ms"),
+        "longest_drawdown": pd.Timedelta(longest_drawdown(times, equity, highs), unit="ms"),
         "fills": len(curve.signed),
         "round_trips": len(net),
         "hit_rate": float((net > 0).mean()) if len(net) else NAN,
         "profit_factor": profit_factor(net),
         "mean_trip": float(net.mean()) if len(net) else NAN,
         "turnover": float(np.abs(curve.signed * curve.prices).sum()) / mean_equity if mean_equity > 0 else NAN,
-        "time_in_market": time_in_market,
-        "leverage_mean": leverage_mean,
+        "time_in_market": time_weighted(times, np.sign(curve.gross)),
+        "leverage_mean": time_weighted(times, leverage),
         "leverage_max": float(leverage.max()) if known else NAN,
         "fees": fees,
         "fee_share": fee_share(profit, fees),
@@ -122,16 +120,23 @@ def annual_return(times: Times, equity: Values) -> float:
 
 def sampling_ms(times: Times) -> int:
     """Return the spacing at which risk is measured, ms; see `metrics.sampling_period`."""
-    spacing = int(np.median(np.diff(times))) if len(times) > 1 else DAY_MS
+    spacing = _spacing(times) if len(times) > 1 else DAY_MS
     elapsed = int(times[-1] - times[0]) if len(times) else 0
     if elapsed >= 30 * DAY_MS:
         return max(spacing, DAY_MS)
     return max(spacing, 3_600_000) if elapsed >= 2 * DAY_MS else spacing
 
 
+def _spacing(times: Times) -> int:
+    """Return the median gap of at least two times."""
+    gaps = np.diff(times)
+    even = bool((gaps == gaps[0]).all())  # as of most data, and much quicker to see than a median is to find
+    return int(gaps[0]) if even else int(np.median(gaps))
+
+
 def evenly(times: Times, most: int) -> int:
     """Return a multiple of the usual spacing, ms, that cuts the times into at most about `most` periods."""
-    spacing = int(np.median(np.diff(times))) if len(times) > 1 else 0
+    spacing = _spacing(times) if len(times) > 1 else 0
     return spacing * max(1, math.ceil((times[-1] - times[0]) / spacing / most)) if spacing else 0
 
 
@@ -140,7 +145,7 @@ def sampled(times: Times, equity: Values, step_ms: int) -> tuple[Times, Values]:
     if len(equity) < 2 or step_ms <= 0:
         return times[:0], equity[:0]
     edges = np.arange(times[0], times[-1] + 1, step_ms, dtype="int64")
-    values = equity[np.searchsorted(times, edges, side="right") - 1]
+    values = equity if np.array_equal(edges, times) else equity[np.searchsorted(times, edges, side="right") - 1]
     before = values[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         returns = np.where(before > 0, values[1:] / before - 1, np.nan)
@@ -176,36 +181,40 @@ def sortino(returns: Values, periods: float, risk_free: float = 0.0) -> float:
     return float(excess.mean() / downside * math.sqrt(periods)) if downside > 0 else NAN
 
 
-def drawdown(equity: Values) -> Values:
-    """Return E_t / max(E_s, s ≤ t) − 1 at every point."""
-    highest = np.fmax.accumulate(equity) if len(equity) else equity
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Values = np.where(highest > 0, equity / highest - 1, np.nan)
+def peaks(equity: Values) -> Values:
+    """Return the highest equity so far at every point."""
+    found: Values = np.fmax.accumulate(equity) if len(equity) else equity
     return found
 
 
-def longest_drawdown(times: Times, equity: Values) -> int:
+def drawdown(equity: Values, highs: Values) -> Values:
+    """Return E_t / max(E_s, s ≤ t) − 1 at every point; `highs` are its peaks."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Values = np.where(highs > 0, equity / highs - 1, np.nan)
+    return found
+
+
+def longest_drawdown(times: Times, equity: Values, highs: Values) -> int:
     """Return the longest time from a high until it is reached again (or the end), ms; 0 without a fall."""
     if not len(equity):
         return 0
-    highs = np.flatnonzero(equity >= np.fmax.accumulate(equity))
-    ends = np.append(highs, len(equity) - 1) if len(highs) and highs[-1] != len(equity) - 1 else highs
+    at = np.flatnonzero(equity >= highs)
+    ends = np.append(at, len(equity) - 1) if len(at) and at[-1] != len(equity) - 1 else at
     gaps = np.diff(ends)
     # Neighbouring highs have no fall between them; after the last high every point is below it.
-    falls = (gaps > 1) | ((np.arange(len(gaps)) == len(gaps) - 1) & (len(ends) > len(highs)))
+    falls = (gaps > 1) | ((np.arange(len(gaps)) == len(gaps) - 1) & (len(ends) > len(at)))
     spans = np.diff(times[ends])[falls]
     return int(spans.max()) if len(spans) else 0
 
 
-def time_weighted(times: Times, values: Values) -> Values:
-    """Return the mean of values that hold until the next time, along the last axis; the plain mean without time."""
+def time_weighted(times: Times, values: Values) -> float:
+    """Return the mean of values that hold until the next time; the plain mean without time."""
     if not len(times):
-        return np.full(values.shape[:-1], NAN)
+        return NAN
     gaps = np.diff(times).astype("float64")
     elapsed = gaps.sum()
     # Not np.dot: starting the threads of its library takes longer than the sum.
-    mean: Values = (values[..., :-1] * gaps).sum(axis=-1) / elapsed if elapsed > 0 else values.mean(axis=-1)
-    return mean
+    return float(np.einsum("i,i->", values[:-1], gaps) / elapsed if elapsed > 0 else values.mean())
 
 
 def profit_factor(net: Values) -> float:
