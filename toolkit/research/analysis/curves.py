@@ -19,6 +19,8 @@ Values = NDArray[np.float64]
 DAY_MS = 86_400_000
 YEAR_MS = 365 * DAY_MS
 NAN = float("nan")
+FEW = 64
+"""Up to so many fills one at a time are quicker than arrays."""
 ULP = 4e-16
 """Bound of the relative rounding error of one float addition."""
 
@@ -67,11 +69,13 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
     leverage[~np.isfinite(leverage)] = 0.0
     step = sampling_ms(times) if period_ms is None else period_ms
     returns = sampled(times, equity, step)[1]
+    spread = deviation(returns)
     highs = peaks(equity)
     depth = drawdown(equity, highs)
-    deepest = float(np.nanmin(depth)) if known and not np.isnan(depth).all() else NAN
+    deepest = float(np.fmin.reduce(depth)) if known else NAN
     growth = annual_return(times, equity)
-    mean_equity = time_weighted(times, equity)
+    lasting = held_ms(times)
+    mean_equity = time_weighted(equity, lasting)
     return {
         "start": pd.Timestamp(int(times[0]), unit="ms", tz="UTC") if known else pd.NaT,
         "end": pd.Timestamp(int(times[-1]), unit="ms", tz="UTC") if known else pd.NaT,
@@ -80,8 +84,8 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
         "profit": profit,
         "total_return": total_return(equity),
         "annual_return": growth,
-        "volatility": deviation(returns) * math.sqrt(per_year(step)) if len(returns) > 1 else NAN,
-        "sharpe": sharpe(returns, per_year(step), risk_free),
+        "volatility": spread * math.sqrt(per_year(step)),
+        "sharpe": sharpe(returns, per_year(step), risk_free, spread),
         "sortino": sortino(returns, per_year(step), risk_free),
         "calmar": growth / -deepest if deepest < 0 else NAN,
         "max_drawdown": deepest,
@@ -92,8 +96,8 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
         "profit_factor": profit_factor(net),
         "mean_trip": float(net.mean()) if len(net) else NAN,
         "turnover": float(np.abs(curve.signed * curve.prices).sum()) / mean_equity if mean_equity > 0 else NAN,
-        "time_in_market": time_weighted(times, np.sign(curve.gross)),
-        "leverage_mean": time_weighted(times, leverage),
+        "time_in_market": time_weighted(np.sign(curve.gross), lasting),
+        "leverage_mean": time_weighted(leverage, lasting),
         "leverage_max": float(leverage.max()) if known else NAN,
         "fees": fees,
         "fee_share": fee_share(profit, fees),
@@ -129,7 +133,7 @@ def sampling_ms(times: Times) -> int:
 
 def _spacing(times: Times) -> int:
     """Return the median gap of at least two times."""
-    gaps = np.diff(times)
+    gaps = times[1:] - times[:-1]
     even = bool((gaps == gaps[0]).all())  # as of most data, and much quicker to see than a median is to find
     return int(gaps[0]) if even else int(np.median(gaps))
 
@@ -159,13 +163,19 @@ def per_year(step_ms: int) -> float:
 
 
 def deviation(returns: Values) -> float:
-    """Return the sample standard deviation, with n − 1."""
-    return float(returns.std(ddof=1))
+    """Return the sample standard deviation, with n − 1; NaN of less than two returns."""
+    if len(returns) < 2:
+        return NAN
+    around = returns - returns.mean()
+    return math.sqrt(float(np.einsum("i,i->", around, around)) / (len(returns) - 1))
 
 
-def sharpe(returns: Values, periods: float, risk_free: float = 0.0) -> float:
-    """Return the yearly Sharpe ratio of returns, `periods` of them a year; NaN without variation."""
-    spread = deviation(returns) if len(returns) > 1 else 0.0
+def sharpe(returns: Values, periods: float, risk_free: float = 0.0, spread: float | None = None) -> float:
+    """Return the yearly Sharpe ratio of returns, `periods` of them a year; NaN without variation.
+
+    `spread` is their deviation, where it is known.
+    """
+    spread = deviation(returns) if spread is None else spread
     mean = float(returns.mean()) if len(returns) else 0.0
     if not spread > 1e-12 * abs(mean):
         return NAN  # all variation is rounding
@@ -198,23 +208,31 @@ def longest_drawdown(times: Times, equity: Values, highs: Values) -> int:
     """Return the longest time from a high until it is reached again (or the end), ms; 0 without a fall."""
     if not len(equity):
         return 0
-    at = np.flatnonzero(equity >= highs)
-    ends = np.append(at, len(equity) - 1) if len(at) and at[-1] != len(equity) - 1 else at
-    gaps = np.diff(ends)
-    # Neighbouring highs have no fall between them; after the last high every point is below it.
-    falls = (gaps > 1) | ((np.arange(len(gaps)) == len(gaps) - 1) & (len(ends) > len(at)))
-    spans = np.diff(times[ends])[falls]
+    ends = np.flatnonzero(equity >= highs)
+    fallen = len(ends) > 0 and ends[-1] != len(equity) - 1
+    if fallen:
+        ends = np.append(ends, len(equity) - 1)
+    falls = ends[1:] - ends[:-1] > 1  # neighbouring highs have no fall between them
+    if fallen:
+        falls[-1] = True  # after the last high every point is below it
+    spans = (times[ends[1:]] - times[ends[:-1]])[falls]
     return int(spans.max()) if len(spans) else 0
 
 
-def time_weighted(times: Times, values: Values) -> float:
-    """Return the mean of values that hold until the next time; the plain mean without time."""
-    if not len(times):
+def held_ms(times: Times) -> Values:
+    """Return how long each point lasts, ms: until the next one; the last lasts no time."""
+    gaps = np.zeros(len(times))
+    gaps[:-1] = times[1:] - times[:-1]
+    return gaps
+
+
+def time_weighted(values: Values, lasting: Values) -> float:
+    """Return the mean of values by how long each lasts; the plain mean without time."""
+    if not len(values):
         return NAN
-    gaps = np.diff(times).astype("float64")
-    elapsed = gaps.sum()
+    elapsed = lasting.sum()
     # Not np.dot: starting the threads of its library takes longer than the sum.
-    return float(np.einsum("i,i->", values[:-1], gaps) / elapsed if elapsed > 0 else values.mean())
+    return float(np.einsum("i,i->", values, lasting) / elapsed if elapsed > 0 else values.mean())
 
 
 def profit_factor(net: Values) -> float:
@@ -230,7 +248,11 @@ def fee_share(net_profit: float, fees: float) -> float:
 
 
 def trip_profits(curve: Curve) -> Values:
-    """Return the net of each position from flat to flat, by symbol: as `round_trips`, over whole arrays."""
+    """Return the net of each position from flat to flat: as `round_trips`, of many fills over whole arrays."""
+    if len(curve.signed) <= FEW:
+        columns = (values.tolist() for values in (curve.symbols, curve.signed, curve.prices, curve.fees))
+        fills = ((0, symbol, signed, price, fee) for symbol, signed, price, fee in zip(*columns, strict=True))
+        return np.array([trip.net for trip in round_trips(fills)])
     found = []
     for symbol in np.unique(curve.symbols):
         chosen = curve.symbols == symbol

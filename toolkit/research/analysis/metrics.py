@@ -56,7 +56,7 @@ def sampled_returns(equity: pd.Series[float], period: str | pd.Timedelta | None 
 def volatility(equity: pd.Series[float], period: str | pd.Timedelta | None = None) -> float:
     """Return yearly volatility: std(r, ddof=1) · sqrt(periods a year)."""
     returns, periods = _returns(equity, period)
-    return float(curves.deviation(returns) * np.sqrt(periods)) if len(returns) > 1 else NAN
+    return float(curves.deviation(returns) * np.sqrt(periods))
 
 
 def sharpe(equity: pd.Series[float], period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> float:
@@ -105,7 +105,8 @@ def time_in_market(notional: pd.Series[float]) -> float:
 
 def time_weighted(values: pd.Series[float]) -> float:
     """Return Σ x_k·(t_(k+1) − t_k) / (t_end − t_start); the plain mean where no time passes."""
-    return curves.time_weighted(*_arrays(values))
+    times, numbers = _arrays(values)
+    return curves.time_weighted(numbers, curves.held_ms(times))
 
 
 ROUND_TRIPS = {

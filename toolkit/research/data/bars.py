@@ -21,7 +21,7 @@ PRICES = ("open", "high", "low", "close")
 TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bars:
     """Bars of one symbol: `opened` (Unix ms, int64, increasing), `interval` (ms) and float64 columns.
 
