@@ -57,7 +57,7 @@ LAYERS = {
         "engine",
         "model clocks development",
     ),
-    "client": ("capture", "orders stream", "reads", "io"),
+    "client": ("capture parent_orders", "orders stream", "reads", "io"),
     "widgets": ("factory", "panels", "order_ticket", "base_panel"),
     "research": ("live_trading selection", "backtesting", "analysis", "data", "*"),
     "protocol": ("documents", "reads", "*"),

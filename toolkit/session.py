@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from .client.io.control import VenueControl
     from .client.orders.exchange import AsyncExchange, Exchange
+    from .client.parent_orders.runner import ParentRunner
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
     from .venue.clocks import Clock
@@ -254,6 +255,18 @@ class Session(SessionMethods):
         return Info(self)
 
     @cached_property
+    def _parents(self) -> ParentRunner:
+        """What works on this session's parent orders."""
+        from .client.parent_orders.runner import ParentRunner
+
+        owner = f"{int(self._runtime.random_float() * 2**52):013x}"
+        calls, runs = self._calls, not self._is_manual()
+        made = ParentRunner(calls, self._delivery, self._catalogue, self.now_ms, owner, runs)
+        if self.venue is not None:
+            self.venue.alarms.append(made)
+        return made
+
+    @cached_property
     def stream(self) -> Stream:
         """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use."""
         from .client.stream.stream import Stream
@@ -320,6 +333,10 @@ class Session(SessionMethods):
     def close(self) -> None:
         """Close connections, streams, the ledger's file, and the venue if `connect` made it; it trades no more."""
         self._delivery.closed = True
+        if "_parents" in self.__dict__:
+            self._parents.close()
+            if self.venue is not None and self._parents in self.venue.alarms:
+                self.venue.alarms.remove(self._parents)
         if "widgets" in self.__dict__:
             self.widgets.close()
         if "stream" in self.__dict__:
@@ -377,6 +394,10 @@ class AsyncSession(AsyncSessionMethods):
         self._driver = AsyncDriver(send, session._runtime, self._sleep, self._settle)
         self._catalogue = session._catalogue
         self._delivery = session._delivery
+
+    @property
+    def _parents(self) -> ParentRunner:
+        return self._session._parents
 
     @property
     def _known_account(self) -> str | None:
