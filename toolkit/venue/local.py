@@ -58,10 +58,10 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters of the
     `mnemonic` are funded with `balance` USDC each. `market` is the simulated market: "usual", "calm", "stressed", a
     `Market`, or None for a venue without participants; `market()` changes it later. `settle_delay` (ms, or
-    text like "1s") delays the effect of accepted actions. `wire` is the form of the feed's messages: "published", field
-    for field as the exchange's are, or "extended" (`type`, `sequence` and a first snapshot on every channel, and
-    further fields). `config` is a whole Genesis instead of the default one; its seed and time take precedence over
-    `seed` and `start`.
+    text like "1s") delays the effect of accepted actions. `wire` is the form of answers and of the feed's messages:
+    "published", field for field as the exchange's are, or "extended" (further fields, and on every channel `type`,
+    `sequence` and a first snapshot). `config` is a whole Genesis instead of the default one; its seed and time take
+    precedence over `seed` and `start`.
 
     `journal` is a file to which every command is written before it is answered; an existing file is replayed, and the
     venue continues from its state, whatever the other arguments say about the beginning. `sync` is "full" (survives a
@@ -140,7 +140,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """True ends a long advance at its next step."""
         self.alarms = Alarms()  # what acts at its moment of an advance, such as a session's parent orders
         self._faults = Faults(self)
-        self.gateway = Gateway(self, self._faults.requests)
+        self.gateway = Gateway(self, self._faults.requests, extended=wire == "extended")
         self.control = Controls(self)
         self.record: Callable[[Command], None] | None = None
         """Called with every command except the passing of time, under the lock, before the command is applied."""
