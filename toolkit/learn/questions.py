@@ -55,7 +55,8 @@ def _five_minutes(answer: Any, trades: Any) -> str:
     """Accept the sum over any five minutes of the log: nobody knows when the exercise was begun."""
     log = trades.frame(exact=True)
     seconds = [time.timestamp() for time in log["time"]]
-    sums, first = set(), 0
+    sums: set[Decimal] = set()
+    first = 0
     for last in range(len(seconds)):
         while seconds[last] - seconds[first] > FIVE_MINUTES_SECONDS:
             first += 1
