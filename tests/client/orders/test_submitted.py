@@ -10,6 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import toolkit
 from tests.client.fake import FakeVenue, enveloped, session
@@ -210,6 +212,29 @@ def test_records_of_somebody_else_tell_nothing(venue: LocalVenue, at_once: toolk
     assert at_once.intent(made.intent).state is IntentState.SUBMITTED
     told("orderHist", account, [row], venue.now_ms())
     assert at_once.intent(made.intent).state is IntentState.ACCEPTED
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["BUY", "NEW", "REJECTED", 77]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = ("ordId", "ordSide", "side", "execStatus", "reason", "nonce", "signer", "actionType", "txCode", "data")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(row=st.dictionaries(st.sampled_from(NAMES), JUNK), kind=st.sampled_from(["perpOrder", "actionAck"]))
+def test_a_feed_that_tells_nonsense_does_no_harm(
+    venue: LocalVenue, at_once: toolkit.Session, row: dict[str, Any], kind: str
+) -> None:
+    if at_once.intents("submitted").empty:
+        at_once.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=78)
+    before = list(at_once.intents()["state"])
+    row |= {"clOrdId": 78}
+    for channel, items in (("orderHist", [row]), ("userEvent", [{"eventType": kind, "event": [row]}, row])):
+        at_once._delivery.take_records(channel, str(at_once.account), items, venue.now_ms())
+    tells = row.get("execStatus") in ("NEW", "REJECTED") and row.get("ordSide", "BUY") == "BUY"
+    assert tells or list(at_once.intents()["state"]) == before
 
 
 class TransactionsOnly:

@@ -337,10 +337,13 @@ class Delivery:
         """Settle what was submitted and is told by new records of a channel of the feed, those of this account."""
         if self.closed or channel not in (ORDER_EVENTS, ACCOUNT_EVENTS):
             return
+        submitted: list[Intent] = []
         with suppress(ToolkitError):  # a ledger that can't be used: the next call that trades says so
-            for intent in self.ledger.all((IntentState.SUBMITTED,)):
-                own = (intent.vault_address or intent.account).lower() == owner.lower()
-                if own and intent.environment == self.environment.name and "builder" not in intent.payload:
+            submitted = self.ledger.all((IntentState.SUBMITTED,))
+        for intent in submitted:
+            own = (intent.vault_address or intent.account).lower() == owner.lower()
+            if own and intent.environment == self.environment.name and "builder" not in intent.payload:
+                with suppress(ToolkitError):  # another process has settled it differently
                     self._settlement.settle_by_feed(intent, channel, items, now)
 
     def resolve(self, ids: Iterable[str] | None = None, resend: bool | None = None) -> Flow[list[Receipt]]:
