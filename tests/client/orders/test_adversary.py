@@ -44,10 +44,10 @@ def thousands(seeds: range, seconds: float, folder: Path) -> None:
     assert all(faults[name.replace("_", " ")] for name in ("not_sent", "late", "cut_off", "repeated", "hash_alone"))
     assert faults["killed"] > done // 10
     assert faults["interrupted"] > done // 10
-    # Most end for certain, also where the network did its worst.
+    # Nearly all end for certain, also where the network did its worst.
     ended = {name: count for name, count in faults.items() if name.startswith("ended")}
-    assert ended["ended ACCEPTED"] + ended["ended REJECTED"] > 0.8 * sum(ended.values())
-    assert ended["ended UNKNOWN"] < 0.1 * sum(ended.values())
+    certain = ("ended ACCEPTED", "ended REJECTED", "ended FAILED")
+    assert sum(ended[name] for name in certain) > 0.95 * sum(ended.values())
 
 
 @pytest.mark.slow
