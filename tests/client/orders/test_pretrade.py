@@ -123,7 +123,10 @@ def test_leverage_is_held_against_product_and_tier(venue: LocalVenue, trader: Se
     assert len(trader.intents()) == before
     venue.control.fund(str(trader.account), "3000000")
     trader.set_leverage("XRPUSDC", "20")
-    trader.buy("XRPUSDC", "4000000", price="0.6")  # 2.4 M USDC: above table 2's first floor, 2 M
+    trader.buy("XRPUSDC", "3000000", price="0.6")  # 1.8 M USDC: below table 2's first floor, 2 M
+    trader.set_leverage("XRPUSDC", "21")
+    trader.set_leverage("XRPUSDC", "20")
+    trader.buy("XRPUSDC", "1000000", price="0.6")  # 2.4 M USDC
     with pytest.raises(CheckFailed, match="leverage 21x is above 20x"):
         trader.set_leverage("XRPUSDC", "21")
     answer = venue.control.act(str(trader.account), {"type": "setLeverage", "symbolCode": 4, "leverage": "21"})
