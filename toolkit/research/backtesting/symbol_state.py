@@ -99,9 +99,14 @@ class SymbolState:
 
     def begin_bar(self, bar: Bar, liquidity: Liquidity) -> None:
         """Make `bar` the current one."""
-        steps = int(bar.volume / self.step)
-        prices = self.to_ticks(bar.open), self.to_ticks(bar.high), self.to_ticks(bar.low), self.to_ticks(bar.close)
-        self.bar = ReplayBar(bar.time, bar.closed - bar.time, *prices, steps)
+        tick = self.tick
+        open_, high, low, close = (
+            round(bar.open / tick),
+            round(bar.high / tick),
+            round(bar.low / tick),
+            round(bar.close / tick),
+        )
+        self.bar = ReplayBar(bar.time, bar.closed - bar.time, open_, high, low, close, int(bar.volume / self.step))
         self.volume_left = liquidity.offered(self.bar)
         self.started = False
 
