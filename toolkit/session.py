@@ -93,13 +93,12 @@ def connect(
     are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`. Locally in process:
     `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm",
     "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once. `follow`
-    ("mainnet", an address, a session) takes the market of another venue, `fork` copies an account of it, and
-    `when_stale` is what trading does without its feed: "pause" or "continue". `intents` is a SQLite file for the
-    ledger of orders (default: one for each account in the user's data folder, and memory for a venue in this process).
-    `confirm` is needed to write on Mainnet: True, or a function that confirms each request (see `ask`). `rates` limits
-    requests per action on this side. `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call
-    waits `settle_timeout` seconds at most until what was submitted is executed; 0 returns at submission. (With a
-    manual clock a `settle_delay` passes.)
+    ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it, `when_stale` is
+    "pause" or "continue" (trading without its feed). `intents` is a SQLite file for the ledger of orders (default: one
+    for each account in the user's data folder; memory in process). `confirm` is needed to write on Mainnet: True, or a
+    function that confirms each request (see `ask`). `rates` limits requests per action on this side. `timeout` is in
+    seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at most until what
+    was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
     if wrong := wrong_type(environment, wallet, account):
