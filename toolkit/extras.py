@@ -14,7 +14,6 @@ EXTRAS = {
     "optuna": ("optimise", 'optimise(method="bayes")'),
     "psutil": ("class", "the limits of graded notebooks"),
     "ipykernel": ("class", "the kernel of graded notebooks"),
-    "IPython": ("notebook", "running notebooks"),
     "pyarrow": ("data", "Parquet files, which recordings and the candle cache are kept in"),
     "keyring": ("keyring", "keys in the system's keyring"),
     "jupyterlab": ("lab", "toolkit lab"),

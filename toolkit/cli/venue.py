@@ -92,7 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--wire",
         choices=("published", "extended"),
         default="published",
-        help="the feed's messages as published, or with type, sequence and a first snapshot on every channel",
+        help="answers and messages as published, or with further fields, and a first snapshot on every channel",
     )
     parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
     configure_clients(parser)
