@@ -152,12 +152,25 @@ def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:
             page.fill("#text", "Hello")
             page.get_by_role("button", name="Publish").click()
             page.get_by_text("Publish: done").wait_for()
+            page.get_by_role("button", name="Pause").click()
+            page.get_by_text("Pause: done").wait_for()
             page.get_by_role("button", name="Freeze trading").click()
             page.get_by_text("Freeze trading: done").wait_for()
             assert "placeOrder" in lesson.venues[0].core.state.laboratory.disabled
             page.fill("#student", "Ann")
             page.get_by_role("button", name="Fund").click()
             page.get_by_text('"balance":"11000"').wait_for()
+            page.get_by_text("time is held, trading is frozen, 1 of 2 have joined").wait_for()
+            page.get_by_role("button", name="Save point").click()
+            page.get_by_text("Save point: done").wait_for()
+            asked: list[str] = []
+            page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+            page.get_by_role("button", name="Back to it").click()
+            page.get_by_text("Back to it: done").wait_for()
+            page.fill("#student", "")
+            page.get_by_role("button", name="Reset").click()
+            page.get_by_text("Reset: done").wait_for()
+            assert asked == ["Take the whole class back to save point 1?", "Reset everybody?"]
             page.goto(f"{served.base_url}/class")
             page.get_by_text("Hello").wait_for()
     finally:

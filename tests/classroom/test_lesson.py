@@ -139,11 +139,14 @@ def test_the_teacher_leads_the_class_with_the_token(room: Room) -> None:
         control.hold_time()
         held = room.lesson.venues[0].now_ms()
         assert room.lesson.venues[0].now_ms() == held
+        assert control.status() == {"time": held, "speed": 0, "frozen": False}
         control.go_on()
+        assert control.status()["speed"] == 500
         price = control.jump("BTCUSDC", "-10", "A large holder sells")["price"]
         assert room.lesson.venues[0].core.state.markets[1].oracle == 562_500
         assert price == "56250.0"
-        control.fund_student("Ann", "500")
+        assert list(control.fund_student("Ann", "500")) == ["Ann"]
+        assert list(control.fund_student("", "1")) == NAMES
         board = {row["name"]: row for row in control.leaderboard()}
         assert board["Ann"]["return"] < 0
         assert board["Bo"]["return"] == 0

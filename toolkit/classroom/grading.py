@@ -22,10 +22,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from tqdm import tqdm
 
 from ..errors import InputError
 from ..extras import need
@@ -37,6 +41,7 @@ SECONDS, MEMORY_MB = 120.0, 2_048
 """Limits of one notebook unless told otherwise: wall time, and memory of its process."""
 POLL_SECONDS = 0.05
 LARGEST_OUTPUT = 20_000
+BAR_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +105,14 @@ def notebooks(folder: Path) -> list[Path]:
 
 
 def grade(
-    folder: str | Path, checks: str | Path | None = None, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB
+    folder: str | Path,
+    checks: str | Path | None = None,
+    *,
+    seconds: float = SECONDS,
+    memory_mb: int = MEMORY_MB,
+    jobs: int = 1,
 ) -> pd.DataFrame:
-    """Run every notebook of a folder and check it; return one row for each check.
+    """Run every notebook of a folder, `jobs` at a time, and check it; return one row for each check.
 
     Columns: notebook, check, about, points, reached (0 or the points), why (of what failed), seconds, memory_mb.
     Without `checks` there is one: that the notebook runs to its end. A notebook that is stopped at a limit, or fails,
@@ -113,12 +123,16 @@ def grade(
     need("psutil", "ipykernel")
     folder = Path(folder)
     wanted = checks_of(Path(checks)) if checks else [Check("runs", "The notebook runs to its end", 1.0, _runs)]
-    rows = []
-    for path in notebooks(folder):
-        work = run(path, seconds=seconds, memory_mb=memory_mb)
-        for check, reached, why in marks(work, wanted):
-            name = path.relative_to(folder).as_posix()
-            rows.append((name, check.name, check.about, check.points, reached, why, work.seconds, work.memory_mb))
+    if jobs < 1:
+        raise InputError(f"jobs {jobs} must be 1 or more", field="jobs", rule="positive", value=jobs)
+    handed_in, rows = notebooks(folder), []
+    with ThreadPoolExecutor(jobs) as pool:
+        works = pool.map(partial(run, seconds=seconds, memory_mb=memory_mb), handed_in)
+        # the bar appears in a terminal only
+        for work in tqdm(works, "grade", len(handed_in), delay=BAR_SECONDS, leave=False, disable=None):
+            name = work.path.relative_to(folder).as_posix()
+            for check, reached, why in marks(work, wanted):
+                rows.append((name, check.name, check.about, check.points, reached, why, work.seconds, work.memory_mb))
     names = ["notebook", "check", "about", "points", "reached", "why", "seconds", "memory_mb"]
     return pd.DataFrame(rows, columns=names)
 

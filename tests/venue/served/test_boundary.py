@@ -217,6 +217,7 @@ def test_a_drip_does_not_hold_a_connection_open(venue: LocalVenue) -> None:
 
 def test_a_wildcard_answers_to_the_address_that_was_reached(venue: LocalVenue) -> None:
     with venue.serve(host="0.0.0.0", allow_remote=True) as served:
+        assert served.base_url == f"http://127.0.0.1:{served.port}"
         for host, status in (
             ("127.0.0.1", b"200"),
             ("localhost", b"200"),
