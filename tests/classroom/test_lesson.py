@@ -221,6 +221,7 @@ def test_the_command_serves_a_class_and_goes_on_with_it(tmp_path: Path) -> None:
     assert re.search(r"leaderboard  http://127\.0\.0\.1:\d+/class\n", first)
     if sys.platform != "win32":
         assert stat.S_IMODE((tmp_path / "class.journal.class").stat().st_mode) == 0o600
+    assert not (tmp_path / "class.journal.token").exists()  # only while it is served
     again = served_lines(options)
     codes = [link.rpartition("/")[2] for link in links]
     assert [link.rpartition("/")[2] for link in re.findall(r'join\("(http://[^"]+)"\)', again)] == codes
@@ -237,6 +238,10 @@ def served_lines(options: list[str]) -> str:
             text += each
             if each == "ready\n":
                 break
+        token = Path(f"{options[options.index('--journal') + 1]}.token")
+        assert f"control token  {token.read_text(encoding='utf-8').strip()}\n" in text
+        if sys.platform != "win32":
+            assert stat.S_IMODE(token.stat().st_mode) == 0o600
         for link in re.findall(r'toolkit\.join\("(http://[^"]+)"\)', text):
             with toolkit.join(link) as session:
                 assert session.wallet_balances()["balance"].tolist() == [10_000.0]

@@ -26,7 +26,7 @@ CACHED_SECONDS = 1.0
 
 
 class Presence(Hooks):
-    """Remembers when each student was last seen, by what it signed or asked for itself."""
+    """Remembers when each student was last seen, by what it signed: questions carry no proof of who asks."""
 
     def __init__(self, roster: Roster, seen_ms: dict[str, int]) -> None:
         self._owners = {each.address.lower(): each.name for each in roster.students}
