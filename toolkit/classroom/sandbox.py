@@ -30,10 +30,7 @@ _LOADED_FIRST = (
     "toolkit.session",
     "toolkit.venue.local",
     "pandas",
-    "matplotlib.pyplot",
-    "matplotlib_inline.backend_inline",
     "pyarrow",
-    "ipywidgets",
     "httpx",
 )
 """Imported before the guard, because their own loading opens libraries, which a notebook may not."""
