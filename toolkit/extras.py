@@ -13,7 +13,7 @@ EXTRAS = {
     "plotly": ("notebook", "interactive reports"),
     "optuna": ("optimise", 'optimise(method="bayes")'),
     "psutil": ("class", "the limits of graded notebooks"),
-    "IPython": ("notebook", "running notebooks"),
+    "ipykernel": ("class", "the kernel of graded notebooks"),
     "pyarrow": ("data", "Parquet files, which recordings and the candle cache are kept in"),
     "openpyxl": ("excel", "Excel files"),
     "keyring": ("keyring", "keys in the system's keyring"),
