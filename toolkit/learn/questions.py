@@ -146,6 +146,14 @@ def _balance(session: Any) -> Any:
     return session.wallet_balances(exact=True)["balance"].iloc[0]
 
 
+def _wide(spread: Any) -> Any:
+    return (spread >= 2 * spread.median()).mean()
+
+
+def _moved(own: Any) -> Any:
+    return 2 * own["after a minute"].iloc[-1]
+
+
 QUESTIONS: dict[str, Question] = {
     "first-trade.profit": Question(
         "the last fill is in `session.fills`, by symbol", truth=_last_profit, step="0.000001"
@@ -186,11 +194,13 @@ QUESTIONS: dict[str, Question] = {
     "strategy.costs": Question("profit without costs, less profit with them", truth=_difference, step="0.01"),
     "strategy.opposite": Question("swap the targets of Trend; fees=(0, 0), funding=None", judge=_opposite),
     "sweeps.sol_late": Question(
-        "the late Sharpe ratio of the row with the best early one", digest="e96029a6f86c4961", step="0.01"
+        "the late Sharpe ratio of the row with the best early one", digest="de7db07970af3928", step="0.01"
     ),
     "sweeps.lucky": Question("`luck` of 1,000 tries and 90 days", digest="41514250814a4bcc", step="0.01"),
     "when-things-go-wrong.attempts": Question("`intents()` counts attempts", digest="6f78f1b07b9283a0"),
     "when-things-go-wrong.state": Question("the state of what `resolve` returns", digest="f5ac41c60436db8e"),
     "testnet.shown": Question("a repr with the key in it would end up in notebooks", digest="b44105f8ce8981a0"),
     "testnet.balance": Question("`wallet_balances` with exact=True", truth=_balance),
+    "market.wide": Question("the mean of what is true or false in each second", truth=_wide, step="0.001"),
+    "market.moved": Question("four times the size has twice the square root", truth=_moved, step="0.01"),
 }
