@@ -118,7 +118,7 @@ class Liquidation(Trading):
         market, vault, leg, times = held.market, self.accounts[LP], held.legs[side], self.config["lp_leverage"]
         _, equity = self.bankruptcy(account, group, held, side)
         lack, own = max(0, -floor(Fraction(equity, leg.size))), self.holding(vault, market.code)
-        worth, others = self.cross(vault)[0], sum(each.notional for each in vault.holdings.values() if each is not own)
+        worth, others = self.equity(vault), sum(each.notional for each in vault.holdings.values() if each is not own)
         net = side * (own.legs[1].size - own.legs[-1].size) * market.step_value
         room = (worth * times - others - net) / (market.step_value + lack * times)
         taken = min(steps, floor(min(room, Fraction(worth, lack)) if lack else room)) if worth > 0 else 0
