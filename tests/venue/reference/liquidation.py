@@ -148,13 +148,11 @@ class Liquidation(Trading):
 
     def deleverage(self, account: Account, group: int, held: Holding, side: int, steps: int) -> None:
         """4: opposite positions in order of score, at the bankruptcy price; nobody gives more than it has."""
-        market, found = held.market, []
-        for other, theirs in self.holders(market):
-            if other is not account and theirs.legs[-side].size:
-                rank = -self.score(other, theirs, -side), theirs.legs[-side].opened
-                found.append((rank, other, theirs, theirs.legs[-side].size))
-        for _, other, theirs, size in sorted(found, key=lambda each: each[0]):
-            part = min(steps, size)
+        market = held.market
+        found = [each for each in self.holders(market) if each[0] is not account and each[1].legs[-side].size]
+        ranked = sorted(found, key=lambda each: (-self.score(*each, -side), each[1].legs[-side].opened))
+        for other, theirs in ranked:
+            part = min(steps, theirs.legs[-side].size)
             if not part:
                 break
             steps -= part
