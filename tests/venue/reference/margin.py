@@ -223,7 +223,7 @@ class Margin:
         before, order.exact_fee = order.exact_fee, order.exact_fee + value * rate
         paid = ceil(order.exact_fee) - ceil(before)
         self.pay(account.name, FEES, paid, "TRADING_FEE", code, about, floor(value * rate))
-        if paid and account.inviter:
+        if paid > 0 and account.inviter:
             self.rebate(account, paid)
         extra, part = ceil(value * order.builder_rate), floor(value * order.builder_rate)
         if extra:
