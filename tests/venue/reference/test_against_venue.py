@@ -59,7 +59,7 @@ def test_long_runs_leave_both_in_the_same_state_and_meet_every_rule(
         met, sent = (sum(map(Counter, each), Counter[str]()) for each in zip(*pieces, strict=True))
         with capsys.disabled():
             print(f"\n{len(SEEDS)} seeds of {STEPS:,} steps: {dict(sent)}")
-            print("\n".join(f"{met[branch]:11,}  {branch}" for branch in BRANCHES))
+            print("\n".join(f"{met[branch]:11,}  {branch}" for branch in sorted(BRANCHES)))
         assert not [each for each in BRANCHES if not met[each] and not each.endswith(BY_HAND)]
 
 
