@@ -85,7 +85,7 @@ def first(coarse: bool) -> genesis.Genesis:
     table = [table[0], table[1] | {"minimumValue": "60000"}]
     tiers = [genesis.FeeTier(each.volume // 50, each.maker - 8_001, each.taker) for each in genesis.default_fee_tiers()]
     config = genesis.Config(
-        price_interval=60_000 if coarse else 3_000, fee_tiers=tiers,
+        price_interval=600_000 if coarse else 3_000, fee_tiers=tiers,
         lp_capital=3_000 * USDC, liquidation_whole=25_000 * USDC,
     )  # fmt: skip
     prices = {code: f"{price}.00" for code, price in MIDDLE.items()}

@@ -16,7 +16,7 @@ Step = tuple[Any, ...]
 TRADERS, HEDGED, BUILDERS_TRADER = range(5), (3, 4), 2
 MIDDLE = {1: 62_500, 2: 2_450}
 FINE = (1, 250, 3_000, 3_000, 31_000, 61_000, 299_000)
-COARSE = (60_000, 600_000, 600_000, 3_600_000, 3_600_000, 86_400_000)
+COARSE = (60_000, 600_000, 600_000, 3_600_000, 3_600_000, 28_800_000)
 TYPES = ("STOP_MARKET", "STOP_LIMIT", "TAKE_PROFIT_MARKET", "TAKE_PROFIT_LIMIT")
 
 
@@ -28,7 +28,7 @@ def text(size: Fraction, count: int) -> str:
 
 
 class Steps:
-    """Makes steps of a seed. Of four seeds, one counts in minutes and days instead of seconds, one has wild prices."""
+    """Makes steps of a seed. Of four seeds, one counts in minutes and hours instead of seconds, one has wild prices."""
 
     def __init__(self, seed: int, reference: ReferenceVenue, names: list[str], builder: str) -> None:
         self.chance, self.coarse, self.wild = random.Random(seed), is_coarse(seed), seed % 4 == 1
