@@ -10,6 +10,7 @@ import numbers
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar, cast
@@ -258,3 +259,29 @@ def shown(value: Any) -> str:
     except Exception:  # the repr of a foreign object can fail, and so does that of an integer of thousands of digits
         return f"of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_PART = re.compile(r"([0-9]+)(ms|[smhdw])\s*")
+_SPAN = re.compile(rf"\s*({_PART.pattern})+")
+
+
+def milliseconds(span: str | int | timedelta, name: str = "span") -> int:
+    """Return a span in ms, given as ms, a timedelta, or text like "4h", "90s", "1d 12h" or "1d12h".
+
+    Raises InputError for anything else, and for a negative span.
+    """
+    if isinstance(span, timedelta):
+        total = span // timedelta(milliseconds=1)
+    elif isinstance(span, int) and not isinstance(span, bool):
+        total = span
+    elif isinstance(span, str) and _SPAN.fullmatch(span):
+        total = sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(span))
+    else:
+        total = -1
+    if total < 0:
+        raise InputError(
+            f'{span!r} is not a span of time; give ms, a timedelta, or text like "4h", "90s" or "1d 12h"',
+            field=name, rule="span", value=span,
+        )  # fmt: skip
+    return total

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast, get_args, overload
 
 from . import ladders
 from .errors import CheckFailed, InputError
 from .guards import no_keys
-from .numerals import plain_decimal
+from .numerals import milliseconds, plain_decimal
 from .products import Amount, Direction, Product, decimal_text, exact, identifier
 
 if TYPE_CHECKING:
@@ -516,6 +517,108 @@ def scale(
         None if weights is None else tuple(weights), rounding, options,
     )  # fmt: skip
     return made.orders(product) if isinstance(product, Product) else made
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Twap:
+    """A quantity traded in equal parts over a time (time-weighted average price). Create it with `twap`.
+
+    `quantity` in base units, `duration_ms` from the first to the last of the `slices` child orders, `price` the limit
+    of each (None: at market), `slippage` a ratio for those at market.
+    """
+
+    symbol: str | int
+    side: Side
+    quantity: str
+    duration_ms: int
+    slices: int
+    price: str | None = None
+    slippage: str | None = None
+    reduce_only: bool = False
+
+    @property
+    def interval_ms(self) -> int:
+        """Time between two child orders."""
+        return self.duration_ms // (self.slices - 1)
+
+    def child(self, quantity: Decimal) -> Order:
+        """Return a child order: IOC, so that what finds no price is left to the next one."""
+        reduce_only: ReduceOnly | None = "REDUCE_ONLY" if self.reduce_only else None
+        return Order(
+            self.symbol, self.side, format(quantity, "f"), self.price, "IOC", reduce_only, slippage=self.slippage
+        )
+
+    def due(self, product: Product, done: int) -> Decimal:
+        """Return the quantity that is to be traded by the time that `done` child orders were placed."""
+        return product.step_size * (product.steps(self.quantity) * min(done, self.slices) // self.slices)
+
+    def check(self, product: Product) -> Twap:
+        """Return it if every child order passes each pre-trade rule that needs no current price.
+
+        Raises InputError for more child orders than steps, CheckFailed with all failures of the smallest one.
+        """
+        smallest = self.due(product, 1)
+        if not smallest:
+            most = product.steps(self.quantity)
+            raise InputError(
+                f"quantity {self.quantity} can't be divided into {self.slices} orders of at least {product.step_size}",
+                field="slices", rule="stepSize", value=self.slices, nearest=(str(most),) if most > 1 else (),
+            )  # fmt: skip
+        _checked(self.child(smallest), product)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<Twap {self.describe()}>"
+
+    def describe(self) -> str:
+        """Return it in words, e.g. "BUY 1 BTCUSDC at market in 61 orders over 0:30:00"."""
+        at = "at market" if self.price is None else f"at {self.price} or better"
+        words = f"{self.side} {self.quantity} {self.symbol} {at} in {self.slices} orders over "
+        words += str(timedelta(milliseconds=self.duration_ms))
+        return words + (" reduce-only" if self.reduce_only else "")
+
+
+SLICE_MS = 30_000
+"""Time between the child orders of a TWAP whose number is not given."""
+MAX_SLICES = 500
+
+
+@no_keys
+def twap(
+    symbol: str | int,
+    side: str,
+    quantity: Amount,
+    duration: str | int | timedelta,
+    *,
+    slices: int | None = None,
+    price: Amount | None = None,
+    slippage: Amount | None = None,
+    reduce_only: bool = False,
+) -> Twap:
+    """Return a TWAP: `quantity` traded in `slices` equal child orders, evenly from now to the end of `duration`.
+
+    `duration` is text such as "30m", ms or a timedelta; `slices` is 2 to 500, by default one each 30 s. The child
+    orders are IOC at market, or with `price` never worse than that. `session.twap` places them. Raises InputError.
+    """
+    span_ms = milliseconds(duration, "duration")
+    chosen = min(max(span_ms // SLICE_MS + 1, 2), MAX_SLICES) if slices is None else slices
+    if not 2 <= chosen <= MAX_SLICES:
+        raise InputError(
+            f"slices {chosen} must be 2 to {MAX_SLICES}", field="slices", rule="number", value=chosen,
+            nearest=(str(min(max(chosen, 2), MAX_SLICES)),),
+        )  # fmt: skip
+    if span_ms < (chosen - 1) * 1000:
+        raise InputError(
+            f"duration {duration!r} is less than a second for each of {chosen} orders",
+            field="duration", rule="minimum", value=duration, nearest=(f"{chosen - 1}s",),
+        )  # fmt: skip
+    if price is not None and slippage is not None:
+        raise InputError("slippage is for orders at market; leave price or slippage out", field="slippage")
+    return Twap(
+        symbol, _one_of(side, SIDES, "side"), decimal_text(quantity, "quantity"), span_ms, chosen,
+        None if price is None else decimal_text(price, "price"),
+        None if slippage is None else decimal_text(slippage, "slippage"), bool(reduce_only),
+    )  # fmt: skip
 
 
 def _one_of(value: str, known: tuple[str, ...], name: str) -> Any:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -32,13 +30,12 @@ from .connecting import (
     accounts_listed,
     check_following,
     check_numbers,
-    elapsed_source,
     is_in_process,
     keys_and_account,
     make_venue,
     prepared,
     rate_limiter,
-    time_source,
+    runtime_of,
     what_if,
     wrong_type,
 )
@@ -55,6 +52,7 @@ if TYPE_CHECKING:
 
     from .client.io.control import VenueControl
     from .client.orders.exchange import AsyncExchange, Exchange
+    from .client.parent_orders.runner import ParentRunner
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
     from .venue.clocks import Clock
@@ -129,7 +127,7 @@ def connect(
         retry=retry,
         expiry_ms=expiry_ms,
         settle_timeout=settle_timeout,
-        runtime=Runtime(time_source(venue, clock), random.random, elapsed_source(clock)),
+        runtime=runtime_of(venue, clock),
     )
     return prepared(session, in_process and approve, fork)
 
@@ -230,13 +228,13 @@ class Session(SessionMethods):
 
     def _sleep(self, seconds: float) -> None:
         if not self._is_manual():
-            time.sleep(seconds)
+            self._runtime.pause(seconds)
 
     def _settle(self, seconds: float) -> None:
         if self._is_manual() and self.venue is not None:
             self.venue.settle()
         else:
-            time.sleep(seconds)
+            self._runtime.pause(seconds)
 
     def _is_manual(self) -> bool:
         """Return whether time only moves by `advance`; a wait would never end then, so waits are skipped."""
@@ -255,6 +253,18 @@ class Session(SessionMethods):
         from .client.reads.info import Info
 
         return Info(self)
+
+    @cached_property
+    def _parents(self) -> ParentRunner:
+        """What works on this session's parent orders."""
+        from .client.parent_orders.runner import ParentRunner
+
+        owner = f"{int(self._runtime.random_float() * 2**52):013x}"
+        calls, runs = self._calls, not self._is_manual()
+        made = ParentRunner(calls, self._delivery, self._catalogue, self.now_ms, owner, runs)
+        if self.venue is not None:
+            self.venue.alarms.append(made)
+        return made
 
     @cached_property
     def stream(self) -> Stream:
@@ -323,6 +333,10 @@ class Session(SessionMethods):
     def close(self) -> None:
         """Close connections, streams, the ledger's file, and the venue if `connect` made it; it trades no more."""
         self._delivery.closed = True
+        if "_parents" in self.__dict__:
+            self._parents.close()
+            if self.venue is not None and self._parents in self.venue.alarms:
+                self.venue.alarms.remove(self._parents)
         if "widgets" in self.__dict__:
             self.widgets.close()
         if "stream" in self.__dict__:
@@ -380,6 +394,10 @@ class AsyncSession(AsyncSessionMethods):
         self._driver = AsyncDriver(send, session._runtime, self._sleep, self._settle)
         self._catalogue = session._catalogue
         self._delivery = session._delivery
+
+    @property
+    def _parents(self) -> ParentRunner:
+        return self._session._parents
 
     @property
     def _known_account(self) -> str | None:

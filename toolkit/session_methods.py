@@ -16,11 +16,12 @@ from typing import Any
 from .client.io.flow import Asynchronous, Synchronous
 from .client.orders.permissions import BuilderFlows, PermissionFlows
 from .client.orders.trading import TradingFlows
+from .client.parent_orders.parents import ParentOrderFlows
 from .client.reads.tables import TableFlows
 from .suggestions import Suggesting
 
 
-class SessionMethods(TradingFlows, TableFlows, PermissionFlows, Suggesting, Synchronous):
+class SessionMethods(TradingFlows, ParentOrderFlows, TableFlows, PermissionFlows, Suggesting, Synchronous):
     """The methods of Session."""
 
     @cached_property
@@ -42,7 +43,7 @@ class SessionMethods(TradingFlows, TableFlows, PermissionFlows, Suggesting, Sync
         return self.widgets.dashboard(symbol, interval)
 
 
-class AsyncSessionMethods(TradingFlows, TableFlows, PermissionFlows, Suggesting, Asynchronous):
+class AsyncSessionMethods(TradingFlows, ParentOrderFlows, TableFlows, PermissionFlows, Suggesting, Asynchronous):
     """The methods of AsyncSession, coroutine functions."""
 
 

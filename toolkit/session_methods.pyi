@@ -9,13 +9,14 @@ import pandas as pd
 from toolkit.client.io.flow import Asynchronous, Flow, Synchronous
 from toolkit.client.orders.cancelling import Cancelled
 from toolkit.client.orders.delivery import Prepared
-from toolkit.client.orders.order_calls import By
+from toolkit.client.orders.order_calls import By, OrderCalls
 from toolkit.client.orders.receipts import AsyncReceipt, Receipt, Unset
 from toolkit.client.orders.trading import OrderLike
+from toolkit.client.parent_orders.parents import ParentOrder
 from toolkit.client.reads.candle_cache import CandleCache
 from toolkit.client.reads.conversion import Time
 from toolkit.client.reads.reading import Query
-from toolkit.orders import Bracket, Ladder, Order
+from toolkit.orders import Bracket, Ladder, Order, Twap
 from toolkit.products import Amount, Product, ProductTable
 from toolkit.widgets.factory import Widgets
 from toolkit.widgets.order_ticket.ticket import OrderTicket
@@ -24,6 +25,8 @@ from toolkit.widgets.panels.portfolio import Blotter
 
 class SessionMethods(Synchronous):
     """The methods of Session."""
+    @property
+    def _calls(self) -> OrderCalls: ...
     @property
     def account(self) -> str | None:
         """Address of the master that owns the orders and positions; None while it is not known."""
@@ -187,6 +190,42 @@ class SessionMethods(Synchronous):
         `resend=True` always, with False never. What can't be settled stays UNKNOWN; nothing is guessed.
         """
     def _rows(self, path: str, query: Query) -> Flow[list[Mapping[str, Any]]]: ...
+    def twap(
+        self,
+        symbol: str | int,
+        side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"],
+        quantity: Amount,
+        duration: str | int | timedelta,
+        *,
+        slices: int | None = None,
+        price: Amount | None = None,
+        slippage: Amount | None = None,
+        reduce_only: bool = False,
+        vault_address: str | None = None,
+    ) -> ParentOrder:
+        """Trade `quantity` base units in equal child orders over `duration` ("30m", ms, timedelta); return the handle.
+
+        The first child order is placed at once, the last one at the end. Each is IOC, at market or never worse than
+        `price`; what one leaves is added to the next, at most three times its size. Arguments as in `orders.twap`.
+
+        This session places them, by its clock, as long as it is open; each is an intent in the ledger. After a restart
+        `parent_orders()` shows it as INTERRUPTED, and its handle resumes or cancels it. A child order that the venue
+        refuses is left out; `message` says why. Without `slices` there is one each 30 s, or as many as the quantity can
+        be divided into. Raises InputError and CheckFailed before anything is recorded.
+        """
+    def start_twap(self, made: Twap, first: Prepared) -> ParentOrder:
+        """Start a TWAP whose first child order was prepared by `prepare`, and has just been confirmed by a person.
+
+        Errors are those of `twap`.
+        """
+    def parent_order(self, id: str) -> ParentOrder:
+        """Return the handle of a parent order of the ledger. Raises InputError for an unknown id."""
+    def parent_orders(self) -> pd.DataFrame:
+        """Return the parent orders of the ledger, also those of earlier sessions, oldest first; index `parent` (id).
+
+        Columns: created (UTC), symbol, side, quantity, filled (base units), average_price (USDC, NaN without a fill),
+        done and slices (child orders), next (UTC, NaT once it has ended), status, message.
+        """
     def products(self, *, exact: bool = False) -> pd.DataFrame:
         """Return all products, index `symbol`; a row that can't be read is left out with a warning.
 
@@ -346,7 +385,7 @@ class SessionMethods(Synchronous):
         """Return all fills in [start, end], oldest first.
 
         Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees of the fill; negative is received). With `index="time"` the time of the fill is the index, for plots.
+        all fees that the fill shows; negative is received). With `index="time"` its time is the index, for plots.
         """
     def ledger(
         self,
@@ -425,6 +464,8 @@ class SessionMethods(Synchronous):
 
 class AsyncSessionMethods(Asynchronous):
     """The methods of AsyncSession, coroutine functions."""
+    @property
+    def _calls(self) -> OrderCalls: ...
     @property
     def account(self) -> str | None:
         """Address of the master that owns the orders and positions; None while it is not known."""
@@ -592,6 +633,42 @@ class AsyncSessionMethods(Asynchronous):
         `resend=True` always, with False never. What can't be settled stays UNKNOWN; nothing is guessed.
         """
     def _rows(self, path: str, query: Query) -> Flow[list[Mapping[str, Any]]]: ...
+    async def twap(
+        self,
+        symbol: str | int,
+        side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"],
+        quantity: Amount,
+        duration: str | int | timedelta,
+        *,
+        slices: int | None = None,
+        price: Amount | None = None,
+        slippage: Amount | None = None,
+        reduce_only: bool = False,
+        vault_address: str | None = None,
+    ) -> ParentOrder:
+        """Trade `quantity` base units in equal child orders over `duration` ("30m", ms, timedelta); return the handle.
+
+        The first child order is placed at once, the last one at the end. Each is IOC, at market or never worse than
+        `price`; what one leaves is added to the next, at most three times its size. Arguments as in `orders.twap`.
+
+        This session places them, by its clock, as long as it is open; each is an intent in the ledger. After a restart
+        `parent_orders()` shows it as INTERRUPTED, and its handle resumes or cancels it. A child order that the venue
+        refuses is left out; `message` says why. Without `slices` there is one each 30 s, or as many as the quantity can
+        be divided into. Raises InputError and CheckFailed before anything is recorded.
+        """
+    async def start_twap(self, made: Twap, first: Prepared) -> ParentOrder:
+        """Start a TWAP whose first child order was prepared by `prepare`, and has just been confirmed by a person.
+
+        Errors are those of `twap`.
+        """
+    def parent_order(self, id: str) -> ParentOrder:
+        """Return the handle of a parent order of the ledger. Raises InputError for an unknown id."""
+    def parent_orders(self) -> pd.DataFrame:
+        """Return the parent orders of the ledger, also those of earlier sessions, oldest first; index `parent` (id).
+
+        Columns: created (UTC), symbol, side, quantity, filled (base units), average_price (USDC, NaN without a fill),
+        done and slices (child orders), next (UTC, NaT once it has ended), status, message.
+        """
     async def products(self, *, exact: bool = False) -> pd.DataFrame:
         """Return all products, index `symbol`; a row that can't be read is left out with a warning.
 
@@ -751,7 +828,7 @@ class AsyncSessionMethods(Asynchronous):
         """Return all fills in [start, end], oldest first.
 
         Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees of the fill; negative is received). With `index="time"` the time of the fill is the index, for plots.
+        all fees that the fill shows; negative is received). With `index="time"` its time is the index, for plots.
         """
     async def ledger(
         self,

@@ -113,7 +113,7 @@ def test_the_focus_stays_in_the_table_when_its_row_goes(show: Open, session: Ses
     for left in (1, 0):
         page.get_by_role("button", name="Cancel order").first.click()
         page.locator(".tk-armed").click()
-        page.wait_for_function(f"document.querySelectorAll('.tk-act').length === {left}")
+        page.wait_for_function(f"document.querySelectorAll('td.tk-act').length === {left}")
         page.wait_for_function(f"({FOCUSED}) !== 'body'")
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import toolkit
 from tests.browser.test_chart import near
 from tests.browser.test_widgets import Open, host, session, show, venue
 from toolkit.session import Session
@@ -145,3 +147,27 @@ def test_a_dashboard_fits_the_width_of_its_page(show: Open, session: Session, wi
         button = page.get_by_role("button", name=label).bounding_box()
         assert button is not None
         assert button["x"] + button["width"] <= width
+
+
+def test_a_twap_is_followed_continued_after_a_restart_and_cancelled(
+    show: Open, session: Session, venue: LocalVenue, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "intents.sqlite"
+    with toolkit.connect(venue=venue, intents=ledger) as first:
+        first.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
+    with toolkit.connect(venue=venue, intents=ledger) as again:
+        page = show(again.blotter())
+        table = page.get_by_role("region", name="Orders over time")
+        table.get_by_text("interrupted").wait_for()
+        table.get_by_role("button", name="Continue the twap").click()
+        page.locator(".tk-armed").click()
+        table.get_by_text("running").wait_for()
+        table.get_by_text("2 / 11").wait_for()
+        venue.advance("2m")
+        table.get_by_text("4 / 11").wait_for()
+        table.get_by_role("button", name="Cancel the twap").click()
+        page.locator(".tk-armed").click()
+        table.get_by_text("canceled").wait_for()
+        venue.advance("10m")
+        assert again.parent_orders()["done"].tolist() == [4]
+        assert table.get_by_role("button", name="Cancel the twap").count() == 0

@@ -47,8 +47,9 @@ def test_orders_fills_entry_and_exits_are_lines_and_marks(show: Open, session: S
     shown = next(one["shown"] for one in chart.view["lines"] if one["kind"] == "liquidation")
     assert abs(Decimal(shown.replace(",", "")) / liquidation - 1) < Decimal("0.001")
     assert [mark[1] for mark in chart.view["fills"]] == [True] * len(session.fills("BTCUSDC"))
-    assert chart.view["mark"] == float(chart._ticker.value["mark_price"])
-    assert chart.view["index"] == float(chart._ticker.value["oracle_price"])
+    chart.refresh()
+    assert chart.view["prices"]["mark"][-1] == float(chart._ticker.value["mark_price"])
+    assert chart.view["prices"]["index"][-1] == float(chart._ticker.value["oracle_price"])
 
 
 def test_an_order_is_moved_by_its_line_after_a_review(show: Open, session: Session, venue: LocalVenue) -> None:
@@ -110,6 +111,36 @@ def test_history_comes_with_scrolling_and_what_is_shown_stays(show: Open, sessio
     assert times == sorted(set(times))
     page.get_by_text("Candles as a table").click()
     assert page.locator(".tk-candles tbody tr").count() == 60
+
+
+def test_mark_and_index_lines_have_the_history_that_the_venue_publishes(
+    show: Open, session: Session, venue: LocalVenue
+) -> None:
+    chart = session.widgets.candles("BTCUSDC")
+    for _ in range(3):
+        venue.advance("1m")
+        chart.refresh()
+    known = [*chart.history["prices"]["mark"], *chart.view["prices"]["mark"]]
+    assert len(known) == len(chart.history["rows"]) + len(chart.view["rows"])
+    assert [one is not None for one in known[-3:]] == [True] * 3
+    assert known[-5] is None
+    page = show(chart)
+    page.get_by_role("button", name="4h", exact=True).click()
+    page.get_by_role("region", name="BTCUSDC · 4h").wait_for()
+    settled = session.funding_rate_history("BTCUSDC", exact=True)
+    marks = {int(row["time"].timestamp()): row for row in settled.reset_index().to_dict("records")}
+    rows, prices = chart.history["rows"], chart.history["prices"]
+    shown = [
+        (row[0] + 4 * 3600, mark, index) for row, mark, index in zip(rows, prices["mark"], prices["index"], strict=True)
+    ]
+    compared = [(mark, index) for time, mark, index in shown if time in marks]
+    assert len(compared) > 20
+    assert compared == [
+        (float(marks[time]["mark_price"]), float(marks[time]["oracle_price"])) for time, *_ in shown if time in marks
+    ]
+    page.get_by_role("button", name="1m", exact=True).click()
+    page.get_by_role("region", name="BTCUSDC · 1m").wait_for()
+    assert [one is not None for one in chart.view["prices"]["mark"][-1:]] == [True]
 
 
 def test_intervals_and_indicators_are_switched_on_the_page(show: Open, session: Session, venue: LocalVenue) -> None:

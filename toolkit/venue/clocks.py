@@ -1,20 +1,16 @@
-"""Clocks of the venue (real, manual, or a user's own object), and reading spans and moments of time."""
+"""Clocks of the venue (real, manual, or a user's own object), and reading moments of time."""
 
 from __future__ import annotations
 
-import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, runtime_checkable
 
 from ..errors import InputError
+from ..numerals import milliseconds as milliseconds
 
 MANUAL_START = 1_767_225_600_000
 """Default start of a manual clock: 2026-01-01T00:00:00Z in ms."""
-
-_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_PART = re.compile(r"([0-9]+)(ms|[smhdw])\s*")
-_SPAN = re.compile(rf"\s*({_PART.pattern})+")
 
 
 @runtime_checkable
@@ -99,33 +95,6 @@ def clock_named(clock: str | Clock, start: int | None, speed: float = 1.0) -> Cl
         rule="known",
         value=clock,
         nearest=("real", "manual"),
-    )
-
-
-def milliseconds(span: str | int | timedelta) -> int:
-    """Return a span in ms, given as ms, a timedelta, or text like "4h", "90s", "1d 12h" or "1d12h".
-
-    Raises InputError for anything else, and for a negative span.
-    """
-    if isinstance(span, timedelta):
-        total = span // timedelta(milliseconds=1)
-    elif isinstance(span, int) and not isinstance(span, bool):
-        total = span
-    elif isinstance(span, str) and _SPAN.fullmatch(span):
-        total = sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(span))
-    else:
-        raise _not_a_span(span)
-    if total < 0:
-        raise _not_a_span(span)
-    return total
-
-
-def _not_a_span(span: object) -> InputError:
-    return InputError(
-        f'{span!r} is not a span of time; give ms, a timedelta, or text like "4h", "90s" or "1d 12h"',
-        field="span",
-        rule="span",
-        value=span,
     )
 
 

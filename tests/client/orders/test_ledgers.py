@@ -66,6 +66,19 @@ def test_what_is_recorded_is_read_back(ledger: Ledger) -> None:
     assert "ledger" in repr(ledger).lower()
 
 
+def test_a_note_only_changes_from_what_it_was(ledger: Ledger) -> None:
+    assert ledger.notes() == {}
+    assert not ledger.note("b", "1", "2")
+    assert ledger.note("b", None, "1")
+    assert not ledger.note("b", None, "2")
+    assert not ledger.note("b", "2", None)
+    assert ledger.note("a", None, "x")
+    assert ledger.note("b", "1", "ü")
+    assert list(ledger.notes().items()) == [("b", "ü"), ("a", "x")]
+    assert ledger.note("b", "ü", None)
+    assert ledger.notes() == {"a": "x"}
+
+
 def test_an_intent_is_recorded_once_and_unknown_ids_are_errors(ledger: Ledger) -> None:
     ledger.record(INTENT)
     with pytest.raises(ToolkitError, match="exists already"):

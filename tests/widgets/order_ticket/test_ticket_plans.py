@@ -10,6 +10,7 @@ import pytest
 from tests.widgets.order_ticket.test_ticket import click, problem
 from toolkit.errors import CheckFailed
 from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
 from toolkit.widgets import OrderTicket
 
 
@@ -135,3 +136,87 @@ def test_the_preview_shows_liquidation_before_and_after_and_the_next_funding(ses
     names = [row[0] for row in ticket.view["preview"]]
     assert "Next funding (est.)" in names
     assert "→" in next(row[1] for row in ticket.view["preview"] if row[0] == "Liquidation (est.)")
+
+
+def test_a_twap_signs_its_first_order_after_the_review_and_shows_its_progress(
+    session: Session, venue: LocalVenue
+) -> None:
+    before = len(session.intents())
+    fields = {"order_type": "TWAP", "quantity": "0.1", "duration": "10m", "count": "11"}
+    ticket = session.ticket("BTCUSDC", **fields)
+    assert ticket.problems == ()
+    prepared = ticket.submit()
+    assert prepared.payload["orders"][0]["ordQty"] == "0.009"
+    assert "in 11 orders over 0:10:00; the first of 0.009 now" in ticket.view["review"]["question"]
+    assert len(session.intents()) == before
+    parent = ticket.confirm()
+    assert session.intents().index[-1].endswith(str(prepared.nonce))
+    assert (parent.status, parent.plan.done, ticket.status) == ("RUNNING", 1, "RUNNING")
+    venue.advance("10m")
+    ticket.refresh()
+    assert ticket.view["following"]["words"].startswith("finished: 11 of 11 orders, 0.1 filled at")
+    assert session.positions("BTCUSDC", exact=True)["size"].tolist() == [Decimal("0.1")]
+    assert ticket.submit() is not None
+    ticket.back()
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "rule"),
+    [
+        ({"duration": "soon"}, "duration", "span"),
+        ({"duration": "5s"}, "duration", "minimum"),
+        ({"count": "501"}, "count", "orders"),
+        ({"count": "400"}, "count", "stepSize"),
+        ({"price": "60000.05"}, "price", "tickSize"),
+        ({"quantity": "90"}, "quantity", "available margin"),
+        ({"take_profit": "90000"}, "take_profit", "bracket"),
+        ({"quantity": "0,1"}, "quantity", "decimal text"),
+    ],
+)
+def test_a_twap_that_breaks_a_rule_is_not_signed(
+    session: Session, fields: dict[str, Any], field: str, rule: str
+) -> None:
+    given = {"order_type": "TWAP", "quantity": "0.1", "duration": "10m", "count": "11"}
+    ticket = session.ticket("BTCUSDC", **{**given, **fields})
+    assert problem(ticket, field).rule == rule
+    with pytest.raises(CheckFailed):
+        ticket.submit()
+
+
+@pytest.mark.parametrize(
+    ("side", "factor", "kind"),
+    [
+        ("SELL", "0.98", "SL_FROM_POSITION"),
+        ("SELL", "1.02", "TP_FROM_POSITION"),
+        ("BUY", "1.02", "SL_FROM_POSITION"),
+        ("BUY", "0.98", "TP_FROM_POSITION"),
+    ],
+)
+def test_a_stop_closes_the_position_as_its_trigger_says(session: Session, side: str, factor: str, kind: str) -> None:
+    (session.buy if side == "SELL" else session.sell)("BTCUSDC", "0.05")
+    mark = session.positions("BTCUSDC", exact=True)["mark_price"].iloc[0]
+    trigger = format(session.product("BTCUSDC").round_price(mark * Decimal(factor), "nearest"), "f")
+    ticket = session.ticket("BTCUSDC", order_type="STOP", side=side, trigger_price=trigger)
+    assert ticket.problems == ()
+    assert ticket.preview()["size_after"] == 0
+    item = ticket.submit().payload["orders"][0]
+    assert (item["reduceOnlyOption"], item["ordQty"], item["triggerPx"]) == (kind, "0", trigger)
+    ticket.confirm()
+    assert ticket.status == "WAITING"
+    assert session.orders("BTCUSDC", open=True)["reduce_only"].tolist() == [kind]
+
+
+def test_a_stop_that_would_open_a_position_says_what_the_venue_takes(session: Session) -> None:
+    ticket = session.ticket("BTCUSDC", order_type="STOP", trigger_price="70000", quantity="0.01")
+    found = problem(ticket, "order_type")
+    assert found.rule == "position"
+    assert "only as take-profit or stop-loss of a position" in found.message
+    with pytest.raises(CheckFailed):
+        ticket.submit()
+    session.sell("BTCUSDC", "0.05")
+    assert ticket.valid
+    ticket.quantity = "0.06"
+    ticket.take(problem(ticket, "quantity").choices[0])
+    assert (Decimal(ticket.quantity), ticket.valid) == (Decimal("0.05"), True)
+    ticket.trigger_price = ""
+    assert problem(ticket, "trigger_price").missing

@@ -154,7 +154,7 @@ class Delivery:
         settles it).
         """
         yield from self._check(declaration, payload, vault_address)
-        self._require_confirmation(payload)
+        self.require_confirmation(payload)
         arguments = (declaration, payload, expiry_after, vault_address)
         began_ms: int = yield Elapsed()
         prepared = yield from self._prepare(*arguments)
@@ -179,7 +179,7 @@ class Delivery:
         Raises as `submit` does. Sending it a second time is refused, because a nonce is used once.
         """
         if not confirmed:
-            self._require_confirmation(prepared.payload)
+            self.require_confirmation(prepared.payload)
         return (yield from self._record_and_send(prepared))
 
     def prepare(
@@ -398,7 +398,8 @@ class Delivery:
                 f"{what}: this session is closed, so nothing was sent; toolkit.connect(…) opens another"
             )
 
-    def _require_confirmation(self, payload: Mapping[str, Any]) -> None:
+    def require_confirmation(self, payload: Mapping[str, Any]) -> None:
+        """Raise LimitReached on Mainnet unless whoever is responsible has confirmed, or confirms now."""
         if not self.environment.is_mainnet or self.confirm is True:
             return
         if callable(self.confirm):

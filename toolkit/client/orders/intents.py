@@ -130,6 +130,15 @@ class Ledger(Protocol):
     def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
         """Return the intents in these states (default: all), oldest first."""
 
+    def note(self, name: str, before: str | None, after: str | None) -> bool:
+        """Set a text that is kept beside the intents, from `before` to `after` (None: there is none).
+
+        Returns False, and changes nothing, when it is not `before` any more; check and change are atomic.
+        """
+
+    def notes(self) -> dict[str, str]:
+        """Return all texts by name, in the order of their first setting."""
+
     def close(self) -> None:
         """Close files."""
 
@@ -154,6 +163,7 @@ class MemoryLedger:
 
     def __init__(self, keep: int = 100_000) -> None:
         self._intents: dict[str, Intent] = {}
+        self._notes: dict[str, str] = {}
         self._keep = keep
         self._lock = threading.RLock()
 
@@ -193,6 +203,22 @@ class MemoryLedger:
         with self._lock:
             return [intent for intent in self._intents.values() if intent.state in wanted]
 
+    def note(self, name: str, before: str | None, after: str | None) -> bool:
+        """See Ledger."""
+        with self._lock:
+            if self._notes.get(name) != before:
+                return False
+            if after is None:
+                self._notes.pop(name, None)
+            else:
+                self._notes[name] = after
+            return True
+
+    def notes(self) -> dict[str, str]:
+        """See Ledger."""
+        with self._lock:
+            return dict(self._notes)
+
     def close(self) -> None:
         """See Ledger."""
 
@@ -210,6 +236,7 @@ CREATE TABLE IF NOT EXISTS intents (
     body BLOB, code INTEGER, message TEXT NOT NULL, data TEXT
 );
 CREATE INDEX IF NOT EXISTS intents_state ON intents (state);
+CREATE TABLE IF NOT EXISTS notes (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, text TEXT NOT NULL);
 """
 _COLUMNS = tuple(Intent.__dataclass_fields__)
 _JSON = frozenset({"client_ids", "payload", "data"})
@@ -335,6 +362,24 @@ class SqliteLedger:
                 )
             return None
 
+    def note(self, name: str, before: str | None, after: str | None) -> bool:
+        """See Ledger."""
+        self._check_present()
+        with self._lock, self._translated_errors():
+            # One statement each: what it finds and what it changes are one transaction.
+            if before is None:
+                given = "INSERT INTO notes (name, text) SELECT ?1, ?3 WHERE ?3 IS NOT NULL ON CONFLICT DO NOTHING"
+            elif after is None:
+                given = "DELETE FROM notes WHERE name=?1 AND text=?2 AND ?3 IS NULL"
+            else:
+                given = "UPDATE notes SET text=?3 WHERE name=?1 AND text=?2"
+            return self._database.execute(given, (name, before, after)).rowcount == 1
+
+    def notes(self) -> dict[str, str]:
+        """See Ledger."""
+        with self._lock, self._translated_errors():
+            return dict(self._database.execute("SELECT name, text FROM notes ORDER BY number").fetchall())
+
     def close(self) -> None:
         """See Ledger."""
         with self._lock:
@@ -384,6 +429,14 @@ class AccountLedger:
     def all(self, states: Iterable[IntentState] | None = None) -> list[Intent]:
         """See Ledger."""
         return self._open().all(states)
+
+    def note(self, name: str, before: str | None, after: str | None) -> bool:
+        """See Ledger."""
+        return self._open().note(name, before, after)
+
+    def notes(self) -> dict[str, str]:
+        """See Ledger."""
+        return self._open().notes()
 
     def close(self) -> None:
         """See Ledger."""

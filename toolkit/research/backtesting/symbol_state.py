@@ -42,9 +42,11 @@ class SymbolState:
         "product",
         "started",
         "step",
+        "step_ratio",
         "symbol",
         "texts",
         "tick",
+        "tick_ratio",
         "unapplied",
         "volume_left",
         "waiting",
@@ -67,6 +69,8 @@ class SymbolState:
         self.unapplied: Bar | None = None
         """A quiet bar whose close `price` does not show yet."""
         self.tick, self.step = float(product.tick_size), float(product.step_size)
+        self.tick_ratio, self.step_ratio = product.tick_size.as_integer_ratio(), product.step_size.as_integer_ratio()
+        """The same as whole numbers: ticks × first / second is the float nearest to the price."""
         self.texts: dict[int, str] = {}
         """Quantities as text, by steps."""
         self.volume_left: int | None = None

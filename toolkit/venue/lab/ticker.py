@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 TICK_MS = 200
 LOCK_SECONDS = 0.1
@@ -13,6 +14,31 @@ STEP_SECONDS = 0.05
 PAUSE_SECONDS = 0.001
 """Pause between two steps: without one, the thread that lets go of the lock usually takes it again itself."""
 FIRST_STEP_MS = 900_000
+
+
+class Alarm(Protocol):
+    """What wants to act at a moment of the venue's time: a program whose time moves by `advance` only."""
+
+    def due_ms(self) -> int | None:
+        """Return the next moment in Unix ms, None without one."""
+
+    def ring(self) -> None:
+        """Act; called at that moment, outside the lock. Never raises but what interrupts."""
+
+
+class Alarms(list[Alarm]):
+    """The alarms of a venue, in the order of their setting."""
+
+    def between(self, now_ms: int, target_ms: int) -> int:
+        """Return the moment of the next alarm after `now_ms`, at most `target_ms`."""
+        return min([target_ms, *(due for one in self if (due := one.due_ms()) is not None and due > now_ms)])
+
+    def ring(self, now_ms: int) -> bool:
+        """Let those act whose moment has come, and return whether there was one."""
+        ringing = [one for one in self if (due := one.due_ms()) is not None and due <= now_ms]
+        for one in ringing:
+            one.ring()
+        return bool(ringing)
 
 
 class Steps:

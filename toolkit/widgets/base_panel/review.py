@@ -45,7 +45,7 @@ class ReviewedPanel(Panel):
         self.refresh()
 
     def confirm(self, typed: str = "") -> Receipt:
-        """Check everything again, sign with the agent key, send, and return the receipt.
+        """Check everything again, sign with the agent key, send, and return the receipt (of a TWAP its ParentOrder).
 
         On Mainnet `typed` must be the symbol. Raises LimitReached without a review or when it has expired, CheckFailed
         when prices have moved so that the order no longer passes, and as `session.place` does.
@@ -57,7 +57,7 @@ class ReviewedPanel(Panel):
         self.set_trait("phase", "sending")
         self.refresh()
         try:
-            receipt = self._session.send_prepared(prepared, confirmed=True)
+            receipt: Receipt = self._deliver(prepared)
         except BaseException as error:  # an interrupted request may have been placed
             self._on_failure(error)
             raise
@@ -88,6 +88,9 @@ class ReviewedPanel(Panel):
 
     def _before_sending(self, prepared: Prepared) -> None:
         """Prepare to follow a confirmed request."""
+
+    def _deliver(self, prepared: Prepared) -> Any:
+        return self._session.send_prepared(prepared, confirmed=True)
 
     def _on_receipt(self, receipt: Receipt) -> None:
         """Show the response."""

@@ -15,7 +15,7 @@ function dataTable(title, columns, { actions = null, empty = "", buttons = [] } 
     });
     return head;
   });
-  const last = actions ? h("th", { scope: "col" }, h("span", { class: "tk-hidden" }, "Action")) : null;
+  const last = actions ? h("th", { scope: "col", class: "tk-act" }, h("span", { class: "tk-hidden" }, "Action")) : null;
   const table = h("table", { class: "tk-table" }, h("caption", { class: "tk-hidden" }, title), h("thead", {}, h("tr", {}, ...heads, last)), body);
   const count = h("span", { class: "tk-count" });
   const copy = h("button", { type: "button", class: "tk-small tk-quiet" }, "Copy CSV");

@@ -66,11 +66,16 @@ class Draft:
     last_price: str = ""
     """Last price of a scale; `price` is its first."""
     count: str = "5"
+    """Number of orders of a scale or TWAP."""
+    duration: str = "30m"
+    """Time from the first to the last order of a TWAP."""
+    trigger_price: str = ""
+    """Trigger of a STOP; its `price` is "" for a market order."""
 
     @property
     def market(self) -> bool:
         """True for an order without a price."""
-        return self.order_type == "MARKET"
+        return self.order_type == "MARKET" or (self.order_type in ("TWAP", "STOP") and not self.price)
 
     @property
     def ladder(self) -> bool:
@@ -78,9 +83,19 @@ class Draft:
         return self.order_type == "SCALE"
 
     @property
+    def timed(self) -> bool:
+        """True for several orders over a time."""
+        return self.order_type == "TWAP"
+
+    @property
+    def waits(self) -> bool:
+        """True for an order that waits for its trigger."""
+        return self.order_type == "STOP"
+
+    @property
     def effective_tif(self) -> str:
         """The time in force of the order, with the default filled in."""
-        return self.tif or ("IOC" if self.market else "GTC")
+        return "IOC" if self.timed else self.tif or ("IOC" if self.market else "GTC")
 
     @property
     def sign(self) -> int:
@@ -177,7 +192,7 @@ class Validation:
 
     problems: tuple[Problem, ...]
     order: Any = None
-    """An Order, Bracket or ScaleOrders."""
+    """An Order, Bracket, ScaleOrders or TwapOrders."""
     preview: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -37,7 +37,7 @@ function render({ model, el }) {
     });
 
     const side = register(radios(model, "side", "Side", [["BUY", "▲ Buy"], ["SELL", "▼ Sell"]], id));
-    const type = register(radios(model, "order_type", "Order type", [["LIMIT", "Limit"], ["MARKET", "Market"], ["SCALE", "Scale"]], id));
+    const type = register(radios(model, "order_type", "Order type", [["LIMIT", "Limit"], ["MARKET", "Market"], ["STOP", "Stop"], ["SCALE", "Scale"], ["TWAP", "TWAP"]], id));
     const price = register(text(model, "price", id, { inputmode: "decimal", placeholder: "price" }), "price");
     const quantity = register(text(model, "quantity", id, { inputmode: "decimal", placeholder: "quantity" }), "quantity");
     const unit = register(select(model, "quantity_as", UNITS, id));
@@ -55,9 +55,11 @@ function render({ model, el }) {
     const slippage = register(text(model, "slippage", id, { inputmode: "decimal", placeholder: "0.03" }), "slippage");
     const clientId = register(text(model, "client_id", id, { inputmode: "numeric", placeholder: "automatic" }), "client_id");
     const lastPrice = register(text(model, "last_price", id, { inputmode: "decimal", placeholder: "last price" }), "last_price");
-    const count = register(text(model, "count", id, { inputmode: "numeric", placeholder: "2 to 20" }), "count");
+    const count = register(text(model, "count", id, { inputmode: "numeric" }), "count");
+    const duration = register(text(model, "duration", id, { placeholder: "30m" }), "duration");
+    const triggerPrice = register(text(model, "trigger_price", id, { inputmode: "decimal", placeholder: "trigger price" }), "trigger_price");
     const exitAs = register(select(model, "exit_as", EXITS, id));
-    const texts = [price, quantity, takeProfit, stopLoss, slippage, clientId, lastPrice, count];
+    const texts = [price, quantity, takeProfit, stopLoss, slippage, clientId, lastPrice, count, duration, triggerPrice];
 
     // The settings of the product beside the size: each is reviewed and signed like an order.
     const leverage = h("input", { type: "text", inputmode: "decimal", id: `${id}-leverage`, autocomplete: "off" });
@@ -83,19 +85,24 @@ function render({ model, el }) {
     const priceLabel = priceField.querySelector("label");
     const quantityField = field("quantity", "Quantity", quantity.input, unit.list);
     quantityField.append(h("div", { class: "tk-slider" }, share, shareText));
-    const ladderField = h("div", { class: "tk-two" }, field("last_price", "Last price", lastPrice.input), field("count", "Orders", count.input));
+    const lastField = field("last_price", "Last price", lastPrice.input);
+    const durationField = field("duration", "Over (30m, 4h, …)", duration.input);
+    const severalField = h("div", { class: "tk-two" }, lastField, durationField, field("count", "Orders", count.input));
+    const stopField = h("div", { class: "tk-two" }, field("trigger_price", "Trigger price (USDC)", triggerPrice.input));
+    const triggerField = field("trigger_by", "Trigger by", trigger.list);
     const slippageField = field("slippage", "Slippage (ratio)", slippage.input);
+    const tifField = field("tif", "Time in force", tif.list);
     messages.reduce_only = message("reduce_only");
     const reduceField = h("div", { class: "tk-field tk-check" }, reduce, h("label", { for: `${id}-reduce_only` }, "Reduce only"), messages.reduce_only);
     const extra = h(
       "details", { class: "tk-more" }, h("summary", {}, "Take profit, stop loss, client id"),
       h("div", { class: "tk-two" }, field("take_profit", "Take profit at", takeProfit.input), field("stop_loss", "Stop loss at", stopLoss.input)),
-      h("div", { class: "tk-two" }, field("trigger_by", "Trigger by", trigger.list), field("client_id", "Client id", clientId.input)), field("exit_as", "Take profit and stop loss as", exitAs.list),
+      h("div", { class: "tk-two" }, field("exit_as", "Take profit and stop loss as", exitAs.list), field("client_id", "Client id", clientId.input)),
     );
     messages.other = message("other");
     const form = h(
-      "form", { class: "tk-form", novalidate: true, "aria-label": "Order" }, side.group, type.group, settings, priceField, ladderField, quantityField,
-      slippageField, h("div", { class: "tk-two" }, field("tif", "Time in force", tif.list), reduceField), extra, messages.other,
+      "form", { class: "tk-form", novalidate: true, "aria-label": "Order" }, side.group, type.group, settings, stopField, priceField, severalField, quantityField,
+      slippageField, h("div", { class: "tk-two" }, tifField, reduceField), extra, messages.other,
     );
 
     const preview = h("dl", { class: "tk-pairs tk-preview" });
@@ -135,7 +142,7 @@ function render({ model, el }) {
       // What was found out about an earlier text is not shown beside a later one, so that Tab leads to the next field.
       const outdated = texts.filter((one) => (view.typed || {})[one.name] !== one.input.value).map((one) => one.name);
       const list = (view.problems || []).filter((one) => !outdated.includes(one.field));
-      const all = { last_price: ladderField.children[0], count: ladderField.children[1], price: priceField, quantity: quantityField, slippage: slippageField };
+      const all = { last_price: lastField, duration: durationField, count: severalField.lastChild, trigger_price: stopField.firstChild, price: priceField, quantity: quantityField, slippage: slippageField };
       for (const [name, message] of Object.entries(messages)) {
         const own = list.filter((one) => (name === "other" ? !(one.field in messages) : one.field === name));
         const inside = message.contains(document.activeElement);
@@ -152,7 +159,7 @@ function render({ model, el }) {
         }
       }
       for (const [name, part] of Object.entries(all)) toggleClass(part, "tk-wrong", list.some((one) => one.field === name && !one.missing));
-      if (list.some((one) => ["take_profit", "stop_loss", "client_id", "trigger_by", "exit_as"].includes(one.field))) extra.open = true;
+      if (list.some((one) => ["take_profit", "stop_loss", "client_id", "exit_as"].includes(one.field))) extra.open = true;
     };
     const problemLine = () => h("div", {}, h("span"));
     const chip = (line) => {
@@ -177,7 +184,8 @@ function render({ model, el }) {
     return (view, lock) => {
       draws.forEach((draw) => draw());
       const buys = model.get("side") === "BUY";
-      const market = model.get("order_type") === "MARKET";
+      const kind = model.get("order_type");
+      const market = kind === "MARKET";
       toggleClass(root, "tk-buys", buys);
       toggleClass(root, "tk-sells", !buys);
       toggleClass(root, "tk-real", view.mainnet);
@@ -192,15 +200,27 @@ function render({ model, el }) {
         one.button.setAttribute("aria-label", `${one.name} ${value}${market ? "" : ", use as price"}`);
       }
       setVisible(priceField, !market);
-      setVisible(slippageField, market);
-      const scale = model.get("order_type") === "SCALE";
-      setVisible(ladderField, scale);
-      setVisible(extra, !scale);
-      setText(priceLabel, scale ? "First price (USDC)" : "Price (USDC)");
+      const [stops, scale, twap] = ["STOP", "SCALE", "TWAP"].map((one) => kind === one);
+      const optional = stops || twap;
+      setVisible(slippageField, market || (optional && !model.get("price")));
+      setVisible(severalField, scale || twap);
+      setVisible(lastField, scale);
+      setVisible(durationField, twap);
+      setVisible(stopField, stops);
+      setVisible(extra, kind === "LIMIT" || market || ["take_profit", "stop_loss"].some((name) => model.get(name)));
+      // By which price a trigger counts belongs to the trigger: of a stop, or of take-profit and stop-loss.
+      const home = stops ? stopField : extra.lastChild;
+      if (triggerField.parentNode !== home) home.append(triggerField);
+      setVisible(tifField, !twap);
+      setVisible(reduceField, !stops);
+      setText(priceLabel, scale ? "First price (USDC)" : optional ? "Limit price (USDC)" : "Price (USDC)");
+      setAttribute(price.input, "placeholder", optional ? "none: at market" : "price");
+      setAttribute(quantity.input, "placeholder", stops ? "whole position" : "quantity");
+      setAttribute(count.input, "placeholder", twap ? "2 to 500" : "2 to 20");
       setAttribute(leverage, "placeholder", `${view.leverage || "–"}x`);
       setText(mode, view.isolated ? "isolated" : "cross");
       setAttribute(mode, "aria-label", `Margin mode ${view.isolated ? "isolated, change to cross" : "cross, change to isolated"}`);
-      tif.list.options[0].textContent = market ? "IOC (default)" : "GTC (default)";
+      tif.list.options[0].textContent = market || (optional && !model.get("price")) ? "IOC (default)" : "GTC (default)";
       const limits = view.limits || {};
       quantity.input.setAttribute("aria-label", `Quantity, in ${{ base: view.base, notional: "USDC", share: "percent of available margin" }[model.get("quantity_as")]}`);
       unit.list.options[0].textContent = view.base || "units";

@@ -23,8 +23,8 @@ from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
 from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
 from .holdings import holdings_of
-from .ladder import ScaleOrders
 from .order_tracker import NOT_SENT, REJECTED, UNKNOWN, OrderTracker
+from .several import ScaleOrders, TwapOrders, TwapTracker
 from .ticket_view import limits_view, market_view, preview_view, problem_view
 from .validation import largest_quantity, validate
 
@@ -36,10 +36,13 @@ if TYPE_CHECKING:
 
 DEPTH = 200
 """Levels a side used to estimate the cost of an order."""
-_TEXTS = ("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id", "last_price", "count")
+_TEXTS = (
+    *("price", "quantity", "take_profit", "stop_loss", "slippage", "client_id", "last_price", "count", "duration"),
+    "trigger_price",
+)
 _INPUTS = (
     *("side", "order_type", "price", "quantity", "quantity_as", "tif", "reduce_only", "take_profit", "stop_loss"),
-    *("trigger_by", "slippage", "client_id", "exit_as", "last_price", "count"),
+    *("trigger_by", "slippage", "client_id", "exit_as", "last_price", "count", "duration", "trigger_price"),
 )
 
 
@@ -61,12 +64,14 @@ class OrderTicket(ReviewedPanel):
     """Product of the ticket."""
     side = traitlets.Enum(("BUY", "SELL"), "BUY").tag(sync=True)
     """BUY or SELL."""
-    order_type = traitlets.Enum(("LIMIT", "MARKET", "SCALE"), "LIMIT").tag(sync=True)
-    """LIMIT, MARKET, or SCALE: `count` limit orders from `price` to `last_price`, in one request."""
+    order_type = traitlets.Enum(("LIMIT", "MARKET", "STOP", "SCALE", "TWAP"), "LIMIT").tag(sync=True)
+    """LIMIT, MARKET; STOP: closes a position, or a part of it, once `trigger_price` is reached; SCALE: `count` limit
+    orders from `price` to `last_price`, in one request; TWAP: `count` orders evenly over `duration`, see
+    `session.twap`."""
     price = traitlets.Unicode("").tag(sync=True)
-    """Limit price in USDC as text; not used by market orders."""
+    """Limit price in USDC as text; not used by market orders, and "" for none in a STOP or TWAP."""
     quantity = traitlets.Unicode("").tag(sync=True)
-    """Quantity as text, in the unit of `quantity_as`."""
+    """Quantity as text, in the unit of `quantity_as`; "" is the whole position in a STOP."""
     quantity_as = traitlets.Enum(("base", "notional", "share"), "base").tag(sync=True)
     """base (units), notional (USDC) or share (percent of available margin; of the position when reduce-only)."""
     tif = traitlets.Enum(("", "GTC", "IOC", "FOK", "POST_ONLY"), "").tag(sync=True)
@@ -86,7 +91,11 @@ class OrderTicket(ReviewedPanel):
     last_price = traitlets.Unicode("").tag(sync=True)
     """Last limit price of a scale; between its orders prices are rounded to the nearest tick."""
     count = traitlets.Unicode("5").tag(sync=True)
-    """Number of orders of a scale, 2 to 20."""
+    """Number of orders: 2 to 20 of a SCALE, 2 to 500 of a TWAP."""
+    duration = traitlets.Unicode("30m").tag(sync=True)
+    """Time from the first to the last order of a TWAP, such as "30m" or "4h"."""
+    trigger_price = traitlets.Unicode("").tag(sync=True)
+    """Trigger of a STOP: a stop-loss or a take-profit of the position, by the side of the market on which it lies."""
     client_id = traitlets.Unicode("").tag(sync=True)
     """Client order id, "" for one derived from the nonce."""
 
@@ -101,7 +110,7 @@ class OrderTicket(ReviewedPanel):
         self._holdings = Holdings()
         self._places = True
         """Whether the review is that of an order; otherwise that of a setting."""
-        self.following: OrderTracker | None = None
+        self.following: OrderTracker | TwapTracker | None = None
         """The tracker of the last confirmed order."""
         super().__init__(session, self._product.symbol)
         self.set_trait("symbol", self._product.symbol)
@@ -131,9 +140,9 @@ class OrderTicket(ReviewedPanel):
         return self._validate().valid
 
     @property
-    def order(self) -> Order | Bracket | ScaleOrders | None:
+    def order(self) -> Order | Bracket | ScaleOrders | TwapOrders | None:
         """The current order, None while a quantity is missing."""
-        order: Order | Bracket | ScaleOrders | None = self._validate().order
+        order: Order | Bracket | ScaleOrders | TwapOrders | None = self._validate().order
         return order if order is not None and order.entry.quantity else None
 
     def preview(self) -> dict[str, Any]:
@@ -173,7 +182,7 @@ class OrderTicket(ReviewedPanel):
         order = self._checked_order()
         verb = "buy" if self.side == "BUY" else "sell"
         self._places = True
-        request = list(order.legs) if isinstance(order, ScaleOrders) else order
+        request = order.request if isinstance(order, ScaleOrders | TwapOrders) else order
         return self._begin_review(request, order.describe(), verb, self.symbol)
 
     def set_leverage(self, leverage: str) -> Prepared:
@@ -207,7 +216,7 @@ class OrderTicket(ReviewedPanel):
         from ...client.orders.receipts import receipt as receipt_of
 
         tracker = self.following
-        if tracker is not None and tracker.status == UNKNOWN:
+        if isinstance(tracker, OrderTracker) and tracker.status == UNKNOWN:
             self._session.resolve(tracker.intent)
             try:
                 tracker.receipt = receipt = receipt_of(self._session.intent(tracker.intent))
@@ -230,7 +239,7 @@ class OrderTicket(ReviewedPanel):
             self.following = None
         self.refresh()
 
-    def _checked_order(self) -> Order | Bracket | ScaleOrders:
+    def _checked_order(self) -> Order | Bracket | ScaleOrders | TwapOrders:
         """Return the order if it may be signed now; raises as `submit` does."""
         if self.status == UNKNOWN:
             raise LimitReached(
@@ -241,7 +250,7 @@ class OrderTicket(ReviewedPanel):
         validation = self._validate()
         if validation.problems:
             raise CheckFailed(validation.problems)
-        order: Order | Bracket | ScaleOrders = validation.order
+        order: Order | Bracket | ScaleOrders | TwapOrders = validation.order
         return order
 
     def _check_review(self) -> None:
@@ -256,18 +265,27 @@ class OrderTicket(ReviewedPanel):
         order = self._validate().order
         assert order is not None
         # Tracked before sending: the feed may report the order before the response arrives.
-        self.following = OrderTracker(prepared, order.describe())
+        twap = isinstance(order, TwapOrders)
+        self.following = None if twap else OrderTracker(prepared, order.describe())
+
+    def _deliver(self, prepared: Prepared) -> Any:
+        order = self._validate().order
+        if not self._places or not isinstance(order, TwapOrders):
+            return super()._deliver(prepared)
+        parent = self._session.start_twap(order.twap, prepared)
+        self.following = TwapTracker(parent)
+        return parent
 
     def _on_receipt(self, receipt: Receipt) -> None:
         self.problem = ""
-        if self._places and self.following is not None:
+        if self._places and isinstance(self.following, OrderTracker):
             self.following.receipt = receipt
 
     def _on_failure(self, error: BaseException) -> None:
-        if not self._places or self.following is None:
-            self._show_error(error)
-        else:
+        if self._places and isinstance(self.following, OrderTracker):
             _record_failure(self.following, error)
+        else:
+            self._show_error(error)
 
     def _on_edit(self, _: Any) -> None:
         self._end_review()
@@ -369,7 +387,8 @@ class OrderTicket(ReviewedPanel):
         if validation.valid and validation.order is not None:
             yield validation.order.describe()
         else:
-            price = "market" if self.order_type == "MARKET" else self.price or "…"
+            price = "market" if self._draft().market else self.price or "…"
+            price += f" when {self.trigger_price or '…'} is reached" if self.order_type == "STOP" else ""
             price += f" to {self.last_price or '…'}" if self.order_type == "SCALE" else ""
             yield f"{self.side} {self.quantity or '…'} {self.symbol} at {price}"
             yield from (problem.message for problem in validation.problems[:1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -50,6 +51,10 @@ def preview_view(preview: Mapping[str, Any], product: Product, mark: Decimal | N
     if not preview:
         return []
     rows = [["Value", f"{money(preview['notional'])} USDC", ""]]
+    if "slices" in preview:
+        slices, quantity, interval_ms = preview["slices"]
+        each = f"{trimmed(quantity)} {product.base_currency}, one every {timedelta(milliseconds=interval_ms)}"
+        rows.append(["Orders", str(slices), f"of about {each}"])
     if preview["worst_price"] is not None:
         worst = f"at worst {shown_price(preview['worst_price'], product)}"
         rows.append(["Price (est.)", shown_price(preview["price"], product), worst])

@@ -19,8 +19,8 @@ from ..base_panel.number_format import WIDE, money, trimmed
 from .buying_power import account_rules, cover, max_affordable_steps
 from .draft import MAX_CLIENT_ID, Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Validation
 from .exits import EXITS, exit_results, with_exit_prices
-from .ladder import ScaleOrders, make_ladder
 from .preview import preview_order
+from .several import ScaleOrders, TwapOrders, make_several
 
 FIELDS = {
     "ordPx": "price",
@@ -33,6 +33,8 @@ FIELDS = {
     "reduceOnly": "reduce_only",
     "reduceOnlyOption": "reduce_only",
     "symbolCode": "symbol",
+    "triggerPx": "trigger_price",
+    "tpslTriggerType": "trigger_by",
 }
 """Wire name → field of the ticket."""
 
@@ -40,6 +42,8 @@ FIELDS = {
 def validate(inputs: TicketInputs) -> Validation:
     """Return every problem of the draft, its order and its preview."""
     draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
+    if draft.waits:
+        return _stop_validation(dataclasses.replace(inputs, draft=dataclasses.replace(draft, reduce_only=True)))
     problems: list[Problem] = []
     worst = _worst_price(draft, product, market)
     quantity = _quantity(inputs, worst)
@@ -53,12 +57,13 @@ def validate(inputs: TicketInputs) -> Validation:
     problems += unread
     inputs = dataclasses.replace(inputs, draft=draft)
     order = _order(draft, product, quantity or "", holdings)
-    if draft.ladder and quantity and plain_decimal(draft.price) is not None and isinstance(order, Order):
-        made = make_ladder(draft, product, quantity, order)
+    priced = draft.market or plain_decimal(draft.price) is not None
+    if (draft.ladder or draft.timed) and plain_decimal(quantity) is not None and priced:
+        made = make_several(draft, product, quantity or "", order.entry)
         if isinstance(made, Problem):
             problems.append(made)
         else:
-            return _ladder_validation(inputs, made, problems)
+            return _several_validation(inputs, made, problems)
     broken = _rule_problems(draft, order, product, market, cover(inputs.holdings, draft.sign))
     # An unreadable quantity is reported above; the rules would only repeat it.
     problems += [one for one in broken if quantity is not None or one.field != "quantity"]
@@ -88,22 +93,65 @@ def _preview(inputs: TicketInputs, amount: Decimal, worst: Decimal | None) -> di
     return preview
 
 
-def _ladder_validation(inputs: TicketInputs, ladder: ScaleOrders, problems: list[Problem]) -> Validation:
+def _several_validation(inputs: TicketInputs, made: ScaleOrders | TwapOrders, problems: list[Problem]) -> Validation:
     """Check each order by itself, and the account's rules for all of them together."""
     draft, product, market = inputs.draft, inputs.product, inputs.market
     covered = cover(inputs.holdings, draft.sign)
-    for leg in ladder.legs:
+    for leg in made.legs:
         found = _rule_problems(draft, leg, product, market, covered)
         if found:
-            problems += [dataclasses.replace(one, choices=()) for one in found]
+            problems += [dataclasses.replace(one, choices=(), message=f"each order: {one.message}") for one in found]
             break
-    amount = sum((Decimal(leg.quantity) for leg in ladder.legs), Decimal(0))
     worst = _worst_price(draft, product, market)
     if problems or worst is None:
-        return Validation(tuple(problems), ladder)
+        return Validation(tuple(problems), made)
     if inputs.holdings.known:
-        problems += account_rules(inputs, amount, worst)
-    return Validation(tuple(problems), ladder, _preview(inputs, amount, worst))
+        problems += account_rules(inputs, made.total, worst)
+    preview = _preview(inputs, made.total, worst)
+    if isinstance(made, TwapOrders):
+        preview["slices"] = (made.twap.slices, Decimal(made.entry.quantity), made.twap.interval_ms)
+    return Validation(tuple(problems), made, preview)
+
+
+def _stop_validation(inputs: TicketInputs) -> Validation:
+    """Check an order that waits for its trigger. The venue takes those of traders as exits of a position only."""
+    draft, product, market, holdings = inputs.draft, inputs.product, inputs.market, inputs.holdings
+    trigger = plain_decimal(draft.trigger_price)
+    worst = plain_decimal(draft.price) or trigger
+    quantity = _quantity(inputs, worst) if draft.quantity else "0"
+    problems = [quantity] if isinstance(quantity, Problem) else []
+    size = "0" if isinstance(quantity, Problem) else quantity or "0"
+    if not draft.trigger_price:
+        problems.append(_missing("trigger_price", "a trigger price is needed"))
+    now = {"MARK_PRICE": market.mark, "LAST_PRICE": market.last, "INDEX_PRICE": market.index}[draft.trigger_by]
+    # A stop triggers where the market moves against the position, a take-profit where it moves with it.
+    stops = trigger is None or now is None or (trigger > now) == (draft.sign > 0)
+    kind: Any = "SL_FROM_POSITION" if stops else "TP_FROM_POSITION"
+    tif: Any = draft.effective_tif
+    order = dataclasses.replace(
+        _exit(draft, product, size, draft.trigger_price or "0", kind, holdings, draft.side),
+        price=draft.price or None, tif=tif, slippage=(draft.slippage or None) if draft.market else None,
+    )  # fmt: skip
+    if draft.trigger_price:
+        problems += _rule_problems(draft, order, product, market, cover(holdings, draft.sign))
+    held = holdings.reducible(draft.sign)
+    amount = plain_decimal(size) or held
+    if holdings.known and not held:
+        name = "long" if draft.sign < 0 else "short"
+        message = (
+            f"there is no {name} position in {product.symbol} to close: the venue takes a trader's trigger orders only"
+            " as take-profit or stop-loss of a position; STOP_LIMIT and the like are for builder orders"
+        )
+        problems.append(Problem("order_type", "position", message))
+    elif holdings.known and amount > held:
+        choice = Choice(trimmed(held), {"quantity": format(held, "f"), "quantity_as": "base"})
+        message = f"{trimmed(amount)} exceeds the position of {trimmed(held)}"
+        problems.append(Problem("quantity", "position", message, (choice,)))
+    if problems or worst is None or not amount:
+        return Validation(tuple(problems), order)
+    # As if it fills at its trigger: the book of today says nothing about the book there.
+    then = dataclasses.replace(market, bids=(), asks=())
+    return Validation((), order, preview_order(dataclasses.replace(inputs, market=then), amount, worst))
 
 
 def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) -> Order | Bracket:
@@ -122,15 +170,19 @@ def _order(draft: Draft, product: Product, quantity: str, holdings: Holdings) ->
         cl_ord_id=client_id,
         slippage=(draft.slippage or None) if draft.market else None,
     )
-    take_profit = _child(draft, product, quantity, draft.take_profit, "TP_FROM_POSITION", holdings)
-    stop_loss = _child(draft, product, quantity, draft.stop_loss, "SL_FROM_POSITION", holdings)
+    closing = "SELL" if draft.side == "BUY" else "BUY"
+    take_profit, stop_loss = (
+        _exit(draft, product, quantity, trigger, kind, holdings, closing) if trigger else None
+        for trigger, kind in ((draft.take_profit, "TP_FROM_POSITION"), (draft.stop_loss, "SL_FROM_POSITION"))
+    )
     return Bracket(entry, take_profit, stop_loss) if take_profit or stop_loss else entry
 
 
-def _child(draft: Draft, product: Product, quantity: str, trigger: str, kind: Any, holdings: Holdings) -> Order | None:
-    if not trigger:
-        return None
-    side: Any = ("SELL" if draft.side == "BUY" else "BUY") + ("_CLOSE_HEDGE" if holdings.hedge else "")
+def _exit(
+    draft: Draft, product: Product, quantity: str, trigger: str, kind: Any, holdings: Holdings, closing: str
+) -> Order:
+    """Return a take-profit or stop-loss whose side is `closing`."""
+    side: Any = closing + ("_CLOSE_HEDGE" if holdings.hedge else "")
     by: Any = draft.trigger_by
     return Order(product.symbol, side, quantity, None, "IOC", reduce_only=kind, trigger_price=trigger, trigger_by=by)
 

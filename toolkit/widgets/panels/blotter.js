@@ -49,6 +49,24 @@ function render({ model, el }) {
         },
       },
     });
+    const parents = dataTable("Orders over time", [
+      text("symbol", "Product"), text("side", "Side", true), text("kind", "Kind"), num("filled", "Filled / total"), num("average", "Average"), num("orders", "Orders"), text("next", "Next"), text("status", "Status"), text("message", "Message"),
+    ], {
+      actions: {
+        make: (row) => {
+          const act = (label, question, name) => confirmed(row, label, () => question, (one) => ({ do: "parent", parent: one.id, act: name }));
+          [row.resume, row.cancel] = [act("Continue", "Continue now?", "resume"), act("Cancel", "Cancel the rest?", "cancel")];
+          return [row.resume, row.cancel];
+        },
+        draw: (row, one) => {
+          const words = `the ${one.kind} of ${one.filled} ${one.symbol}`;
+          named(row.resume, `Continue ${words}`, off);
+          named(row.cancel, `Cancel ${words}`, off);
+          setVisible(row.resume, one.idle);
+          setVisible(row.cancel, one.open);
+        },
+      },
+    });
     const histories = {
       fills: dataTable("Fills", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), num("price", "Price"), num("quantity", "Quantity"), num("fee", "Fee"), num("pnl", "PnL", true)], { empty: "No fills yet." }),
       orders: dataTable("Order history", [text("time", "Time"), text("symbol", "Product"), text("side", "Side", true), text("order", "Order"), text("status", "Status"), num("price", "Price"), num("quantity", "Quantity"), text("what", "Fill or reason")], { empty: "No orders yet." }),
@@ -57,7 +75,7 @@ function render({ model, el }) {
     const filter = h("input", { type: "text", id: `${id}-filter`, placeholder: "Filter", "aria-label": "Filter all tables", autocomplete: "off" });
     filter.addEventListener("keydown", (event) => event.stopPropagation());
     filter.addEventListener("input", () => {
-      for (const one of [positions, orders, ...Object.values(histories)]) one.filter(filter.value);
+      for (const one of [positions, orders, parents, ...Object.values(histories)]) one.filter(filter.value);
       drawTables();
     });
     const tabs = h("div", { class: "tk-switch", role: "group", "aria-label": "History" });
@@ -74,12 +92,15 @@ function render({ model, el }) {
     const review = reviewPart(model, id, root, () => editor.focus(), () => (editor.close(), true));
     const notice = h("p", { class: "tk-notice", role: "status", "aria-live": "polite" });
     const boxes = Object.fromEntries(Object.entries(histories).map(([name, one]) => [name, h("div", {}, ...one.parts)]));
-    body.append(filter, review.element, editor.element, ...positions.parts, ...orders.parts, tabs, ...Object.values(boxes), notice);
+    const parentBox = h("div", { class: "tk-part" }, ...parents.parts);
+    body.append(filter, review.element, editor.element, ...positions.parts, ...orders.parts, parentBox, tabs, ...Object.values(boxes), notice);
 
     const drawTables = () => {
       const view = model.get("view");
       positions.draw(view.positions || [], view.loaded);
       orders.draw(view.orders || [], view.loaded);
+      parents.draw(view.parents || [], view.loaded);
+      setVisible(parentBox, (view.parents || []).length);
       const shown = view.history || "fills";
       histories[shown].draw({ fills: view.fills, orders: view.events, funding: view.funding }[shown] || [], view.loaded);
       for (const [name, box] of Object.entries(boxes)) setVisible(box, name === shown);

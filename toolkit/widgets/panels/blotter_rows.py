@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -99,6 +100,26 @@ def order_row(row: Row) -> dict[str, Any]:
         "quantity": "whole position" if whole else f"{trimmed(row['remaining'])} / {trimmed(row['quantity'])}",
         "move": format(moves, "f") if moves else "",
         "total": "" if whole else format(row["quantity"], "f"),
+    }
+
+
+def parent_row(plan: Any, status: str) -> dict[str, Any]:
+    """Return a parent order."""
+    twap, price = plan.twap, plan.average_price
+    running = status == "RUNNING" and plan.done < twap.slices
+    return {
+        "id": plan.id,
+        "symbol": twap.symbol,
+        "side": side_text(twap.side),
+        "kind": "twap" + (" reduce-only" if twap.reduce_only else ""),
+        "filled": f"{trimmed(plan.filled)} / {trimmed(Decimal(twap.quantity))}",
+        "average": MISSING if price is None else grouped(price.quantize(_TICK).normalize() + _ZERO),
+        "orders": f"{plan.done} / {twap.slices}",
+        "next": f"{datetime.fromtimestamp(plan.due_ms / 1000, UTC):%H:%M:%S}" if running else "",
+        "status": status.lower(),
+        "message": plan.message,
+        "open": status in ("RUNNING", "INTERRUPTED"),
+        "idle": status == "INTERRUPTED",
     }
 
 

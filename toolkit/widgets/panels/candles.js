@@ -211,11 +211,10 @@ function makeChart(host, colors, model, mayMove) {
         state.studies.delete(text);
       }
     }
-    for (const text of wanted) {
-      const values = [...history.studies[text], ...((view.studies || {})[text] || []).slice(-recent.length || Infinity)];
-      (state.studies.get(text) || study(text)).setData(points(state.rows, values));
-    }
-    if (!same) for (const series of Object.values(followers)) series.setData([]);
+    const whole = (group, name) => [...(history[group][name] || []), ...((view[group] || {})[name] || []).slice(-recent.length || Infinity)];
+    for (const text of wanted) (state.studies.get(text) || study(text)).setData(points(state.rows, whole("studies", text)));
+    // Prices are known here and there only: a line needs no empty places between them.
+    for (const [name, series] of Object.entries(followers)) series.setData(points(state.rows, whole("prices", name)).filter((one) => "value" in one));
     if (!same) state.placed = false;
     place();
     // Earlier candles shift the numbers of the others; what is shown stays where it is.
@@ -238,10 +237,11 @@ function makeChart(host, colors, model, mayMove) {
         const value = ((view.studies || {})[text] || [])[index];
         series.update(typeof value === "number" ? { time: row[0], value } : { time: row[0] });
       }
+      for (const [name, series] of Object.entries(followers)) {
+        const value = ((view.prices || {})[name] || [])[index];
+        if (typeof value === "number") series.update({ time: row[0], value });
+      }
     });
-    if (!state.rows.length) return;
-    const time = state.rows[state.rows.length - 1][0];
-    for (const [name, series] of Object.entries(followers)) if (view[name]) series.update({ time, value: view[name] });
   };
 
   const inkOf = (one) => ({ liquidation: state.shades.bad, entry: state.shades.text }[one.kind] || (one.up ? state.shades.up : state.shades.down));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ..base_panel.review import ReviewedPanel
 from ..order_ticket.holdings import holdings_of
 from ..order_ticket.preview import current_liquidation
 from .amending import replacement, rounded_price
-from .chart_data import ChartData, candle_of, fill_marks, make_study, order_lines, position_lines
+from .chart_data import ChartData, PriceTrail, candle_of, fill_marks, make_study, order_lines, position_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,8 @@ FOLD = 60
 """The front end is sent the candles since the last read; after so many they are counted to the history."""
 MAX_CANDLES = 20_000
 FILLS = 100
+SETTLED_SECONDS = 3600
+"""Candles from this length on show the mark and index prices of settlements, which come hours apart."""
 INTERVALS = ("1m", "5m", "15m", "1h", "4h", "1d")
 
 
@@ -42,7 +45,9 @@ class Candles(ReviewedPanel):
     It zooms, pans and loads its history on scroll. `indicators` of `toolkit.research` are drawn over or below the
     prices, such as ["SMA 20", "RSI 14"]. The account's open orders, take-profits and stop-losses, fills, entry and
     liquidation price are lines and marks; an order's line can be dragged, which prepares a replacement to review and
-    sign. `frame()` returns the live candles as a DataFrame, `older()` loads earlier ones.
+    sign. Mark and index price are lines from when the chart was made; from 1 h on also through the settlements of
+    funding, as the venue publishes no other history of them. `frame()` returns the live candles as a DataFrame,
+    `older()` loads earlier ones.
     """
 
     _esm = module(
@@ -84,6 +89,7 @@ class Candles(ReviewedPanel):
             self._follow(*self._account_parts, self._fills, needed=False)
         self._follow(self.live)
         self._follow(self._ticker, needed=False)
+        self._trail = PriceTrail()
         self._load()
         self.observe(self._on_interval, "interval")
         self.observe(self._on_indicators, "indicators")
@@ -129,7 +135,18 @@ class Candles(ReviewedPanel):
     def _read(self, end: int | None = None, limit: int = PAGE) -> list[Any]:
         until = None if end is None else datetime.fromtimestamp(end, UTC)
         frame = self._session.klines(self._product.symbol, self.interval, end=until, limit=limit, progress=False)
-        return [candle_of(row, int(row["time"].timestamp())) for row in frame.reset_index().to_dict("records")]
+        rows = [candle_of(row, int(row["time"].timestamp())) for row in frame.reset_index().to_dict("records")]
+        if rows and seconds(self.interval) >= SETTLED_SECONDS:
+            self._read_settled(rows[0][0], end)
+        return rows
+
+    def _read_settled(self, start_s: int, end_s: int | None) -> None:
+        begin, end = (None if one is None else datetime.fromtimestamp(one, UTC) for one in (start_s, end_s))
+        with suppress(ToolkitError):  # candles are shown without them, too
+            frame = self._session.funding_rate_history(self._product.symbol, begin, end, progress=False, exact=True)
+            for row in frame.reset_index().to_dict("records"):
+                # A settlement's price is that at the end of the candle before it.
+                self._trail.add(int(row["time"].timestamp()) - 1, row["mark_price"], row["oracle_price"])
 
     def _reset(self, rows: list[Any]) -> None:
         self._data.reset(rows, self.indicators)
@@ -138,7 +155,10 @@ class Candles(ReviewedPanel):
     def _fold(self) -> None:
         self._base = base = max(0, len(self._data.rows) - 1)
         rows, studies = self._data.rows[:base], self._data.studies(0, base)
-        self.history = {"interval": self.interval, "rows": rows, "studies": studies, "complete": self._complete}
+        prices = self._trail.closes(self._data.rows, 0, base)
+        self.history = {
+            "interval": self.interval, "rows": rows, "studies": studies, "prices": prices, "complete": self._complete
+        }  # fmt: skip
 
     def _on_interval(self, _: Any) -> None:
         with self._guard:
@@ -174,9 +194,11 @@ class Candles(ReviewedPanel):
         data.merge([candle_of(one, int(one["time"].timestamp())) for one in tail])
         if len(data.rows) - self._base > FOLD:
             self._fold()
+        prices = self._ticker.value
+        now_s = self._session._runtime.now() // 1000
+        self._trail.add(now_s // 60 * 60, prices.get("mark_price"), prices.get("oracle_price"))
         shown = self.live.rows(self._count)
         first, last = (shown[0]["open"], shown[-1]["close"]) if shown else (None, None)
-        prices = self._ticker.value
         return {
             "symbol": self._product.symbol,
             "interval": self.interval,
@@ -186,8 +208,7 @@ class Candles(ReviewedPanel):
             "change": change((last - first) / first) if first and last is not None else "",
             "rows": data.rows[self._base :],
             "studies": data.studies(self._base),
-            "mark": _number(prices.get("mark_price")),
-            "index": _number(prices.get("oracle_price")),
+            "prices": self._trail.closes(data.rows, self._base),
             "lines": self._lines_of_account(prices.get("mark_price")),
             "fills": self._fill_marks(),
             "readOnly": not can_sign(self._session),
@@ -225,7 +246,3 @@ class Candles(ReviewedPanel):
             f"{self.view['symbol']} {self.view['interval']}", f"{self.view['last']} {self.view['change']}"
         )
         return head + static_view.table(("time (UTC)", "open", "high", "low", "close"), rows, "no candles yet")
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -86,6 +87,35 @@ class ChartData:
         for text, study in self._studies.items():
             values = [*study.values, *([study.peek(self.rows[-1])] if self.rows else [])]
             found[text] = values[start:end]
+        return found
+
+
+class PriceTrail:
+    """Mark and index prices by time: those seen since the chart was made, and those of the settlements of funding.
+
+    The venue publishes no other history of them.
+    """
+
+    def __init__(self) -> None:
+        self._times: list[int] = []
+        self._prices: dict[int, tuple[Decimal | None, Decimal | None]] = {}
+
+    def add(self, time_s: int, mark: Decimal | None, index: Decimal | None) -> None:
+        """Take the prices at a time (Unix s); later ones of the same time replace them."""
+        if time_s not in self._prices:
+            insort(self._times, time_s)
+        self._prices[time_s] = (mark, index)
+
+    def closes(self, rows: Sequence[Candle], start: int, end: int | None = None) -> dict[str, list[float | None]]:
+        """Return the last mark and index price within each candle of `rows[start:end]`, None without one."""
+        found: dict[str, list[float | None]] = {"mark": [], "index": []}
+        for place in range(start, len(rows) if end is None else end):
+            next_start = rows[place + 1][0] if place + 1 < len(rows) else math.inf
+            last = bisect_left(self._times, next_start) - 1
+            known = last >= 0 and self._times[last] >= rows[place][0]
+            prices = self._prices[self._times[last]] if known else (None, None)
+            for name, price in zip(found, prices, strict=True):
+                found[name].append(None if price is None else float(price))
         return found
 
 

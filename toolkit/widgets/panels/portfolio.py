@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
+from ...client.parent_orders.parents import status_of
 from ...errors import InputError, LimitReached
 from ...orders import Order, close_position, stop, take_profit
 from ..base_panel import static_view
@@ -25,6 +27,7 @@ from .blotter_rows import (
     is_untriggered,
     legs,
     order_row,
+    parent_row,
     position_row,
     size_text,
 )
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
     from ...session import Session
 
 FILLS = 12
+PARENTS = 5
+"""Parent orders that have ended are shown up to this number."""
+PARENTS_SECONDS = 1.0
+"""Their children come seconds apart, and each look reads the ledger's file."""
 HISTORY = 200
 """Rows of a history that is shown."""
 _ZERO = Decimal(0)
@@ -64,6 +71,7 @@ class Blotter(ReviewedPanel):
         self.tickers = stream.tickers()
         self._events, self._funding = stream.order_history(), stream.funding()
         self._wallet, self._leverages = stream.account(), stream.leverages()
+        self._parents: tuple[float, list[dict[str, Any]]] = (0.0, [])
         self.notice = ""
         """The result of the last command, in words."""
         self._follow(self.positions, self.orders)
@@ -209,6 +217,7 @@ class Blotter(ReviewedPanel):
             **self._review_commands(),
             "cancel": self._clicked_cancel,
             "cancelAll": self._clicked_all,
+            "parent": self._clicked_parent,
             "close": self._clicked_close,
             "amend": self.amend,
             "reduce": self.reduce,
@@ -222,6 +231,29 @@ class Blotter(ReviewedPanel):
     def _clicked_all(self, confirmed: bool = False) -> None:
         if confirmed is True:
             self.cancel_all()
+
+    def _clicked_parent(self, parent: str, act: str, confirmed: bool = False) -> None:
+        if confirmed is True:
+            order = self._session.parent_order(parent)
+            if act == "resume":
+                self._check_review()  # it signs, as a review does
+                order.resume(confirmed=True)
+            else:
+                order.cancel()
+            self.notice, self.problem = f"{order.plan.twap.describe()}: {order.status.lower()}", ""
+            self._parents = (0.0, [])
+            self.refresh()
+
+    def _parent_rows(self) -> list[dict[str, Any]]:
+        """Return the parent orders that are open, and the last ones that have ended; read once a second."""
+        if time.monotonic() - self._parents[0] > PARENTS_SECONDS:
+            runner = self._session._parents
+            found = [parent_row(one, status_of(one, runner)) for one in runner.plans()]
+            shown = [one for one in found if self._only in (None, one["symbol"])]
+            ended = [one for one in shown if not one["open"]][-PARENTS:]
+            rows = [one for one in reversed(shown) if one["open"] or one in ended]
+            self._parents = (time.monotonic(), rows)
+        return self._parents[1]
 
     def _clicked_close(self, symbol: str, size: str, confirmed: bool = False) -> None:
         if confirmed is True:
@@ -237,6 +269,7 @@ class Blotter(ReviewedPanel):
             "symbol": self._only or "",
             "positions": self._position_rows(orders),
             "orders": [order_row(one) for one in self._shown(orders)],
+            "parents": self._parent_rows(),
             "history": self.history,
             "fills": [fill_row(one) for one in self._latest(self.fills, FILLS)] if self.history == "fills" else [],
             "events": self._numbered(self._events, event_row) if self.history == "orders" else [],

@@ -1,0 +1,273 @@
+"""TWAPs: child orders at their times, each once, whatever stops; caught up, cancelled, and resumed after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import toolkit
+from tests.client.fake import FakeVenue
+from tests.client.fake import session as fake_session
+from toolkit.client.orders.delivery import Delivery
+from toolkit.client.orders.intents import MemoryLedger, SqliteLedger
+from toolkit.client.parent_orders.plan import Plan
+from toolkit.errors import CheckFailed, InputError, LimitReached
+from toolkit.orders import twap
+from toolkit.session import Session
+from toolkit.venue.local import LocalVenue
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    """A venue where nobody trades but the test, with an ask that fills everything."""
+    with LocalVenue(clock="manual", market=False) as made:
+        made.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+        yield made
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    return tmp_path / "intents.sqlite"
+
+
+@pytest.fixture
+def session(venue: LocalVenue, ledger: Path) -> Iterator[Session]:
+    with toolkit.connect(venue=venue, intents=ledger) as made:
+        yield made
+
+
+def held(venue: LocalVenue) -> Decimal:
+    with toolkit.connect(venue=venue) as other:
+        return sum(other.positions(exact=True)["size"], Decimal(0))
+
+
+def test_the_children_come_evenly_from_now_to_the_end(session: Session, venue: LocalVenue) -> None:
+    began = venue.now_ms()
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=4)
+    assert (parent.status, parent.filled, parent.plan.done) == ("RUNNING", Decimal("0.025"), 1)
+    venue.advance("10m")
+    assert (parent.status, parent.filled, parent.remaining) == ("FINISHED", Decimal("0.1"), 0)
+    assert parent.average_price == Decimal(62600)
+    children = parent.children()
+    assert [(one.value // 10**6 - began) for one in children["time"]] == [0, 200_000, 400_000, 600_000]
+    assert children["quantity"].tolist() == [0.025] * 4
+    assert set(children.index) <= set(session.intents("ACCEPTED").index)
+    assert session.fills("BTCUSDC", exact=True)["quantity"].sum() == Decimal("0.1")
+    row = session.parent_orders().loc[parent.id]
+    assert (row["symbol"], row["filled"], row["done"], row["status"]) == ("BTCUSDC", 0.1, 4, "FINISHED")
+    venue.advance("1h")
+    assert len(parent.children()) == 4
+
+
+def test_steps_are_shared_out_and_add_up(session: Session, venue: LocalVenue) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.010", "6m", slices=4)
+    venue.advance("6m")
+    assert [str(one.quantity) for one in parent.plan.children] == ["0.002", "0.003", "0.002", "0.003"]
+    assert parent.filled == Decimal("0.010")
+
+
+def test_what_a_child_leaves_is_caught_up_three_times_as_fast_at_most(session: Session, venue: LocalVenue) -> None:
+    venue.control.remove_liquidity("BTCUSDC")
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10, price="62600")
+    venue.advance("5m")
+    assert parent.filled == 0
+    venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+    venue.advance("2m")
+    assert [one.filled for one in parent.plan.children[-2:]] == [Decimal("0.033")] * 2
+    venue.advance("2m")
+    assert (parent.status, parent.filled) == ("FINISHED", Decimal("0.1"))
+
+
+def test_a_limit_is_never_crossed_and_what_is_left_is_said(session: Session, venue: LocalVenue) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "4m", slices=5, price="62599.9")
+    venue.advance("4m")
+    assert (parent.status, parent.filled, parent.remaining) == ("FINISHED", 0, Decimal("0.1"))
+    assert "5 of 5, 0 filled" in repr(parent)
+
+
+def test_a_refused_child_is_left_out_and_said_and_made_up_for(session: Session, venue: LocalVenue) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "4m", slices=5)
+    venue.faults.add("code", action="placeOrder", code=40280)
+    venue.advance("1m")
+    assert (parent.filled, parent.plan.done) == (Decimal("0.02"), 2)
+    assert "40280" in parent.message
+    venue.advance("3m")
+    assert (parent.status, parent.filled, parent.message) == ("FINISHED", Decimal("0.1"), "")
+    assert parent.children()["filled"].tolist() == [0.02, 0.0, 0.04, 0.02, 0.02]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_and_late_answers_never_trade_a_slice_twice(
+    session: Session, venue: LocalVenue, ledger: Path, seed: int
+) -> None:
+    random = Random(seed)
+    parent = session.twap("BTCUSDC", "BUY", "0.2", "10m", slices=11)
+    for _ in range(10):
+        kind = random.choice(["lose-answer", "lose-request", "late-answer", "late-request", "status", "none"])
+        if kind != "none":
+            venue.faults.add(kind, action="placeOrder", count=random.choice([1, 2, None]), delay="5s")
+        venue.advance("1m")
+        venue.faults.clear()
+        assert held(venue) <= Decimal("0.2") * parent.plan.done / 11
+    venue.advance("10m")
+    assert parent.status == "FINISHED"
+    assert held(venue) == parent.filled <= Decimal("0.2")
+
+
+def test_cancelled_it_places_nothing_more(session: Session, venue: LocalVenue) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
+    venue.advance("2m")
+    assert parent.cancel().status == "CANCELED"
+    sent = len(session.intents())
+    venue.advance("1h")
+    assert (len(session.intents()), parent.plan.done) == (sent, 3)
+    assert parent.cancel().status == "CANCELED"
+    with pytest.raises(InputError, match="has ended"):
+        parent.resume()
+
+
+def test_after_a_restart_it_is_shown_and_goes_on_or_ends(session: Session, venue: LocalVenue, ledger: Path) -> None:
+    first = session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11).id
+    second = session.twap("BTCUSDC", "BUY", "0.022", "10m", slices=11).id
+    venue.advance("3m")
+    session.close()
+    venue.advance("1h")
+    with toolkit.connect(venue=venue, intents=ledger) as again:
+        assert again.parent_orders()["status"].tolist() == ["INTERRUPTED"] * 2
+        assert again.parent_orders()["done"].tolist() == [4, 4]
+        again.parent_order(second).cancel()
+        parent = again.parent_order(first).resume()
+        assert (parent.status, parent.plan.done) == ("RUNNING", 5)
+        venue.advance("6m")
+        assert (parent.status, parent.filled) == ("FINISHED", Decimal("0.1"))
+    assert held(venue) == Decimal("0.1") + Decimal("0.008")
+    assert len(set(Plan.load(SqliteLedger(ledger).notes()[first]).children)) == 11
+
+
+class Crash(BaseException):
+    """The end of a process at some line."""
+
+
+@pytest.mark.parametrize("place", ["before it is recorded", "before it is sent", "after the venue has it"])
+def test_a_crash_at_any_line_trades_no_slice_twice(
+    session: Session, venue: LocalVenue, ledger: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
+
+    def crash(*_: Any, **__: Any) -> Any:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        if place == "before it is recorded":
+            patch.setattr(SqliteLedger, "record", crash)
+        elif place == "before it is sent":
+            patch.setattr(Delivery, "_post", crash)
+        else:
+            patch.setattr("toolkit.client.orders.settlement.Settlement.classify_response", crash)
+        with pytest.raises(Crash):
+            venue.advance("1m")
+    venue.alarms.clear()  # the process is gone
+    with toolkit.connect(venue=venue, intents=ledger) as again:
+        after = again.parent_order(parent.id)
+        assert after.plan.done == 2
+        venue.advance("30s")
+        assert after.status == "RUNNING"  # for all that anybody can tell
+        venue.advance("1m")
+        assert after.status == "INTERRUPTED"
+        after.resume()
+        venue.advance("9m")
+        assert (after.status, after.filled) == ("FINISHED", Decimal("0.1"))
+    assert held(venue) == Decimal("0.1")
+
+
+def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue, ledger: Path) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
+    with toolkit.connect(venue=venue, intents=ledger) as other:
+        taken = other.parent_order(parent.id).resume()
+        assert (taken.plan.done, parent.status) == (2, "RUNNING")
+        venue.advance("9m")
+        assert (taken.status, parent.status, taken.filled) == ("FINISHED", "FINISHED", Decimal("0.1"))
+    assert held(venue) == Decimal("0.1")
+
+
+@pytest.mark.parametrize("twin", [False, True])
+def test_where_the_clock_runs_it_works_by_itself(twin: bool) -> None:
+    with LocalVenue(clock="real", speed=300, market=False) as venue, toolkit.connect(venue=venue) as session:
+        venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+        if twin:
+            parent = asyncio.run(session.aio.twap("BTCUSDC", "BUY", "0.01", "2m", slices=5))
+        else:
+            parent = session.twap("BTCUSDC", "BUY", "0.01", "2m", slices=5)
+        assert parent.filled == Decimal("0.002")
+        assert parent.wait(20).status == "FINISHED"
+        assert parent.filled == Decimal("0.01")
+        times = [one.time_ms for one in parent.plan.children]
+        assert all(29_000 < later - earlier < 90_000 for earlier, later in pairwise(times))
+
+
+def test_a_late_slice_shifts_the_schedule_instead_of_rushing_through_it() -> None:
+    plan = Plan("parent-1", "local", "0x", None, 0, twap("BTCUSDC", "BUY", "1", "10m", slices=11), 60_000, "me")
+    assert plan.advanced(60_500).due_ms == 120_000
+    assert plan.advanced(7_000_000).due_ms == 7_060_000
+    assert Plan.load(plan.dump()) == plan
+
+
+def test_nothing_is_recorded_of_what_breaks_a_rule(session: Session) -> None:
+    cases: list[tuple[dict[str, Any], str, tuple[str, ...]]] = [
+        ({"slices": 1}, "slices", ("2",)),
+        ({"slices": 501}, "slices", ("500",)),
+        ({"slices": 200}, "slices", ("100",)),
+        ({"quantity": "0.001"}, "slices", ()),
+        ({"duration": "5 parsecs"}, "duration", ()),
+        ({"duration": "10s", "slices": 50}, "duration", ("49s",)),
+        ({"price": "60000", "slippage": "0.01"}, "slippage", ()),
+        ({"side": "LONG"}, "side", ("BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE")),
+        ({"symbol": "SOLUSDC", "quantity": "1", "slices": 50}, "slices", ("12",)),
+    ]
+    for given, field, nearest in cases:
+        arguments = {"symbol": "BTCUSDC", "side": "BUY", "quantity": "0.1", "duration": "1h", **given}
+        with pytest.raises(InputError) as caught:
+            session.twap(**arguments)
+        assert caught.value.field == field
+        assert tuple(caught.value.nearest) == nearest or not nearest
+    with pytest.raises(CheckFailed, match="tickSize"):
+        session.twap("BTCUSDC", "BUY", "0.1", "1h", price="60000.05")
+    assert session.parent_orders().empty
+    assert dict(session.parent_orders().dtypes)["filled"] == "float64"
+    with pytest.raises(InputError, match="no parent order 'x'"):
+        session.parent_order("x")
+
+
+def test_waiting_where_time_stands_is_refused(session: Session) -> None:
+    with pytest.raises(InputError, match=r"venue\.advance"):
+        session.twap("BTCUSDC", "BUY", "0.1", "1h").wait()
+
+
+def test_without_a_number_of_slices_there_are_as_many_as_the_quantity_allows(session: Session) -> None:
+    assert session.twap("BTCUSDC", "BUY", "0.1", "10m").plan.twap.slices == 21
+    assert session.twap("BTCUSDC", "BUY", "0.1", "1h").plan.twap.slices == 100
+    assert session.twap("SOLUSDC", "BUY", "1", "1h").plan.twap.slices == 12
+    assert session.twap(1, "BUY", "0.1", "10m").plan.twap.symbol == "BTCUSDC"
+
+
+def test_on_mainnet_it_is_confirmed_once_and_resumed_only_after_a_confirmation() -> None:
+    asked: list[str] = []
+    fake = FakeVenue()
+    with pytest.raises(LimitReached, match="real money"):
+        fake_session(fake, environment="mainnet").twap("BTCUSDC", "BUY", "0.1", "1h", price="60000")
+    assert fake.bodies == []
+    ledger = MemoryLedger()
+    first = fake_session(fake, environment="mainnet", ledger=ledger, confirm=lambda text: not asked.append(text))
+    parent = first.twap("BTCUSDC", "BUY", "0.1", "1h", price="60000")
+    assert len(asked) == 1
+    assert "in 100 orders over 1:00:00" in asked[0]
+    second = fake_session(fake, environment="mainnet", ledger=ledger)
+    with pytest.raises(LimitReached, match="real money"):
+        second.parent_order(parent.id).resume()

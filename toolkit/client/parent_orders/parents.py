@@ -1,0 +1,275 @@
+"""Parent orders as users have them: the methods of a session, and the handle of one parent order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...errors import CheckFailed, InputError, WaitTimeout
+from ...orders import Twap, twap
+from ...products import Amount
+from ...protocol.actions import declaration
+from ..io.flow import Flow, Perform, flow
+from ..reads.catalogue import Catalogue
+from .plan import RUNNING, Plan
+from .runner import ParentRunner
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..orders.delivery import Delivery, Prepared
+
+INTERRUPTED = "INTERRUPTED"
+OVERDUE_MS = 10_000
+"""A parent order that is so late with its next child order is worked on by nobody."""
+WAIT_SECONDS = 0.1
+COLUMNS = {
+    "created": "datetime64[ms, UTC]",
+    "symbol": "string",
+    "side": "string",
+    "quantity": "float64",
+    "filled": "float64",
+    "average_price": "float64",
+    "done": "int64",
+    "slices": "int64",
+    "next": "datetime64[ms, UTC]",
+    "status": "string",
+    "message": "string",
+}
+"""Columns and dtypes of `session.parent_orders()`."""
+
+
+class ParentOrder:
+    """A live handle of a parent order; each attribute is read from the ledger.
+
+    `status` is RUNNING, INTERRUPTED (nobody works on it, as after a restart: `resume()` or `cancel()`), CANCELED or
+    FINISHED.
+    """
+
+    def __init__(self, runner: ParentRunner, id: str) -> None:
+        self._runner = runner
+        self.id = id
+        """Its name in `session.parent_orders()`."""
+
+    @property
+    def plan(self) -> Plan:
+        """Everything that the ledger holds of it."""
+        return self._runner.plan(self.id)
+
+    @property
+    def status(self) -> str:
+        """RUNNING, INTERRUPTED, CANCELED or FINISHED."""
+        return status_of(self.plan, self._runner)
+
+    @property
+    def quantity(self) -> Decimal:
+        """Quantity to trade, in base units."""
+        return Decimal(self.plan.twap.quantity)
+
+    @property
+    def filled(self) -> Decimal:
+        """Quantity that its child orders are known to have filled."""
+        return self.plan.filled
+
+    @property
+    def remaining(self) -> Decimal:
+        """Quantity not filled yet; of one that has ended, what it left."""
+        plan = self.plan
+        return Decimal(plan.twap.quantity) - plan.filled
+
+    @property
+    def average_price(self) -> Decimal | None:
+        """Average price of the fills in USDC, None without one."""
+        return self.plan.average_price
+
+    @property
+    def message(self) -> str:
+        """Why the last slice traded nothing, "" when it was placed."""
+        return self.plan.message
+
+    def cancel(self) -> ParentOrder:
+        """Place no further child orders, and return itself; one that has ended stays as it is."""
+        self._runner.cancel(self.id)
+        return self
+
+    def resume(self, *, confirmed: bool = False) -> ParentOrder:
+        """Continue in this session: the next child order now, the others at their intervals after it.
+
+        Another session that works on it stops. `confirmed`: a person has just confirmed it (on Mainnet). Raises
+        InputError when it has ended.
+        """
+        self._runner.resume(self.id, confirmed=confirmed)
+        return self
+
+    def wait(self, timeout: float | None = None) -> ParentOrder:
+        """Wait until it has ended, `timeout` seconds at most (None: as long as it takes), and return itself.
+
+        Raises WaitTimeout after that time; InputError where time only moves by `venue.advance`.
+        """
+        self._runner.check_clock()
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.status == RUNNING:
+            if end is not None and time.monotonic() >= end:
+                raise WaitTimeout(f"not ended within {timeout:g} s: {self!r}")
+            time.sleep(WAIT_SECONDS)
+        return self
+
+    def children(self) -> pd.DataFrame:
+        """Return the child orders, oldest first; index `intent`, as in `session.intents()`.
+
+        Columns: time (UTC), quantity, filled (NaN while not known) and average_price (NaN without a fill), float64.
+        """
+        import pandas as pd
+
+        rows = self.plan.children
+        index = pd.Index([one.intent for one in rows], name="intent", dtype="string")
+        times = pd.Series([one.time_ms for one in rows], index=index, dtype="int64").astype("datetime64[ms]")
+        numbers: dict[str, list[Any]] = {
+            "quantity": [one.quantity for one in rows],
+            "filled": [one.filled for one in rows],
+            "average_price": [one.value / one.filled if one.filled else None for one in rows],
+        }
+        columns = {name: pd.Series(values, index=index, dtype="float64") for name, values in numbers.items()}
+        return pd.DataFrame({"time": times.dt.tz_localize("UTC"), **columns}, index=index)
+
+    def describe(self) -> str:
+        """Return it in words, e.g. "BUY 1 BTCUSDC at market in 61 orders over 0:30:00: 3 of 61, 0.048 filled"."""
+        plan = self.plan
+        at = "" if plan.average_price is None else f" at {plan.average_price:.8g}"
+        words = f"{plan.twap.describe()}: {plan.done} of {plan.twap.slices}, {plan.filled} filled{at}"
+        return words + (f"; {plan.message}" if plan.message else "")
+
+    def __repr__(self) -> str:
+        return f"<ParentOrder {self.id} {self.status} {self.describe()}>"
+
+
+class ParentOrderFlows:
+    """Mixin of Session and AsyncSession: parent orders."""
+
+    _catalogue: Catalogue
+    _delivery: Delivery
+    _parents: ParentRunner
+
+    @flow
+    def twap(
+        self,
+        symbol: str | int,
+        side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"],
+        quantity: Amount,
+        duration: str | int | timedelta,
+        *,
+        slices: int | None = None,
+        price: Amount | None = None,
+        slippage: Amount | None = None,
+        reduce_only: bool = False,
+        vault_address: str | None = None,
+    ) -> Flow[ParentOrder]:
+        """Trade `quantity` base units in equal child orders over `duration` ("30m", ms, timedelta); return the handle.
+
+        The first child order is placed at once, the last one at the end. Each is IOC, at market or never worse than
+        `price`; what one leaves is added to the next, at most three times its size. Arguments as in `orders.twap`.
+
+        This session places them, by its clock, as long as it is open; each is an intent in the ledger. After a restart
+        `parent_orders()` shows it as INTERRUPTED, and its handle resumes or cancels it. A child order that the venue
+        refuses is left out; `message` says why. Without `slices` there is one each 30 s, or as many as the quantity can
+        be divided into. Raises InputError and CheckFailed before anything is recorded.
+        """
+        made = twap(
+            symbol, side, quantity, duration, slices=slices, price=price, slippage=slippage, reduce_only=reduce_only
+        )
+        while True:
+            try:
+                made = yield from self._checked_twap(made, vault_address)
+            except InputError as error:
+                if slices is not None or error.field != "slices" or not error.nearest:
+                    raise
+                # So many were not asked for: as many as the quantity can be divided into.
+                made = replace(made, slices=int(error.nearest[0]))
+            else:
+                return (yield from self._start(made, vault_address, None))
+
+    @flow
+    def start_twap(self, made: Twap, first: Prepared) -> Flow[ParentOrder]:
+        """Start a TWAP whose first child order was prepared by `prepare`, and has just been confirmed by a person.
+
+        Errors are those of `twap`.
+        """
+        made = yield from self._checked_twap(made, first.vault_address)
+        return (yield from self._start(made, first.vault_address, first))
+
+    def _start(self, made: Twap, vault: str | None, first: Prepared | None) -> Flow[ParentOrder]:
+        if first is None:
+            self._delivery.require_confirmation({"type": "TWAP of placeOrder", "plan": made.describe()})
+        account = vault or (yield from self._delivery.account())
+        runner = self._parents
+
+        def start() -> Plan:
+            return runner.start(made, account, vault, first)
+
+        plan: Plan = yield Perform(start, lambda: asyncio.to_thread(start))
+        return ParentOrder(runner, plan.id)
+
+    def _checked_twap(self, made: Twap, vault: str | None) -> Flow[Twap]:
+        """Return the TWAP with its product's symbol. Raises InputError or CheckFailed when its children would break."""
+        product = yield from self._catalogue.find(made.symbol)
+        made = replace(made, symbol=product.symbol).check(product)
+        payload = {"type": "placeOrder", "orders": [made.child(made.due(product, 1)).to_item(product)]}
+        try:
+            if self._delivery.check is not None:
+                yield from self._delivery.check(declaration(payload), payload, vault)
+        except CheckFailed as error:
+            small = next((one for one in error.failures if one.rule == "minOrderValue" and one.nearest), None)
+            if small is None:
+                raise
+            most = product.steps(made.quantity) // product.steps(small.nearest[0])
+            raise InputError(
+                f"the child orders are too small: {small.message}; use at most {most} slices, not {made.slices}",
+                field="slices", rule="minOrderValue", value=made.slices, nearest=(str(most),) if most > 1 else (),
+            ) from error  # fmt: skip
+        return made
+
+    def parent_order(self, id: str) -> ParentOrder:
+        """Return the handle of a parent order of the ledger. Raises InputError for an unknown id."""
+        self._parents.plan(id)
+        return ParentOrder(self._parents, id)
+
+    def parent_orders(self) -> pd.DataFrame:
+        """Return the parent orders of the ledger, also those of earlier sessions, oldest first; index `parent` (id).
+
+        Columns: created (UTC), symbol, side, quantity, filled (base units), average_price (USDC, NaN without a fill),
+        done and slices (child orders), next (UTC, NaT once it has ended), status, message.
+        """
+        import pandas as pd
+
+        rows = self._parents.plans()
+        index = pd.Index([one.id for one in rows], name="parent", dtype="string")
+        status = [status_of(one, self._parents) for one in rows]
+        values: dict[str, list[Any]] = {
+            "created": [one.created_ms for one in rows],
+            "next": [one.due_ms if one.state == RUNNING and one.done < one.twap.slices else None for one in rows],
+            "filled": [one.filled for one in rows],
+            "average_price": [one.average_price for one in rows],
+            "done": [one.done for one in rows],
+            "status": status,
+            "message": [one.message for one in rows],
+            **{name: [getattr(one.twap, name) for one in rows] for name in ("symbol", "side", "quantity", "slices")},
+        }
+        values["symbol"] = [str(one) for one in values["symbol"]]
+        columns = {}
+        for name, dtype in COLUMNS.items():
+            kind: Any = "datetime64[ms]" if dtype.startswith("datetime") else dtype
+            made = pd.Series(pd.array(values[name], dtype="Int64") if kind == "datetime64[ms]" else values[name])
+            made = made.astype(kind)
+            columns[name] = made.dt.tz_localize("UTC") if kind == "datetime64[ms]" else made
+        return pd.DataFrame(columns).set_index(index)
+
+
+def status_of(plan: Plan, runner: ParentRunner) -> str:
+    """Return the status of a parent order: its state, or INTERRUPTED where no session works on it."""
+    if plan.state != RUNNING or runner.is_mine(plan):
+        return plan.state
+    return RUNNING if plan.owner and runner.now_ms() <= plan.due_ms + OVERDUE_MS else INTERRUPTED
