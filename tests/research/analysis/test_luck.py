@@ -15,7 +15,6 @@ from toolkit.errors import InputError
 from toolkit.research import backtest, sweep, trials, vectorised
 from toolkit.research.analysis import luck
 
-
 PER_YEAR = {"daily": 250, "weekly": 52, "monthly": 12}
 
 
