@@ -59,6 +59,8 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
         context = browser.new_context(viewport={"width": 1500, "height": 1000})
         page = context.new_page()
         page.set_default_timeout(60_000)
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error.stack)))
         page.goto(address.format(name="first.ipynb"))
         page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
         _run_first_cell(page)
@@ -73,7 +75,9 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
         blotter = page.get_by_role("region", name="Positions and orders")
         blotter.get_by_role("cell", name="▲ long").wait_for()
         assert page.evaluate("getComputedStyle(document.querySelector('.tk')).backgroundColor") != "rgb(255, 255, 255)"
+        assert page.locator(".tk-chart").get_attribute("data-ink") == "rgb(111, 183, 255)"
         page.screenshot(path=tmp_path / "lab.png")
+        assert not [one for one in wrong if "blob:" in one]  # the widgets' own modules
         context.close()
 
 
