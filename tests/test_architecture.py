@@ -64,7 +64,7 @@ LAYERS = {
     "": (
         "cli",
         "benchmarks testing magics",
-        "report classroom",
+        "report classroom learn",
         "widgets",
         "research plots",
         "session",

@@ -16,7 +16,8 @@ import toolkit
 from toolkit import margin
 from toolkit.client.reads import frames
 from toolkit.errors import ActionRejected, InputError, MalformedRequest, UnknownProduct
-from toolkit.protocol.reads.info import ENDPOINTS, Endpoint
+from toolkit.protocol.reads.endpoint import Endpoint
+from toolkit.protocol.reads.info import ENDPOINTS
 from toolkit.protocol.reads.info_params import Param
 from toolkit.session import Session
 from toolkit.venue.engine.core import Core
@@ -602,13 +603,17 @@ def minimal(world: World, endpoint: Endpoint) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS.values(), ids=lambda endpoint: endpoint.name)
-def test_answers_hold_the_fields_of_their_record_and_nothing_else(world: World, endpoint: Endpoint) -> None:
+def test_answers_hold_the_fields_of_their_record_and_nothing_else(
+    world: World, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = world.core.state_hash()
-    rows = endpoint.rows(world.data(endpoint.path, **minimal(world, endpoint)))
     known = set(endpoint.record.by_wire)
-    for row in rows:
-        assert set(row) <= known, set(row) - known
-        assert known - set(row) <= {"expiresAt"}, known - set(row)
+    unpublished = known - {*endpoint.record.published, "reason"} if endpoint.published else set()
+    for extended, left_out in ((True, set()), (False, unpublished)):
+        monkeypatch.setattr(world.venue.gateway, "extended", extended)
+        for row in endpoint.rows(world.data(endpoint.path, **minimal(world, endpoint))):
+            assert set(row) <= known, set(row) - known
+            assert known - set(row) - {"expiresAt"} == left_out - {"expiresAt"}
     assert world.core.state_hash() == before, "a query must not change the state"
 
 

@@ -25,6 +25,7 @@ NAMES = {
     "connect",
     "errors",
     "join",
+    "learn",
     "margin",
     "orders",
     "plots",

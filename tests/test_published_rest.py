@@ -16,6 +16,7 @@ import httpx
 import pandas as pd
 import pytest
 
+import toolkit
 from tests.client.fake import Clock
 from tests.client.fake import session as session_of
 from tests.client.stream.test_published import PublishedVenue
@@ -25,7 +26,8 @@ from toolkit.errors import EXCHANGE_ERRORS, ExchangeError, exchange_error
 from toolkit.orders import buy
 from toolkit.protocol.enums import ENUMS
 from toolkit.protocol.reads import feed_records, info
-from toolkit.protocol.reads.info_records import PRODUCT, Record
+from toolkit.protocol.reads.info_records import PRODUCT
+from toolkit.protocol.reads.record import Record
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets.base_panel.panel import Panel
@@ -38,6 +40,10 @@ ACTION = next(one["body"] for one in ANSWERS if one["path"] == EXCHANGE and one[
 REFUSALS = [one["body"] for one in ANSWERS if one["path"] == EXCHANGE and one["body"]["code"]]
 DISABLED = next(one for one in REFUSALS if one["code"] == 40280)
 ENDPOINTS = [endpoint for endpoint in info.ENDPOINTS.values() if endpoint.published]
+ORDER_STATES = info.ENDPOINTS["order_states"]
+ORDER = {"symbolCode": 1, "ordPx": "50000", "ordQty": "0.001", "ordSide": "BUY", "ordType": "LIMIT"} | {
+    "timeInForce": "GTC"
+}
 SYMBOLS = {1: "BTCUSDC", 4: "XRPUSDC"}
 AMOUNTS = ("price", "quantity", "money", "ratio")
 
@@ -175,7 +181,35 @@ def test_the_local_venue_answers_in_the_published_shape(endpoint: info.Endpoint,
     for row in found:
         for name, value in first.items():
             assert type(row[name]) is type(value), name
-        assert set(row) - set(first) == set(endpoint.record.by_wire) - set(endpoint.record.published)
+        assert set(row) - set(first) == {"reason"} & set(endpoint.record.by_wire), "all there is that is not published"
+
+
+def test_the_extended_form_adds_the_other_fields() -> None:
+    with LocalVenue(clock="manual", wire="extended") as extended, toolkit.connect(venue=extended) as session:
+        session.place(buy("BTCUSDC", "0.01", "50000"))
+        query = [("userAddr", str(session.account))]
+        row = rows_of(ORDER_STATES, json.loads(extended.handle("GET", ORDER_STATES.path, query).body)["data"])[0]
+        assert set(row) - set(ORDER_STATES.record.published) == {"createTime"}
+
+
+@pytest.mark.parametrize(
+    ("action", "more"),
+    [
+        ({"type": "setLeverage", "symbolCode": 1, "leverage": "7"}, set()),
+        ({"type": "setMarginMode", "symbolCode": 1, "marginMode": "ISOLATED"}, set()),
+        ({"type": "assignPosMargin", "symbolCode": 1, "assignedPosMargin": "5"}, set()),
+        ({"type": "placeOrder", "orders": [ORDER]}, {"results"}),
+        ({"type": "cancelAll", "symbolCode": 1, "conditionalOrder": False}, {"results"}),
+        ({"type": "registerBuilder", "name": "Desk", "dexChain": "Testnet"}, set()),
+        ({"type": "withdraw", "destination": "0x" + "b2" * 20, "amount": "3"}, set()),
+    ],
+    ids=lambda one: one["type"] if isinstance(one, dict) else "",
+)
+def test_the_local_venue_answers_actions_in_the_published_shape(action: Row, more: set[str], local: LocalVenue) -> None:
+    with local.sandbox(), toolkit.connect(venue=local) as session:
+        session.set_margin_mode("BTCUSDC", "ISOLATED" if action["type"] == "assignPosMargin" else "CROSS")
+        answer = session.exchange.send(action)
+        assert set(answer.data) == {*ACTION["data"], *more}
 
 
 LOCAL: dict[str, str] = {}
@@ -184,8 +218,6 @@ LOCAL: dict[str, str] = {}
 @pytest.fixture(scope="module")
 def local() -> Iterator[LocalVenue]:
     """A venue with something of everything."""
-    import toolkit
-
     with LocalVenue(clock="manual") as venue, toolkit.connect(venue=venue) as session:
         venue.advance("5m")
         session.place(buy("BTCUSDC", "0.01"))
@@ -273,7 +305,7 @@ def test_live_objects_begin_with_what_the_info_api_knows(live: Session) -> None:
     # What the Info API has goes where its time says; what the socket sends afterwards stands in the order it came.
     assert shown["time"].iloc[: shown.index.get_loc(330871) + 1].is_monotonic_increasing
     assert shown.loc[330871, ["quantity", "tx_hash"]].tolist() == [0.15, "0x" + "4b" * 32]
-    history.wait(lambda shown: {7700213, 12345} <= set(shown.frame()["order_id"]))
+    history.wait(lambda shown: {7700213, 7700301} <= set(shown.frame()["order_id"]))
     assert set(candles.frame()["close"]) >= {63120.5, 63139.0}
 
 
@@ -284,16 +316,16 @@ def test_widgets_show_what_is_published(live: Session) -> None:
         "candles": live.widgets.candles("BTCUSDC", "1m"),
         "account": live.widgets.account(),
         "blotter": live.blotter(),
-        "ticket": live.ticket("BTCUSDC", price="77000", quantity="0.01"),
+        "ticket": live.ticket("BTCUSDC", price="63000", quantity="0.01"),
     }
     for panel in panels.values():
         for one in panel._lives:
             one.wait(lambda shown: shown.updates >= 2)
         panel.refresh()
         assert (panel.lock, panel.problem) == ("", ""), panel
-    assert panels["order_book"].view["bids"][0][4] == "77907"
+    assert panels["order_book"].view["bids"][0][4] == "63138.5"
     assert panels["trades"].view["rows"]
-    assert panels["blotter"].view["orders"][0]["id"] == "12345"
+    assert panels["blotter"].view["orders"][0]["id"] == "7700213"
     assert panels["blotter"].view["positions"][0]["symbol"] == "BTCUSDC"
-    assert ["Equity", "10,500.00"] in [row[:2] for row in panels["account"].view["rows"]]
+    assert ["Equity", "25,498.20"] in [row[:2] for row in panels["account"].view["rows"]]
     assert panels["ticket"].problems == ()

@@ -31,7 +31,9 @@ _LAZY: dict[str, str] = {
 }
 """Public name → module that holds it; loaded on first use, so that importing the toolkit stays cheap."""
 
-_MODULES = frozenset({"checks", "errors", "margin", "orders", "plots", "products", "report", "research", "widgets"})
+_MODULES = frozenset(
+    {"checks", "errors", "learn", "margin", "orders", "plots", "products", "report", "research", "widgets"}
+)
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "connect",
     "errors",
     "join",
+    "learn",
     "margin",
     "orders",
     "plots",
@@ -65,7 +68,7 @@ __all__ = [
 _moved.install()
 
 if TYPE_CHECKING:
-    from . import checks, errors, margin, orders, plots, products, report, research, widgets
+    from . import checks, errors, learn, margin, orders, plots, products, report, research, widgets
     from .classroom.joining import join
     from .client.orders.receipts import Receipt
     from .environments import LOCAL, MAINNET, TESTNET, Environment

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 import re
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from .client.io.flow import Fetch, monotonic_ms, wall_ms
+from .client.io.flow import Fetch, Runtime, monotonic_ms, wall_ms
 from .client.io.rate_limits import DEFAULT, Rate, RateLimiter
 from .client.io.transport import HttpTransport, read_envelope
 from .environments import LOCAL, Environment
@@ -192,13 +194,16 @@ def time_source(venue: LocalVenue | None, clock: str | ClockLike) -> Callable[[]
     return wall_ms if isinstance(clock, str) else clock.now_ms
 
 
-def elapsed_source(clock: str | ClockLike) -> Callable[[], int]:
-    """Return the function that measures durations in ms: `elapsed_ms` of a clock object, else this machine's.
+def runtime_of(venue: LocalVenue | None, clock: str | ClockLike) -> Runtime:
+    """Return a session's clocks and chance: those of a clock object that has `elapsed_ms`, `sleep` and `random`.
 
-    Simulations have it, so that nothing in them depends on how fast the machine is.
+    Simulations have all three, so that nothing in them depends on how fast the machine is, or repeats differently.
+    With other clocks durations are measured and waited for on this machine's.
     """
     measure: Callable[[], int] = getattr(clock, "elapsed_ms", monotonic_ms)
-    return measure
+    pause: Callable[[float], None] = getattr(clock, "sleep", time.sleep)
+    chance: Callable[[], float] = getattr(clock, "random", random.random)
+    return Runtime(time_source(venue, clock), chance, measure, pause)
 
 
 def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> RateLimiter:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -32,13 +30,12 @@ from .connecting import (
     accounts_listed,
     check_following,
     check_numbers,
-    elapsed_source,
     is_in_process,
     keys_and_account,
     make_venue,
     prepared,
     rate_limiter,
-    time_source,
+    runtime_of,
     what_if,
     wrong_type,
 )
@@ -130,7 +127,7 @@ def connect(
         retry=retry,
         expiry_ms=expiry_ms,
         settle_timeout=settle_timeout,
-        runtime=Runtime(time_source(venue, clock), random.random, elapsed_source(clock)),
+        runtime=runtime_of(venue, clock),
     )
     return prepared(session, in_process and approve, fork)
 
@@ -231,13 +228,13 @@ class Session(SessionMethods):
 
     def _sleep(self, seconds: float) -> None:
         if not self._is_manual():
-            time.sleep(seconds)
+            self._runtime.pause(seconds)
 
     def _settle(self, seconds: float) -> None:
         if self._is_manual() and self.venue is not None:
             self.venue.settle()
         else:
-            time.sleep(seconds)
+            self._runtime.pause(seconds)
 
     def _is_manual(self) -> bool:
         """Return whether time only moves by `advance`; a wait would never end then, so waits are skipped."""

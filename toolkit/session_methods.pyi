@@ -385,7 +385,7 @@ class SessionMethods(Synchronous):
         """Return all fills in [start, end], oldest first.
 
         Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees of the fill; negative is received). With `index="time"` the time of the fill is the index, for plots.
+        all fees that the fill shows; negative is received). With `index="time"` its time is the index, for plots.
         """
     def ledger(
         self,
@@ -828,7 +828,7 @@ class AsyncSessionMethods(Asynchronous):
         """Return all fills in [start, end], oldest first.
 
         Columns as in `help(session.info.trades)`, and, in USDC, `value` (float64, price × quantity) and `fee` (float64,
-        all fees of the fill; negative is received). With `index="time"` the time of the fill is the index, for plots.
+        all fees that the fill shows; negative is received). With `index="time"` its time is the index, for plots.
         """
     async def ledger(
         self,

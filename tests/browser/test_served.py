@@ -11,12 +11,15 @@ import pytest
 
 import toolkit
 from tests.browser.conftest import FLAGS, chromium
+from tests.browser.host import Host, hosting
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster
 from toolkit.classroom.routes import serving
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served.server import Served
 from toolkit.venue.served.settings import ServeSettings
+from toolkit.widgets.base_panel.panel import Panel
+from toolkit.widgets.panels import leaderboard
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -80,6 +83,15 @@ def elsewhere() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join(5)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    """A page for the widgets that the test makes."""
+    with hosting() as made:
+        yield made
+        for panel in list(Panel.open_panels):
+            panel.close()
 
 
 @pytest.fixture
@@ -148,5 +160,36 @@ def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:
             page.get_by_text('"balance":"11000"').wait_for()
             page.goto(f"{served.base_url}/class")
             page.get_by_text("Hello").wait_for()
+    finally:
+        lesson.close()
+
+
+def test_the_leaderboard_is_a_live_widget_in_the_teachers_session(
+    page: Page, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaderboard, "POLL_SECONDS", 0.1)
+    lesson = Lesson.create(Roster.create(["Ann", "Bo <i>"]), market=False)
+    lesson.venues[0].control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+    try:
+        with serving(lesson, 0, settings=ServeSettings()) as served:
+            teacher = toolkit.connect("local", base_url=served.base_url, control_token=served.control_token)
+            host.show(teacher.widgets.leaderboard())
+            page.goto(host.url)
+            panel = page.get_by_role("region", name="Leaderboard")
+            rows = panel.locator("tbody tr")
+            rows.nth(1).wait_for()
+            assert [rows.nth(0).locator("td").nth(at).inner_text() for at in range(4)] == [
+                "1", "Ann", "10,000.00", "0.00 %",
+            ]  # fmt: skip
+            teacher.control.say("<b>Rates</b> are decided")
+            with toolkit.join(f"{served.base_url}/join/{lesson.roster.students[0].code}") as session:
+                session.buy("BTCUSDC", "1", price="62600", tif="IOC")
+            panel.get_by_text("<b>Rates</b> are decided").wait_for()
+            rows.nth(1).get_by_text("▼").wait_for()  # Ann paid the spread and the fee
+            assert rows.nth(1).locator("td").nth(1).inner_text() == "Ann"
+            panel.get_by_role("button", name="Copy students by return as CSV").wait_for()
+            assert not [message for message in host.sent if served.control_token in str(message)]
+            teacher.close()
+            panel.locator(".tk-status", has_text="closed").wait_for()
     finally:
         lesson.close()

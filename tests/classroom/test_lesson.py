@@ -141,7 +141,6 @@ def test_the_teacher_leads_the_class_with_the_token(room: Room) -> None:
         assert room.lesson.venues[0].now_ms() == held
         control.go_on()
         price = control.jump("BTCUSDC", "-10", "A large holder sells")["price"]
-        room.lesson.venues[0].advance("2s")
         assert room.lesson.venues[0].core.state.markets[1].oracle == 562_500
         assert price == "56250.0"
         control.fund_student("Ann", "500")

@@ -13,7 +13,7 @@ from toolkit.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = ("faucetClaim accepted", "approveAgent accepted", "BTCUSDC", "placeOrder accepted", "cancelOrder accepted",
-         "TAKER", "LONG", "Close it", "FUNDING", "REALIZED_PNL", "equity")  # fmt: skip
+         "LONG", "Close it", "FUNDING", "REALIZED_PNL", "equity")  # fmt: skip
 
 
 def test_the_first_trade_in_a_fresh_process_takes_less_than_ten_seconds(tmp_path: Path) -> None:

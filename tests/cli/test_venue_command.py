@@ -22,9 +22,11 @@ from toolkit.venue import development
 
 
 @contextmanager
-def command(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+def command(
+    *arguments: str, program: tuple[str, ...] = ("-m", "toolkit")
+) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
     """Run the command until it is ready; yield the process, its address and the lines it printed."""
-    line = [sys.executable, "-m", "toolkit", "venue", *arguments]
+    line = [sys.executable, *program, "venue", *arguments]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines: list[str] = []

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import time
 
+from .covering import trace
 from .rooms import ROOMS
 from .runner import FLOOR, mutants_of, run, sample
 
@@ -20,10 +22,14 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     good = True
-    for room in arguments.room or ROOMS:
+    rooms = arguments.room or list(ROOMS)
+    began = time.monotonic()
+    covering = trace(rooms, arguments.jobs)
+    print(f"{len(covering.seconds)} tests traced, {time.monotonic() - began:.0f} s", flush=True)
+    for room in rooms:
         chosen = mutants_of(room) if arguments.whole else sample(room, arguments.sample, arguments.seed)
         random.Random(arguments.seed).shuffle(chosen)
-        score = run(room, chosen, arguments.jobs)
+        score = run(room, chosen, arguments.jobs, covering)
         print(f"{room}: {score.killed} of {score.total} noticed ({score.rate:.0%}), {score.seconds:.0f} s", flush=True)
         for mutant in score.survivors:
             print(f"    {mutant}", flush=True)

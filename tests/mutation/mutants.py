@@ -28,6 +28,10 @@ class Mutant:
     end: int
     text: str
     was: str
+    lines: tuple[int, int] = (0, 0)
+    """First and last line of the statement."""
+    called: bool = True
+    """False where the statement runs while its module is imported."""
 
     def apply(self, source: str) -> str:
         """Return the source with the mistake."""
@@ -48,14 +52,26 @@ def mutants(path: str, source: str) -> list[Mutant]:
         # The columns of ast are bytes of UTF-8.
         return starts[row - 1] + len(lines[row - 1].encode()[:column].decode())
 
-    found = []
-    for node, text in _changes(ast.parse(source)):
+    found, tree = [], ast.parse(source)
+    statements = list(_statements(tree, False))
+    for node, text in _changes(tree):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
         if text != source[start:end]:
-            found.append(Mutant(path, node.lineno, start, end, text, source[start:end]))
+            first, last, called = max(one for one in statements if one[0] <= node.lineno <= one[1])
+            found.append(Mutant(path, node.lineno, start, end, text, source[start:end], (first, last), called))
     return sorted(dict.fromkeys(found), key=lambda one: (one.start, one.end, one.text))
+
+
+def _statements(node: ast.AST, called: bool) -> Iterator[tuple[int, int, bool]]:
+    """Yield first and last line of each statement (of a compound one up to its body), and whether a call runs it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            body = getattr(child, "body", None)
+            last = body[0].lineno - 1 if body else child.end_lineno or child.lineno
+            yield child.lineno, max(child.lineno, last), called
+        yield from _statements(child, called or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:

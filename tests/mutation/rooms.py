@@ -25,6 +25,14 @@ class Room:
             found += [path] if path.is_file() else sorted(path.glob("*.py"))
         return [path for path in found if path.name not in ("__init__.py", *self.left_out)]
 
+    def test_files(self) -> list[str]:
+        """Return the files of tests, in the order of `tests`, relative to the source tree."""
+        found: list[Path] = []
+        for test in self.tests:
+            path = ROOT / test
+            found += [path] if path.is_file() else sorted(path.rglob("test_*.py"))
+        return list(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in found))
+
 
 ROOMS: dict[str, Room] = {
     "protocol": Room(

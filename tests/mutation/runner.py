@@ -12,19 +12,32 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
+import pytest
+
+from .covering import OPTIONS, Covering, quiet
 from .mutants import Mutant, mutants
 from .rooms import ROOMS, ROOT
 
 FLOOR = 0.9
 """Part of a room's mutants that its tests must notice."""
-MUTANT_SECONDS = 150.0
-"""A mutant that runs longer hangs, which is noticed as well."""
-_HEAVY = ("numpy", "pandas", "pytest", "httpx", "msgspec", "coincurve", "eth_account", "google.protobuf")
+HANGS_SECONDS = 20.0
+"""A mutant that takes this much more than twice its tests' time hangs, which is noticed as well."""
+_HEAVY = (
+    "numpy",
+    "pandas",
+    "hypothesis",
+    "httpx",
+    "msgspec",
+    "coincurve",
+    "eth_account",
+    "google.protobuf",
+    "websockets",
+)
 
 
 @dataclass(slots=True)
@@ -71,7 +84,7 @@ def sample(room: str, count: int, seed: int) -> list[Mutant]:
     return random.Random(f"{seed} {room}").sample(every, min(count, len(every)))
 
 
-def run(room: str, chosen: Sequence[Mutant], jobs: int, seconds: float = math.inf) -> Score:
+def run(room: str, chosen: Sequence[Mutant], jobs: int, covering: Covering, seconds: float = math.inf) -> Score:
     """Run mutants, `jobs` at a time, for at most `seconds`; return the score."""
     for name in _HEAVY:  # forked processes share what was imported before
         importlib.import_module(name)
@@ -80,7 +93,11 @@ def run(room: str, chosen: Sequence[Mutant], jobs: int, seconds: float = math.in
     while waiting or running:
         while waiting and len(running) < jobs and time.monotonic() - began < seconds:
             mutant = waiting.pop(0)
-            running[_fork(mutant, ROOMS[room].tests)] = (mutant, time.monotonic())
+            if tests := covering.tests_of(room, mutant):
+                usual = sum(covering.seconds[test] for stage in tests for test in stage)
+                running[_fork(mutant, tests)] = (mutant, time.monotonic() + 2 * usual + HANGS_SECONDS)
+            else:
+                score.survivors.append(mutant)
         if not running:
             break
         for child, killed in _ended(running):
@@ -91,66 +108,58 @@ def run(room: str, chosen: Sequence[Mutant], jobs: int, seconds: float = math.in
                 score.survivors.append(mutant)
         time.sleep(0.02)
     if score.killed and not score.survivors:
-        _check_baseline(room, chosen[0])
+        _check_baseline(room, chosen[0], covering)
     score.left, score.seconds = len(waiting), time.monotonic() - began
     return score
 
 
-def _check_baseline(room: str, mutant: Mutant) -> None:
+def _check_baseline(room: str, mutant: Mutant, covering: Covering) -> None:
     """Raise RuntimeError when a room's tests fail without a mistake, which would notice everything."""
-    child = _fork(replace(mutant, text=mutant.was), ROOMS[room].tests)
+    child = _fork(replace(mutant, text=mutant.was), covering.tests_of(room, mutant))
     if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
         raise RuntimeError(f"the tests of {room} fail without a planted mistake")
 
 
-def _fork(mutant: Mutant, tests: Iterable[str]) -> int:
+def _fork(mutant: Mutant, tests: list[list[str]]) -> int:
     child = os.fork()
     if child:
         return child
     code = 3
     try:
         os.setsid()  # so that everything a test has started ends with it
-        code = _test(mutant, list(tests))
+        code = _test(mutant, tests)
     finally:
         os._exit(code)
 
 
-def _test(mutant: Mutant, tests: list[str]) -> int:
-    import pytest
+class _Chosen:
+    """Keeps the chosen tests of those that were collected."""
 
-    sink = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(sink, stream)
-    os.chdir(ROOT)
+    def __init__(self, tests: list[str]) -> None:
+        self.tests = set(tests)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid in self.tests]
+
+
+def _test(mutant: Mutant, tests: list[list[str]]) -> int:
+    quiet()
     sys.meta_path.insert(0, Planted(mutant))
-    # pytest warns of plugins that were imported before it could rewrite their assertions.
-    options = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    options += [
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:nbval",
-        "-o",
-        "addopts=",
-        "-m",
-        "not slow and not browser",
-    ]
-    for path in tests:  # one after the other, so that most mutants load the first one only
-        code = int(pytest.main([*options, path]))
-        if code:
+    for stage in tests:
+        files = dict.fromkeys(test.partition("::")[0] for test in stage)
+        code = int(pytest.main(["-x", *OPTIONS, *files], plugins=[_Chosen(stage)]))
+        if code and code != pytest.ExitCode.NO_TESTS_COLLECTED:
             return code
     return 0
 
 
 def _ended(running: dict[int, Any]) -> Iterator[tuple[int, bool]]:
     """Yield the processes that have ended, and whether a test failed; end those that hang."""
-    for child, (_, since) in list(running.items()):
+    for child, (_, end) in list(running.items()):
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             yield child, os.waitstatus_to_exitcode(status) != 0
-        elif time.monotonic() - since > MUTANT_SECONDS:
+        elif time.monotonic() > end:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)

@@ -121,6 +121,7 @@ class World:
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.chance = random.Random(seed)
+        self.random = random.Random(seed).random
         self.folder = folder
         self.down = 0
         self.moment = ""
@@ -160,6 +161,10 @@ class World:
         return self.venue.now_ms()
 
     elapsed_ms = now_ms
+
+    def sleep(self, seconds: float) -> None:
+        """Wait as the clients do: the venue's time passes, no other."""
+        self.venue.advance(round(seconds * 1000))
 
     def crash(self) -> None:
         """Kill the venue and start it again from its journal."""

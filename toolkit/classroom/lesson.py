@@ -176,25 +176,14 @@ class Lesson:
         del self.news[:-50]
 
     def jump(self, product: str, percent: ExactAmount, text: str = "") -> dict[str, str]:
-        """Move the price of a product by `percent` within a second, and publish `text` with it; returns the price.
+        """Move the price of a product by `percent` at once, and publish `text` with it; returns the price.
 
-        The price stays there until `release_oracle`.
+        The market goes on from there, in every venue of the class.
         """
-        share = Decimal(str(percent)) / 100
-        if not -1 < share <= 10:
-            raise InputError(f"percent {percent} must be above -100 and at most 1000", field="percent", value=percent)
-        price = ""
-        for venue in self.all_venues():
-            listed = next((each for each in venue.core.products.values() if each.symbol == product), None)
-            if listed is None:
-                symbols = ", ".join(each.symbol for each in venue.core.products.values())
-                raise InputError(f"product {product!r} is not listed; there are {symbols}", field="product")
-            now = listed.tick_size * venue.core.state.markets[listed.code].oracle
-            price = str((now * (1 + share)).quantize(listed.tick_size))
-            venue.control.script_oracle(product, [("1s", price)])
+        moved = [venue.control.jump(product, percent) for venue in self.all_venues()]
         if text:
             self.say(text)
-        return {"product": product, "price": price}
+        return {"product": product, "price": moved[0]["oracle"]}
 
     def fund_student(self, student: str, amount: ExactAmount) -> dict[str, Any]:
         """Deposit `amount` USDC into a student's account."""

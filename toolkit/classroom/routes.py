@@ -76,7 +76,7 @@ def _joining(lesson: Lesson, student: Student) -> Callable[[Incoming], Answer]:
 
 def _page(page: str, **values: str) -> Answer:
     """Return a page of this room, with its one script allowed by hash and nothing else."""
-    text = _FILES.joinpath("pages", f"{page}.html").read_text(encoding="utf-8")
+    text = "".join(_FILES.joinpath("pages", f"{name}.html").read_text(encoding="utf-8") for name in ("head", page))
     for key, value in values.items():
         text = text.replace("{{" + key + "}}", html.escape(value))
     script = text.partition("<script>")[2].partition("</script>")[0]

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import socket
-import sys
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, ToolkitError
-from .venue import Stopped, StopSignals, catch_up, configure_clients, settings_of
+from ..errors import InputError
+from ..venue.served.boundary import WILDCARDS
+from .venue import StopSignals, announce_journal, catch_up, configure_clients, settings_of, until_stopped
 
 if TYPE_CHECKING:
     from ..classroom.lesson import Lesson
@@ -39,32 +41,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return 0; return 2 when the class can't be started."""
+    return until_stopped("class", partial(_serve, args))
+
+
+def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     from ..classroom.routes import serving
 
-    try:
-        with StopSignals() as stop:
-            settings = settings_of(args)
-            lesson = _lesson(args)
-            stop.starting = False
-            try:
-                with serving(
-                    lesson, args.port, host=args.host, allow_remote=args.allow_remote, settings=settings
-                ) as served:
-                    catch_up(lesson.venues[0], stop)
-                    host = _own_address() if args.host in ("0.0.0.0", "::") else args.host
-                    _introduce(lesson, args, f"http://{f'[{host}]' if ':' in host else host}:{served.port}")
-                    print(f"teacher      {served.base_url}/class/teacher#token={served.control_token}")
-                    print(f"control token  {served.control_token}\n\nready", flush=True)
-                    stop.wait()
-            finally:
-                lesson.close()
-    except ToolkitError as error:
-        print(f"toolkit class: {error}", file=sys.stderr, flush=True)
-        return 2
-    except Stopped:
-        pass
-    print("stopped", flush=True)
-    return 0
+    settings = settings_of(args)
+    announce_journal(args)
+    lesson = _lesson(args)
+    stop.starting = False
+    serve = serving(lesson, args.port, host=args.host, allow_remote=args.allow_remote, settings=settings)
+    with closing(lesson), serve as served:
+        catch_up(lesson.venues[0], stop)
+        host = _own_address() if args.host in WILDCARDS else args.host
+        _introduce(lesson, args, f"http://{f'[{host}]' if ':' in host else host}:{served.port}")
+        print(f"teacher      {served.base_url}/class/teacher#token={served.control_token}")
+        print(f"control token  {served.control_token}\n\nready", flush=True)
+        stop.wait()
 
 
 def _lesson(args: argparse.Namespace) -> Lesson:

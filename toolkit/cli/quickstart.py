@@ -90,7 +90,7 @@ def _fund_and_approve(session: Session) -> None:
     _table(session.wallet_balances(), ["currency", "balance", "available", "equity"])
     _step(3, "Let the agent trade for the account", "session.exchange.approve_agent(validity_seconds=86400)")
     _receipt(session.exchange.approve_agent(validity_seconds=86400))
-    _table(session.info.agents(), ["name", "agent", "status", "expires_at"])
+    _table(session.info.agents(), ["name", "agent", "status", "approved_at"])
 
 
 def _look_around(session: Session) -> None:
@@ -123,7 +123,7 @@ def _trade(session: Session) -> pd.Series[Any]:
     _step(7, "Buy at market", call)
     equity = {session.venue.now_ms(): _equity(session)}
     _receipt(session.buy(SYMBOL, "0.02"))
-    _table(session.fills(), ["time", "symbol", "side", "price", "quantity", "role", "fee"])
+    _table(session.fills(), ["time", "symbol", "side", "price", "quantity", "value", "fee"])
     _step(8, "An hour later", 'session.venue.advance("1h"); session.positions()')
     for _ in range(HELD_MINUTES // SAMPLE_MINUTES):
         now = session.venue.advance(f"{SAMPLE_MINUTES}m")

@@ -11,9 +11,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--wire",
         choices=("published", "extended"),
         default="published",
-        help="the feed's messages as published, or with type, sequence and a first snapshot on every channel",
+        help="answers and messages as published, or with further fields, and a first snapshot on every channel",
     )
     parser.add_argument("--settle-delay", default="0ms", metavar="SPAN", help="delay the effect of actions, e.g. 1s")
     configure_clients(parser)
@@ -192,32 +193,48 @@ def _mnemonic(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM and return 0; return 2 when the venue can't be started."""
+    return until_stopped("venue", partial(_serve, args))
+
+
+def until_stopped(command: str, serve: Callable[[StopSignals], None]) -> int:
+    """Serve until SIGINT or SIGTERM and return 0; return 2, and say why, when that can't be started."""
     try:
         with StopSignals() as stop:
-            settings, mnemonic = settings_of(args), _mnemonic(args)
-            venue = _venue(args, mnemonic)
-            for fault in args.fault:
-                print(f"fault {venue.faults.arm(fault)}")
-            serving = venue.serve(
-                args.port, host=args.host, allow_remote=args.allow_remote, control=args.control, settings=settings
-            )
-            stop.starting = False
-            with venue, serving as served, _token_file(args, settings):
-                catch_up(venue, stop)
-                _introduce(served, venue, args, mnemonic)
-                if venue.journal is not None:
-                    entries, seed = venue.journal.count, venue.core.state.seed
-                    print(f"\njournal {venue.journal.path}: {entries} entries, seed {seed}")
-                if not stop.event.is_set():
-                    print("\nready", flush=True)
-                stop.wait()
+            serve(stop)
     except ToolkitError as error:
-        print(f"toolkit venue: {error}", file=sys.stderr, flush=True)
+        print(f"toolkit {command}: {error}", file=sys.stderr, flush=True)
         return 2
-    except Stopped:
+    except KeyboardInterrupt:
         pass
     print("stopped", flush=True)
     return 0
+
+
+def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
+    settings, mnemonic = settings_of(args), _mnemonic(args)
+    announce_journal(args)
+    venue = _venue(args, mnemonic)
+    for fault in args.fault:
+        print(f"fault {venue.faults.arm(fault)}")
+    serving = venue.serve(
+        args.port, host=args.host, allow_remote=args.allow_remote, control=args.control, settings=settings
+    )
+    stop.starting = False
+    with venue, serving as served, _token_file(args, settings):
+        catch_up(venue, stop)
+        _introduce(served, venue, args, mnemonic)
+        if venue.journal is not None:
+            entries, seed = venue.journal.count, venue.core.state.seed
+            print(f"\njournal {venue.journal.path}: {entries} entries, seed {seed}")
+        if not stop.event.is_set():
+            print("\nready", flush=True)
+        stop.wait()
+
+
+def announce_journal(args: argparse.Namespace) -> None:
+    """Say that a journal is opened, because reading a long one takes a while."""
+    if args.journal and os.path.exists(args.journal):
+        print(f"opening journal {args.journal}", flush=True)
 
 
 def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
@@ -288,7 +305,7 @@ def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
             print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
 
 
-class Stopped(BaseException):
+class Stopped(KeyboardInterrupt):
     """SIGINT or SIGTERM came while the venue was still being started, which changes nothing that lasts."""
 
 

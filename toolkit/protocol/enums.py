@@ -130,7 +130,7 @@ class Names:
         if value is None or value == "":
             return None
         text = str(value)
-        if text.isdigit():
+        if text.isdecimal() and len(text) <= 20:  # int() refuses very long texts
             return self.name_of.get(int(text), text)
         return text
 

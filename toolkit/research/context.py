@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..products import Amount, Product
 from .account_data import FundingRates, OrderHandle
 from .automation import TrailingStop, cancel_others
-from .market_data import Bar, BarHistory, span_ms
+from .market_data import Bar, BarHistory, BookSnapshot, span_ms
 from .precomputed import Precomputed
 from .timeframes import LongerBars
 
@@ -25,10 +25,12 @@ class Context(ABC):
 
     Attributes: `symbols` (of the run), `now` (Unix ms), `interval` (length of a bar, ms), `mode` ("backtest", "paper"
     or "live"), `records` (what `record` kept: (Unix ms, values)), `stopped` (the reason given to `stop`, else ""),
-    `trailing` (stops that follow their position), `precomputed` (indicators over arrays).
+    `trailing` (stops that follow their position), `precomputed` (indicators over arrays), `timer_ms` (how often
+    `on_timer` is called).
     """
 
     mode: str = ""
+    timer_ms: float = 100
 
     def __init__(self, symbols: Sequence[str], interval: int) -> None:
         self.symbols = tuple(symbols)
@@ -252,6 +254,20 @@ class Context(ABC):
         if (name, length) not in self._longer:
             self._longer[name, length] = LongerBars(self._history(name), length)
         return self._longer[name, length].update(self.now)
+
+    def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
+        """Return the book of `symbol` (default: the first one) as received: `depth` levels a side, best first.
+
+        Sides are empty before the first message, and in a live run while the feed is lost. Raises InputError in a
+        backtest on bars.
+        """
+        raise InputError("bars have no book; give the backtest Events of toolkit.research.data", field="book")
+
+    def set_timer(self, ms: float) -> None:
+        """Call `on_timer` every `ms` from the next call on. Raises InputError unless it is above 0."""
+        if not ms > 0:
+            raise InputError(f"a timer of {ms} ms is not above 0", field="timer_ms", rule="above 0", value=ms)
+        self.timer_ms = ms
 
     @abstractmethod
     def _history(self, symbol: str) -> BarHistory:

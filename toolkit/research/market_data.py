@@ -71,8 +71,8 @@ class BarHistory:
         self.append = self._pending.append
         """append(bar) adds a complete bar."""
         self._length = 0
-        self._rows = np.full((1024, 5), np.nan)
-        self._times = np.zeros(1024, dtype="int64")
+        self._rows = np.zeros((0, 5))
+        self._times = np.zeros(0, dtype="int64")
 
     @property
     def length(self) -> int:
@@ -86,8 +86,9 @@ class BarHistory:
         pending, start = self._pending, self._length
         self._length = end = start + len(pending)
         while end > (size := len(self._times)):
-            self._rows = np.concatenate([self._rows, np.full((size, 5), np.nan)])
-            self._times = np.concatenate([self._times, np.zeros(size, dtype="int64")])
+            more = size or 1024
+            self._rows = np.concatenate([self._rows, np.full((more, 5), np.nan)])
+            self._times = np.concatenate([self._times, np.zeros(more, dtype="int64")])
         self._rows[start:end] = [(bar.open, bar.high, bar.low, bar.close, bar.volume) for bar in pending]
         self._times[start:end] = [bar.time for bar in pending]
         pending.clear()

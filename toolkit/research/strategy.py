@@ -56,7 +56,7 @@ class Strategy:
 
     symbols: Sequence[str] = ()
     timer_ms: float = 100
-    """How often `on_timer` is called."""
+    """How often `on_timer` is called; `ctx.set_timer` changes it."""
     ctx: Context
     """The context of the run; set before on_start."""
 
@@ -134,7 +134,10 @@ class Strategy:
         """The top of a book changed (recordings, paper and live; in bar replays the modelled quotes at each close)."""
 
     def on_timer(self, ctx: Context) -> None:
-        """`timer_ms` have passed (backtests on events). A second parameter receives the time, Unix ms."""
+        """`timer_ms` have passed (not in backtests on bars). A second parameter receives the time, Unix ms.
+
+        In a live run a call that comes too late for the next one replaces it.
+        """
 
     def on_fill(self, ctx: Context, fill: Fill) -> None:
         """An order of this account was filled, fully or partially."""
@@ -220,6 +223,14 @@ def _copy_class_state(strategy: Strategy) -> Strategy:
 
 IMMUTABLE = (str, bytes, int, float, Decimal, tuple, frozenset, type(None), property, classmethod, staticmethod)
 """Types of class attributes that a run can't change."""
+
+
+def timer_call(strategy: Strategy, ctx: Context) -> Callable[[], None]:
+    """Return a call of a strategy's on_timer(ctx), or of on_timer(ctx, now) when it takes the time."""
+    on_timer: Callable[..., None] = strategy.on_timer
+    if len(inspect.signature(on_timer).parameters) > 1:
+        return lambda: on_timer(ctx, ctx.now)
+    return lambda: on_timer(ctx)
 
 
 def overrides(strategy: Strategy, callback: str) -> bool:

@@ -25,6 +25,7 @@ from ..suggestions import Suggesting
 from . import development
 from .api.gateway import Answer, Gateway, Hooks, Query, Request, Submission
 from .clocks import Clock, clock_named, milliseconds, moment
+from .engine.codec import hash_of, joined
 from .engine.commands import Advance, Command, Control, Outcome, Submit
 from .engine.core import Core
 from .lab.control import Controls, ExactAmount, funding
@@ -57,10 +58,10 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     Unix ms, ISO text or a datetime; a real clock may run `speed` times as fast. `accounts` development masters of the
     `mnemonic` are funded with `balance` USDC each. `market` is the simulated market: "usual", "calm", "stressed", a
     `Market`, or None for a venue without participants; `market()` changes it later. `settle_delay` (ms, or
-    text like "1s") delays the effect of accepted actions. `wire` is the form of the feed's messages: "published", field
-    for field as the exchange's are, or "extended" (`type`, `sequence` and a first snapshot on every channel, and
-    further fields). `config` is a whole Genesis instead of the default one; its seed and time take precedence over
-    `seed` and `start`.
+    text like "1s") delays the effect of accepted actions. `wire` is the form of answers and of the feed's messages:
+    "published", field for field as the exchange's are, or "extended" (further fields, and on every channel `type`,
+    `sequence` and a first snapshot). `config` is a whole Genesis instead of the default one; its seed and time take
+    precedence over `seed` and `start`.
 
     `journal` is a file to which every command is written before it is answered; an existing file is replayed, and the
     venue continues from its state, whatever the other arguments say about the beginning. `sync` is "full" (survives a
@@ -139,7 +140,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """True ends a long advance at its next step."""
         self.alarms = Alarms()  # what acts at its moment of an advance, such as a session's parent orders
         self._faults = Faults(self)
-        self.gateway = Gateway(self, self._faults.requests)
+        self.gateway = Gateway(self, self._faults.requests, extended=wire == "extended")
         self.control = Controls(self)
         self.record: Callable[[Command], None] | None = None
         """Called with every command except the passing of time, under the lock, before the command is applied."""
@@ -511,15 +512,23 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def state_hash(self) -> str:
         """Return the hash of the whole state, 64 hex digits. Same seed and commands, same hash."""
         with self.lock:
-            return self.core.state_hash()
+            slices = self.core.slices()
+        return hash_of(slices)
 
     def snapshot(self) -> int:
         """Keep the whole state, and return the number to `revert` to."""
+        data = self._dumped()
+        with self.lock:
+            self._last_snapshot += 1
+            self._snapshots[self._last_snapshot] = data
+            return self._last_snapshot
+
+    def _dumped(self) -> bytes:
+        """Return a dump of the present state; while it is encoded, others' requests are answered."""
         with self.lock:
             self._catch_up()
-            self._last_snapshot += 1
-            self._snapshots[self._last_snapshot] = self.core.dump()
-            return self._last_snapshot
+            slices = self.core.slices()
+        return joined(slices)
 
     def revert(self, snapshot: int) -> None:
         """Restore the state of a snapshot, clock included; later snapshots are dropped.
@@ -552,9 +561,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
 
     def dump(self, path: str | Path) -> None:
         """Write the whole state to a file."""
-        with self.lock:
-            self._catch_up()
-            Path(path).write_bytes(self.core.dump())
+        Path(path).write_bytes(self._dumped())
 
     def load(self, path: str | Path) -> None:
         """Continue from a dumped state, clock included. Raises VenueError for a file that is not a dump."""

@@ -18,6 +18,7 @@ _LAZY = {
     "Dashboard": "panels.dashboard",
     "Depth": "panels.market",
     "Funding": "panels.exposure",
+    "Leaderboard": "panels.leaderboard",
     "LiquidationMap": "panels.exposure",
     "OrderBook": "panels.market",
     "OrderTicket": "order_ticket.ticket",
@@ -29,8 +30,8 @@ _LAZY = {
 
 # Written out, because type checkers and editors only take names from a literal list.
 __all__ = [
-    "Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "LiquidationMap", "OrderBook", "OrderTicket",
-    "Permissions", "Trades", "Widgets", "theme",
+    "Account", "Blotter", "Candles", "Dashboard", "Depth", "Funding", "Leaderboard", "LiquidationMap", "OrderBook",
+    "OrderTicket", "Permissions", "Trades", "Widgets", "theme",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from .panels.candles import Candles
     from .panels.dashboard import Dashboard
     from .panels.exposure import Funding, LiquidationMap
+    from .panels.leaderboard import Leaderboard
     from .panels.market import Depth, OrderBook, Trades
     from .panels.permissions import Permissions
     from .panels.portfolio import Account, Blotter

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .panels.candles import Candles
     from .panels.dashboard import Dashboard
     from .panels.exposure import Funding, LiquidationMap
+    from .panels.leaderboard import Leaderboard
     from .panels.market import Depth, OrderBook, Trades
     from .panels.permissions import Permissions
     from .panels.portfolio import Account, Blotter
@@ -79,6 +80,15 @@ class Widgets:
 
         return self._register(Funding(self._session, symbol))
 
+    def leaderboard(self) -> Leaderboard:
+        """Return the live leaderboard of a class, for its teacher and its students.
+
+        Raises InputError where no class is served.
+        """
+        from .panels.leaderboard import Leaderboard
+
+        return self._register(Leaderboard(self._session))
+
     def liquidation_map(self) -> LiquidationMap:
         """Return where the account would be liquidated: each position's price, and what a move of all prices leaves."""
         from .panels.exposure import LiquidationMap
@@ -112,5 +122,5 @@ class Widgets:
     def __repr__(self) -> str:
         return (
             "<Widgets: ticket, order_book, trades, candles, depth, funding, blotter, account, liquidation_map,"
-            " permissions, dashboard>"
+            " permissions, leaderboard, dashboard>"
         )

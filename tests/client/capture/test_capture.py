@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 import re
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.asyncio.server import ServerConnection
 
 import toolkit
 from tests.client.fake import session as session_of
@@ -25,9 +27,9 @@ from toolkit.client.capture.queries import ask_for_errors
 from toolkit.client.io.flow import Fetch, Now, Reply
 from toolkit.environments import MAINNET, TESTNET
 from toolkit.protocol.reads import feed as wire
+from toolkit.protocol.reads.endpoint import Endpoint
 from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
 from toolkit.protocol.reads.info import ENDPOINTS as EVERY
-from toolkit.protocol.reads.info import Endpoint
 from toolkit.session import Session
 from toolkit.venue import development
 from toolkit.venue.feed.hub import Wire
@@ -189,7 +191,7 @@ def test_every_lie_of_an_answer_is_found(endpoint: Endpoint) -> None:
 
 @pytest.mark.parametrize("kind", wire.CHANNELS)
 def test_every_lie_of_a_message_is_found(kind: str) -> None:
-    channel, data = wire.CHANNELS[kind], clean(PUBLISHED[kind]["data"])
+    channel, data = wire.CHANNELS[kind], PUBLISHED[kind]["data"]
     assert compare_messages(channel, [data]) == []
     for name in data:
         found = compare_messages(channel, [data, {key: data[key] for key in data if key != name}])
@@ -218,12 +220,6 @@ def test_every_lie_of_a_message_is_found(kind: str) -> None:
                 fewer = {**data, "aop": {part: [{key: rows[0][key] for key in rows[0] if key != name}]}}
                 assert only(compare_messages(channel, [fewer]), name).where == f"aopState {part}"
         assert record.known
-
-
-def clean(data: Any) -> Any:
-    """Return a published example with whole addresses and hashes for its abridged ones."""
-    text = json.dumps(data).replace("0xabc...", "0x" + "ab" * 20).replace("ABC123...", "AB" * 32)
-    return json.loads(text)
 
 
 def test_rows_that_are_no_rows_are_counted() -> None:
@@ -320,3 +316,49 @@ def test_doctor_captures_in_one_command(tmp_path: Path, capsys: pytest.CaptureFi
     text = capsys.readouterr().out
     assert "32 of 32 queries" in " ".join(text.split())
     assert (tmp_path / "found" / "report.md").exists()
+
+
+JUNK: list[Any] = [None, True, -1, 0.5, 10**40, float("nan"), "", "²", "9" * 5_000, "\ud800", [], [[]], {}, {"": []}]
+
+
+def spoiled(value: Any, rng: random.Random) -> Any:
+    """Return a JSON value with some of its nodes, or all of it, replaced by what nobody expects there."""
+    if rng.random() < 0.04:
+        return copy.deepcopy(rng.choice(JUNK))
+    if isinstance(value, dict):
+        return {rng.choice(("x", "type", name)) if rng.random() < 0.02 else name: spoiled(one, rng)
+                for name, one in value.items()}  # fmt: skip
+    return [spoiled(one, rng) for one in value * rng.randint(0, 2)] if isinstance(value, list) else value
+
+
+class SpoilingVenue(PublishedVenue):
+    """Sends what is published with junk in it, as fast as it is read, and texts that are no messages."""
+
+    async def _send(self, connection: ServerConnection, kind: str, fields: dict[str, Any]) -> None:
+        rng = random.Random(kind)
+        for _ in range(40):
+            text = json.dumps(spoiled(PUBLISHED[kind], rng))
+            await connection.send(rng.choice((text, text, text, text[: rng.randrange(len(text))], text.encode())))
+        await connection.send("[" * 100_000)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_a_venue_answers_and_sends_is_reported(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        data = DATA.get(request.url.path, {"total": 0, "items": []})
+        body = json.dumps(spoiled({"code": 0, "message": "success", "data": data}, rng)).encode()
+        return httpx.Response(rng.choice((200, 200, 200, 404, 500)), content=rng.choice((body, body, body[:-1])))
+
+    with (
+        SpoilingVenue(0) as feed,
+        session_of(answer, base_url="http://127.0.0.1:1", ws_url=f"ws://127.0.0.1:{feed.port}", wallet=None) as s,
+    ):
+        taken = report.take(s, 0.4, timeout=2)
+    assert taken.feed.error == ""
+    assert taken.differences
+    assert sum(len(one.messages) for one in taken.feed.heard) > 100
+    assert len(taken.feed.unknown) > 14
+    taken.write(tmp_path)
+    assert f"{taken.summary()}." in (tmp_path / "report.md").read_text(encoding="utf-8")

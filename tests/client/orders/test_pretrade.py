@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import toolkit
 from tests.client.fake import META, FakeVenue, enveloped
 from tests.client.fake import session as session_of
+from tests.venue.quiet import venue  # a fixture
 from toolkit import checks, orders
 from toolkit.errors import ActionRejected, CheckFailed, InputError, MalformedRequest
 from toolkit.orders import BUILDER_TYPES, bracket, buy, order, sell
@@ -24,14 +25,10 @@ from toolkit.venue import development
 from toolkit.venue.engine.codes import TxCode
 from toolkit.venue.local import LocalVenue
 
+__all__ = ["venue"]
+
 BTC = ProductTable.from_meta(META)["BTCUSDC"]
 OFF_TICK = buy("BTCUSDC", "0.01", "60000.05")
-
-
-@pytest.fixture
-def venue() -> Iterator[LocalVenue]:
-    with LocalVenue(clock="manual", market=False, accounts=3) as made:
-        yield made
 
 
 @pytest.fixture

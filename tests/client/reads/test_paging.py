@@ -16,7 +16,8 @@ from toolkit.client.io.progress import Progress
 from toolkit.client.reads.paging import PagedRead, identity
 from toolkit.client.reads.reading import Query
 from toolkit.errors import TimedOut
-from toolkit.protocol.reads.info import ENDPOINTS, Endpoint
+from toolkit.protocol.reads.endpoint import Endpoint
+from toolkit.protocol.reads.info import ENDPOINTS
 
 TRADES = ENDPOINTS["trades"]
 STATES = ENDPOINTS["order_states"]

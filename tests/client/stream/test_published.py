@@ -27,8 +27,8 @@ from toolkit.protocol.reads.feed_records import AOP_RECORDS, RECORDS
 from toolkit.venue.local import LocalVenue
 
 LINES = (Path(__file__).parents[2] / "vectors" / "published-feed.jsonl").read_text(encoding="utf-8").splitlines()
-PUBLISHED: dict[str, dict[str, Any]] = {one["channel"]: one for one in map(json.loads, LINES)}
-USER = "0x" + "ab" * 20
+PUBLISHED: dict[str, dict[str, Any]] = {one["channel"]: one["message"] for one in map(json.loads, LINES)}
+USER = PUBLISHED["userFilled"]["data"]["userFills"][0]["userAddr"]
 FIELDS = {"symbol": "BTCUSDC", "depth": 5, "interval": "60", "userAddress": USER}
 
 
@@ -232,7 +232,7 @@ class PublishedVenue:
             more: dict[str, Any] = {"type": "incremental"} if kind == "orderBook" and step else {}
             if "depth" in fields:
                 more["depth"] = fields["depth"]
-            await connection.send(message(kind, step, **more))
+            await connection.send(message(kind, step, **more).replace(USER, fields.get("userAddress", USER)))
             step += 1
             await asyncio.sleep(self.every_seconds)
 
@@ -274,7 +274,7 @@ def test_all_channels_are_live_on_a_socket_that_sends_what_is_published(publishe
         assert sorted(asked) == sorted(wire.CHANNELS)
         assert stream.reconnects == 0
         (leverage,) = stream.leverages().rows()
-        assert (leverage.position_mode, str(leverage.leverage)) == ("ONE_WAY", "10")
+        assert (leverage.position_mode, str(leverage.leverage)) == ("ONE_WAY", "15")
 
 
 def test_the_ticket_signs_on_a_socket_that_sends_what_is_published(
@@ -290,7 +290,7 @@ def test_the_ticket_signs_on_a_socket_that_sends_what_is_published(
                 one.wait(lambda live: live.updates >= 1)
             ticket.refresh()
             assert (ticket.lock, ticket.problems) == ("", ())
-            assert ticket.preview()["leverage"] == 10, "the published list, not the default"
+            assert ticket.preview()["leverage"] == 15, "the published list, not the default"
             ticket.submit()
             assert ticket.confirm().state == "ACCEPTED"
             ticket.close()

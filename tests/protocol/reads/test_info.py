@@ -10,7 +10,7 @@ from toolkit.errors import MalformedRequest
 from toolkit.protocol.enums import ENUMS
 from toolkit.protocol.reads import info
 from toolkit.protocol.reads.info_params import Param
-from toolkit.protocol.reads.info_records import KINDS
+from toolkit.protocol.reads.record import KINDS
 
 ADDRESS = "0x" + "ab" * 20
 GOOD = {
@@ -147,6 +147,8 @@ def test_rows_are_found_in_every_shape_of_answer() -> None:
     assert agents.rows({"builder": ADDRESS, "total": 1, "agents": [row]}) == [row]
     assert vault.rows({"vaultAddress": ADDRESS}) == [{"vaultAddress": ADDRESS}]
     assert trades.total({"total": 7, "items": []}) == 7
+    assert trades.total({"total": "7"}) == 7
+    assert not any(trades.total({"total": total}) for total in ("²", "9" * 5_000, True, None))
     assert trades.total([row]) is None
     with pytest.raises(MalformedRequest, match="an array or an object was expected"):
         trades.rows("text")

@@ -94,6 +94,20 @@ def test_a_stop_survives_a_gap_and_fills_at_the_first_price_where_somebody_buys(
     assert result.positions[BTC].iloc[-1] == 0
 
 
+def test_an_exit_at_a_loss_fills_though_a_resting_order_would_then_lack_margin() -> None:
+    """As on the venue: long 3.2 at 20x on 10,000; the mark falls to 59,500; a SELL 3.2 at 61,000 rests."""
+    script = {
+        0: lambda ctx: ctx.buy(BTC, "3.2", slippage="0.001"),
+        1: lambda ctx: ctx.sell(BTC, "3.2", price="61000"),
+        4: lambda ctx: ctx.sell(BTC, "3.2"),
+    }
+    result = run(script, bars(*flat(60_000, 4), *flat(59_500, 4)), capital=10_000, funding=None)
+    assert result.fills["price"].tolist() == [60_000, 59_500]
+    assert result.positions[BTC].iloc[-1] == 0
+    assert result.orders["status"].tolist() == ["FILLED", "CANCELED", "FILLED"]
+    assert result.equity["balance"].iloc[-1] == pytest.approx(10_000 - 1_600 - 3.2 * 119_500 * 0.0006)
+
+
 def test_a_strategy_that_peeks_sees_only_the_past() -> None:
     data = walk(1, 200)
     future = set(data["close"].iloc[100:]) | set(data["high"].iloc[100:])

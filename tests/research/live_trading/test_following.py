@@ -66,8 +66,7 @@ def test_orders_are_filled_here_and_never_there(upstream: LocalVenue, follower: 
         session.buy("BTCUSDC", "0.05", price=price, tif="POST_ONLY")
         for _ in range(400):
             upstream.advance("3s")
-        fills = session.fills()
-        assert set(fills["role"]) == {"TAKER", "MAKER"}
+        assert {len(session.fills(role=role)) > 0 for role in ("TAKER", "MAKER")} == {True}
         assert upstream.query(lambda core: not core.state.history.fills_of(session.account))
         assert follower.core.violations() == []
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 import pytest
 
 from toolkit.errors import VenueError
-from toolkit.venue.engine import registry
+from toolkit.venue.engine import codec, registry
 from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
+from toolkit.venue.model.market import saved
 
 ALICE = "0x" + "a1" * 20
 
@@ -123,6 +125,28 @@ def test_a_restored_core_continues_identically(core: Core) -> None:
         submit(each, 2)
         each.apply(Advance(GENESIS_TIME + 9999))
     assert copy.dump() == core.dump()
+
+
+def test_a_dump_in_slices_is_that_of_the_moment_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "RECORDS", 7)
+    core = Core(Genesis(settings={"market": saved("usual")}))
+    core.apply(Advance(GENESIS_TIME + 600_000))
+    whole, slices = core.dump(), core.slices()
+    assert whole[len(codec.MAGIC) + 32 :] == msgspec.msgpack.encode(core.state)
+    parts = []
+    for part in slices:  # the venue goes on between any two
+        parts.append(part)
+        core.apply(Advance(core.state.time + 2_000))
+    assert len(parts) > 20
+    assert codec.joined(parts) == whole
+    assert codec.hash_of(parts) == Core.load(whole).state_hash() != core.state_hash()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 65_535, 65_536])
+def test_slices_are_the_bytes_of_the_whole_for_every_length(count: int) -> None:
+    core = Core()
+    core.state.history.fills = {ALICE: list(range(count)), "b": []}
+    assert b"".join(core.slices()) == codec.MAGIC + msgspec.msgpack.encode(core.state)
 
 
 def test_bytes_other_than_a_dump_are_refused() -> None:

@@ -14,7 +14,7 @@ from toolkit.protocol.reads import feed as wire
 from toolkit.venue.local import LocalVenue
 
 LINES = (Path(__file__).parents[2] / "vectors" / "published-feed.jsonl").read_text(encoding="utf-8").splitlines()
-PUBLISHED: dict[str, dict[str, Any]] = {one["channel"]: one["data"] for one in map(json.loads, LINES)}
+PUBLISHED: dict[str, dict[str, Any]] = {one["channel"]: one["message"]["data"] for one in map(json.loads, LINES)}
 ONLY_WHEN_SET = {"triggerPx", "reduceOnly"}
 """Fields of an order that are published in the table of fields, not in the example, whose order has neither."""
 

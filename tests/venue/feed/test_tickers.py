@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 import pytest
 
+from tests.venue.quiet import venue  # a fixture
 from tests.venue.traders import Trader
 from toolkit.venue.feed.candles import DAY_MS, MINUTE_MS, ProductTicker
 from toolkit.venue.local import LocalVenue
 
-
-@pytest.fixture
-def venue() -> Iterator[LocalVenue]:
-    with LocalVenue(clock="manual", market=False, accounts=2) as made:
-        yield made
+__all__ = ["venue"]
 
 
 def ticker(venue: LocalVenue) -> dict[str, Any]:

@@ -107,6 +107,18 @@ def test_wrong_scripts_are_explained(venue: LocalVenue) -> None:
         venue.control.script_oracle("DOGEUSDC", {})
 
 
+def test_a_jump_without_a_simulated_market_stays() -> None:
+    venue = LocalVenue(clock="manual", market=False)
+    before = venue.core.state.markets[1].oracle
+    venue.control.script_oracle("BTCUSDC", {"1s": "1000"})
+    assert Decimal(venue.control.jump("BTCUSDC", "-12.5")["oracle"]) * 10 == before * Decimal("0.875")
+    venue.advance("1m")
+    assert venue.core.state.markets[1].oracle == before * 7 // 8
+    venue.control.jump("BTCUSDC", "900")
+    with pytest.raises(VenueError, match="the highest price of an order"):
+        venue.control.jump("BTCUSDC", "900")
+
+
 def test_added_liquidity_is_there_to_trade_with_and_can_be_taken_away() -> None:
     with LocalVenue(clock="manual", market=False) as venue, toolkit.connect(venue=venue) as session:
         placed = venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "0.5", levels=3, gap="10")
@@ -238,7 +250,7 @@ def test_whatever_is_given_a_control_does_it_or_says_what_is_wrong(tmp_path: Pat
         "levels": 2, "gap": "10", "hold": True, "release": False, "until": 1_767_225_700_000,
         "products": ["BTCUSDC"], "queue": "log", "changes": [[0, 1, 600_000, 5]], "whole": False,
         "balance": 5_000_000, "positions": [[1, 1, 10, 600_000_000, 1000, 0, 0]],
-        "regime": "calm", "after": "1m", "lasting": "5m",
+        "regime": "calm", "after": "1m", "lasting": "5m", "percent": "3",
     }  # fmt: skip
     if name == "act":
         good["action"] = {"type": "cancelAll", "symbolCode": 1}
@@ -350,6 +362,8 @@ def test_commands_of_another_program_are_checked_by_the_core_alike(venue: LocalV
         ("ban", {"address": "x"}, "is not an address"),
         ("pause", {"product": 1, "at": 5}, "there is no argument `at`; it takes product: int"),
         ("script_oracle", {"product": 1, "points": [[1]]}, "a point is"),
+        ("jump", {"product": 1, "percent": "-100"}, "percent -100 must be above -100 and at most 1000"),
+        ("jump", {"product": 1, "percent": "far"}, "percent 'far' is not an exact amount"),
     ):
         with pytest.raises(VenueError, match=words):
             venue.apply_control(name, **args)

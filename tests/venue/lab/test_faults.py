@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import toolkit
+from tests.venue.quiet import venue  # a fixture
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import BroadcastFailed, InputError
 from toolkit.venue.api.gateway import Answer
@@ -19,13 +19,9 @@ from toolkit.venue.lab.feed_faults import FEED
 from toolkit.venue.lab.request_faults import AFTER, BEFORE
 from toolkit.venue.local import LocalVenue
 
+__all__ = ["venue"]
+
 WITHDRAW = {"type": "withdraw", "destination": MASTER.address, "amount": "10"}
-
-
-@pytest.fixture
-def venue() -> Iterator[LocalVenue]:
-    with LocalVenue(clock="manual", market=False, accounts=2) as made:
-        yield made
 
 
 def balance(venue: LocalVenue, address: str = MASTER.address) -> int:

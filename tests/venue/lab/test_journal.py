@@ -14,6 +14,8 @@ import pytest
 
 from tests.venue.wallets import MASTER, OTHER, Signer
 from toolkit.errors import InputError, JournalDamaged, VenueError
+from toolkit.venue.engine import codec
+from toolkit.venue.engine.codec import joined
 from toolkit.venue.lab import journal as journals
 from toolkit.venue.lab import journal_file
 from toolkit.venue.lab.journal import Journal
@@ -133,13 +135,14 @@ def test_an_edited_dump_is_never_used(tmp_path: Path, later: bool, own_hash: boo
     else:
         before = venue.state_hash()
     base = sqlite3.connect(path)
-    [(body,)] = base.execute("SELECT body FROM dumps WHERE body IS NOT NULL")
-    core = journals.Core.load(body)
+    number, applied = base.execute("SELECT id, applied FROM dumps ORDER BY id DESC").fetchone()
+    core = journals.Core.load(joined([body for (body,) in base.execute("SELECT body FROM slices ORDER BY id")]))
     core.state.accounts[MASTER.address.lower()].balance += 10**12
-    richer = core.dump()
-    base.execute("UPDATE dumps SET body = ? WHERE body IS NOT NULL", (richer,))
+    [richer] = core.slices()
+    base.execute("UPDATE slices SET body = ?", (richer,))
     if own_hash:
-        base.execute("UPDATE dumps SET hash = ? WHERE body IS NOT NULL", (hashlib.sha256(richer).digest(),))
+        hashed = journal_file.dump_hash(applied, [richer])
+        base.execute("UPDATE dumps SET hash = ? WHERE id = ?", (hashed, number))
     base.commit()
     base.close()
     if own_hash:
@@ -188,22 +191,65 @@ def test_a_clean_end_leaves_a_dump_and_a_dump_is_never_needed(tmp_path: Path) ->
     before = venue.state_hash()
     with sqlite3.connect(path) as base:
         [(number,)] = base.execute("SELECT n FROM dumps")
-        base.execute("UPDATE dumps SET body = x'00'")
+        base.execute("UPDATE slices SET body = x'00'")
     base.close()
     assert number == 3
     with pytest.warns(RuntimeWarning, match="was altered; it is not used"), made(path) as again:
         assert again.state_hash() == before
 
 
-def test_dumps_are_kept_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dump_is_kept_slice_by_slice_and_a_crash_between_two_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(journals, "DUMP_COMMANDS", 5)
-    before = busy(tmp_path / "j", 4)
-    with sqlite3.connect(tmp_path / "j") as base:
-        [(kept,)] = base.execute("SELECT count(body) FROM dumps")
+    monkeypatch.setattr(codec, "RECORDS", 20)
+    path, signer, behind = tmp_path / "j", Signer(MASTER), set()
+    for count in (60, 3, 31, 44, 7, 52):
+        venue = made(path)
+        for _ in range(count):
+            assert signer.do(venue, withdrawal("2.5"))["code"] == 0
+        before = crash(venue)
+        journal = Journal.open(path)
+        applied, core = journal._latest_dump()
+        behind.add(journal.count - applied)
+        assert journal.replay().state_hash() == before
+        assert applied == 0 or core.state.time <= venue.core.state.time
+        journal.close()
+    assert applied > 60
+    assert len(behind) > 3  # crashes at different moments of the dumps
+    base = sqlite3.connect(path)
+    [(most,)] = base.execute("SELECT max(length(body)) FROM slices")
     base.close()
-    assert kept == 1
-    with made(tmp_path / "j") as again:
-        assert again.state_hash() == before
+    assert most < 30_000
+
+
+def test_closing_gives_up_a_dump_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "CLOSE_SECONDS", -1.0)
+    monkeypatch.setattr(codec, "RECORDS", 4)
+    with made(tmp_path / "j") as venue:
+        for _ in range(9):
+            Signer(MASTER).do(venue, withdrawal("2.5"))
+        before = venue.state_hash()
+    journal = Journal.open(tmp_path / "j")
+    assert journal._latest_dump()[0] == 0
+    assert journal.replay().state_hash() == before
+    journal.close()
+
+
+def test_checking_a_large_journal_can_be_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C during SQLite's own check, in whose middle a handler can only end it by raising."""
+    busy(tmp_path / "j", 3)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as pressed:
+        pressed.setattr(journal_file, "_nothing", interrupt)
+        pressed.setattr(journal_file, "PROGRESS", 1)
+        with pytest.raises(KeyboardInterrupt):
+            made(tmp_path / "j")
+    with made(tmp_path / "j"):
+        pass
 
 
 def test_a_command_that_cannot_be_written_is_neither_applied_nor_answered_as_applied(tmp_path: Path) -> None:

@@ -1,0 +1,38 @@
+"""The reference of the venue's money rules (see `money`), loaded so that it counts how often each branch is taken."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+MODULES = ("money", "margin", "trading", "liquidation", "venue")
+BRANCHES: Counter[str] = Counter()
+"""Place and text of each branch, or "refused: " and the rule → how often it was taken."""
+
+
+def _counted(name: str, source: str) -> ast.Module:
+    """Return a module's code with a count at the start of every function, branch and loop."""
+    tree, lines = ast.parse(source), source.splitlines()
+    for node in ast.walk(tree):
+        blocks = (ast.FunctionDef, ast.If, ast.For, ast.While, ast.ExceptHandler)
+        for part in ("body", "orelse") if isinstance(node, blocks) else ():
+            block = getattr(node, part, None)
+            if not block or (part == "orelse" and isinstance(block[0], ast.If)):
+                continue
+            text = lines[node.lineno - 1].strip() if part == "body" else "else: " + lines[block[0].lineno - 1].strip()
+            key = f"{name}.py:{node.lineno if part == 'body' else block[0].lineno}  {text}"
+            BRANCHES[key] = 0
+            block[:0] = ast.parse(f"BRANCHES[{key!r}] += 1").body
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("self.require", "require"):
+            BRANCHES[f"refused: {ast.literal_eval(node.args[1])}"] = 0
+    return ast.fix_missing_locations(tree)
+
+
+for _name in MODULES:
+    _path = Path(__file__).with_name(f"{_name}.py")
+    _module = sys.modules[f"{__name__}.{_name}"] = ModuleType(f"{__name__}.{_name}")
+    vars(_module)["BRANCHES"] = BRANCHES
+    exec(compile(_counted(_name, _path.read_text("utf-8")), _path, "exec"), vars(_module))

@@ -10,6 +10,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+from tests.venue.reference import wire
 from tests.venue.reference.margin import CLEARING, FEES, INSURANCE, LP, REFERRALS, ROUNDING
 from tests.venue.reference.money import Account, Market
 from tests.venue.reference.steps import BUILDERS_TRADER, HEDGED, MIDDLE, Step, Steps, is_coarse
@@ -42,7 +43,7 @@ def market_of(row: dict[str, Any], table: list[dict[str, str]], price: str) -> M
         for tier in table
     ]
     return Market(
-        int(row["code"]), tick, step, int(tick * step * 10**6), tiers,
+        code=int(row["code"]), tick=tick, step=step, unit=int(tick * step * 10**6), tiers=tiers,
         max_notional=int(row["maxPositionNtnl"]) * 10**6, min_value=int(row["minOrderValue"]) * 10**6,
         max_steps=int(Fraction(row["maxOrderQty"]) / step), max_slippage=Fraction(row["maxSlippagePct"]),
         maker=Fraction(row["defaultMakerFeeRate"]), taker=Fraction(row["defaultTakerFeeRate"]),
@@ -76,14 +77,17 @@ def settings_of(config: genesis.Config) -> dict[str, Any]:
 
 
 def first(coarse: bool) -> genesis.Genesis:
-    """Return a small venue: two products with low tiers and limits, a poor LP vault, fee tiers within reach."""
+    """Return a small venue: two products with low tiers and limits, a poor LP vault, small slices, cheap fee tiers."""
     products = [dict(row) for row in genesis.default_products()[:2]]
     limits = {"maxPositionNtnl": "250000", "minOrderValue": "100", "fundingInterval": 3_600 if coarse else 300}
     rows = [row | limits | {"maxOrderQty": "3.9" if row["code"] == "1" else "99"} for row in products]
     table = genesis.default_margin_tables()[1]
-    table = [table[0], table[1] | {"minimumValue": "150000"}]
+    table = [table[0], table[1] | {"minimumValue": "60000"}]
     tiers = [genesis.FeeTier(each.volume // 50, each.maker, each.taker) for each in genesis.default_fee_tiers()]
-    config = genesis.Config(price_interval=60_000 if coarse else 3_000, lp_capital=5_000 * USDC, fee_tiers=tiers)
+    config = genesis.Config(
+        price_interval=60_000 if coarse else 3_000, fee_tiers=tiers,
+        lp_capital=3_000 * USDC, liquidation_whole=25_000 * USDC,
+    )  # fmt: skip
     prices = {code: f"{price}.00" for code, price in MIDDLE.items()}
     return genesis.Genesis(products=rows, margin_tables={1: table}, prices=prices, config=config)
 
@@ -106,7 +110,7 @@ class Pair:
         for index, name in enumerate(self.names):
             self.reference.accounts[name] = Account(name, BALANCES[index] * 10**6, index in HEDGED)
         for invited, inviter in INVITED.items():
-            self.reference.bind(self.reference.accounts[self.names[invited]], self.names[inviter])
+            wire.bind(self.reference, self.reference.accounts[self.names[invited]], self.names[inviter])
         self._mark()
 
     def _open_accounts(self) -> None:
@@ -149,7 +153,7 @@ class Pair:
         elif kind == "fund":
             self.reference.deposit(self.names[rest[0]], int(rest[1]) * 10**6)
         else:
-            return self.reference.act(self.names[rest[0]], rest[1])
+            return wire.act(self.reference, self.names[rest[0]], rest[1])
         return []
 
     def _send(self, kind: str, *rest: Any) -> list[bool]:

@@ -1,7 +1,11 @@
-"""Records and formulas of the reference. Integers are ticks, steps, micro-USDC and ms; everything else is a fraction.
+"""The rules of money as plain code: the definition that the venue is held against, with which it shares no code.
 
-It is the definition that the engine is held against, and shares no code with it. Comments name the sections of the risk
-rules; C1 to C9 are their clarifications. Rounding (Numbers): who pays is rounded up, who receives is rounded down.
+Read it in this order: `money` (records and formulas), `margin` (cash, margin, fees), `trading` (orders and fills),
+`liquidation`, `venue` (settings, time, triggers). `wire` reads signed actions into calls of these.
+
+Integers are ticks, steps, micro-USDC and milliseconds, everything else is a fraction; a side is 1 (long, buy) or −1.
+Who pays is rounded up, who receives is rounded down (Numbers). Comments name the sections of the rules: Numbers,
+Prices, Funding, Margin, Liquidation 1 to 5, Order rules, Bracket, and C1 to C9, their clarifications.
 """
 
 from __future__ import annotations
@@ -9,57 +13,39 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor
+from statistics import median
+from types import SimpleNamespace
 
 DAY_MS = 86_400_000
-NETWORK = ((0, 10), (1_000_000, 15), (5_000_000, 20), (25_000_000, 25), (100_000_000, 30), (500_000_000, 35))
-"""Volume of a network in USDC → the inviter's part of the fees, per cent."""
 
 
 class Refused(Exception):
     """The rules refuse an action."""
 
 
-@dataclass
-class Market:
-    """One product with its prices."""
+class Market(SimpleNamespace):
+    """A product (`code`, `tick`, `step`, limits, fees), its `tiers` (floor, maintenance rate, leverage), its prices.
 
-    code: int
-    tick: Fraction
-    step: Fraction
-    unit: int
-    """Micro-USDC of one tick times one step."""
-    tiers: list[tuple[int, Fraction, int]]
-    """(floor, maintenance rate, highest leverage)"""
-    max_notional: int
-    min_value: int
-    max_steps: int
-    max_slippage: Fraction
-    maker: Fraction
-    taker: Fraction
-    funding_ms: int
-    oracle: int
-    mark: int
-    last: int
-    trades: int = 0
-    basis: list[int | None] = field(default_factory=list)
-    middles: list[int | None] = field(default_factory=list)
-    premiums: list[int] = field(default_factory=list)
+    `unit` is the micro-USDC of one tick times one step; `oracle`, `mark` and `last` are the prices in ticks.
+    """
+
+    trades = 0
+    basis = middles = premiums = ()  # samples, the newest last
 
     @property
     def step_value(self) -> int:
         return self.mark * self.unit
 
     def maintenance(self, notional: int) -> int:
-        """Margin: N·MMR_n − d_n, d_n = d_(n−1) + floor_n·(MMR_n − MMR_(n−1)), rounded up."""
-        need, deduction, below = Fraction(0), Fraction(0), self.tiers[0][1]
+        """Margin: N·MMR_n − d_n: what lies above a tier's floor needs the more of its rate than the tier's below."""
+        need = below = Fraction(0)
         for start, rate, _ in self.tiers:
             if notional > start:
-                deduction, below = deduction + start * (rate - below), rate
-                need = notional * rate - deduction
+                need, below = need + (notional - start) * (rate - below), rate
         return ceil(need)
 
     def highest_leverage(self, notional: int) -> int:
-        return next((most for start, _, most in reversed(self.tiers) if notional > start), self.tiers[0][2])
+        return min(most for start, _, most in self.tiers if notional > start or not start)
 
     def bound(self, side: int, price: int, slippage: Fraction) -> int:
         """Worst price of a market order: price × (1 ± slippage), rounded towards the price; 3 % when it names none."""
@@ -70,33 +56,24 @@ class Market:
         return {"LAST_PRICE": self.last, "MARK_PRICE": self.mark, "INDEX_PRICE": self.oracle}[by]
 
     def sample(self, bid: int, ask: int, lengths: tuple[int, int]) -> None:
-        """Prices: the samples of mid − oracle (half ticks) and of the book's median."""
-        both, half = bool(bid and ask), bid + ask - 2 * self.oracle
-        samples = ((self.basis, half), (self.middles, sorted((bid, ask, self.last))[1]))
-        for (kept, value), length in zip(samples, lengths, strict=True):
-            kept.append(value if both else None)
-            del kept[:-length]
+        """Prices: the samples of mid − oracle (half ticks) and of the book's median, while the book has both sides."""
+        both, (basis, middles) = bool(bid and ask), lengths
+        self.basis = [*self.basis, bid + ask - 2 * self.oracle if both else None][-basis:]
+        self.middles = [*self.middles, median((bid, ask, self.last)) if both else None][-middles:]
 
     def set_mark(self, bid: int, ask: int) -> None:
-        """Prices: median of oracle + average basis, and of the book's median; that one's average joins the two.
-
-        In half ticks, averages rounded down; the mark to the nearest tick, halves up.
-        """
+        """Prices: median of oracle + average basis, the book's median and its average; in half ticks, halves up."""
         basis, middles = ([each for each in kept if each is not None] for kept in (self.basis, self.middles))
         found = [2 * self.oracle + (sum(basis) // len(basis) if basis else 0)]
         if bid and ask:
-            found.append(2 * sorted((bid, ask, self.last))[1])
-            if middles:
-                found.append(2 * sum(middles) // len(middles))
-        found.sort()
-        half = found[len(found) // 2] if len(found) % 2 else (found[0] + found[1]) // 2
-        self.mark = max(1, (half + 1) // 2)
+            found.append(2 * median((bid, ask, self.last)))
+            found += [2 * sum(middles) // len(middles)] if middles else []
+        self.mark = max(1, (floor(median(map(Fraction, found))) + 1) // 2)
 
     def premium(self, bids: list[tuple[int, int]], asks: list[tuple[int, int]], margin: int) -> int:
         """Funding: [max(0, impactBid − oracle) − max(0, oracle − impactAsk)] / oracle, in 1e-12."""
         bid, ask = (self.impact(levels, margin * self.tiers[0][2]) for levels in (bids, asks))
-        above = max(Fraction(0), bid - self.oracle) if bid else Fraction(0)
-        below = max(Fraction(0), self.oracle - ask) if ask else Fraction(0)
+        above, below = max(bid - self.oracle, Fraction(0)), max(self.oracle - (ask or self.oracle), Fraction(0))
         return floor(above * 10**12 / self.oracle) - floor(below * 10**12 / self.oracle)
 
     def impact(self, levels: list[tuple[int, int]], notional: int) -> Fraction:
@@ -111,10 +88,10 @@ class Market:
 
     def funding_rate(self, mean: int) -> Fraction:
         """Funding: {P + clamp(I − P, ±0.05 %)} / (8/N), to the nearest 1e-8, halves up, at most ±2 %."""
-        premium, edge = Fraction(mean, 10**12), Fraction(5, 10**4)
+        premium, edge, most = Fraction(mean, 10**12), Fraction(5, 10**4), Fraction(2, 100)
         rate = premium + max(-edge, min(edge, Fraction(1, 10**4) - premium))
         exact = floor(rate * self.funding_ms / (8 * 3_600_000) * 10**8 + Fraction(1, 2))
-        return max(-Fraction(2, 100), min(Fraction(2, 100), Fraction(exact, 10**8)))
+        return max(-most, min(most, Fraction(exact, 10**8)))
 
 
 @dataclass
@@ -123,8 +100,7 @@ class Leg:
 
     size: int = 0
     value: int = 0
-    opened: int = 0
-    """Number of the trade that opened it."""
+    opened: int = 0  # number of the trade that opened it
     pnl: int = 0
     fees: int = 0
     funding: int = 0
@@ -132,8 +108,8 @@ class Leg:
     def close(self, steps: int, value: int, side: int) -> int:
         """Numbers: reducing by q of Q realises entryValue·q/Q (floor; the remainder stays)."""
         entry = self.value * steps // self.size
-        self.size, self.value = self.size - steps, self.value - entry
-        self.pnl += (pnl := side * (value - entry))
+        self.size, self.value, pnl = self.size - steps, self.value - entry, side * (value - entry)
+        self.pnl += pnl
         return pnl
 
     def open(self, steps: int, value: int, trade: int) -> None:
@@ -144,7 +120,7 @@ class Leg:
 
 @dataclass
 class Holding:
-    """One account in one product."""
+    """One account in one product; `assigned` is its isolated margin."""
 
     market: Market
     leverage: Fraction
@@ -169,9 +145,10 @@ class Holding:
         """Margin: isolated equity = assigned margin + its unrealised PnL."""
         return self.assigned + self.unrealized
 
-    @property
-    def maintenance(self) -> int:
-        return sum(self.market.maintenance(leg.size * self.market.step_value) for leg in self.legs.values())
+    def maintenance(self, side: int = 0, more: int = 0) -> int:
+        """Maintenance margin of both legs, with so many steps more of a side."""
+        steps = [leg.size + more * (way == side) for way, leg in self.legs.items()]
+        return sum(self.market.maintenance(each * self.market.step_value) for each in steps)
 
     def initial(self, notional: int) -> int:
         """Margin: notional / leverage, rounded up."""
@@ -183,10 +160,6 @@ class Holding:
         loss = max(0, side * (value - at_mark))
         return self.initial(value if side > 0 else at_mark) + loss, loss
 
-    def more_maintenance(self, side: int, steps: int) -> int:
-        value, of = self.market.step_value, self.market.maintenance
-        return of((self.legs[side].size + steps) * value) - of(self.legs[side].size * value)
-
 
 @dataclass
 class Account:
@@ -196,10 +169,10 @@ class Account:
     balance: int = 0
     hedge: bool = False
     holdings: dict[int, Holding] = field(default_factory=dict)
-    volumes: dict[int, int] = field(default_factory=dict)
+    volumes: dict[int, int] = field(default_factory=dict)  # by day
     inviter: str = ""
     invited: list[str] = field(default_factory=list)
-    due: dict[str, int] = field(default_factory=dict)
+    due: dict[str, int] = field(default_factory=dict)  # rebates of today, by who paid the fee
 
     def traded(self, time: int) -> int:
         """Value traded on the 30 complete days before today."""
@@ -211,40 +184,14 @@ class Account:
         return 0 if self.hedge else held.legs[-side].size
 
 
-@dataclass
-class Order:
-    """One order. `place` is its place in time while it rests in the book, 0 otherwise."""
+class Order(SimpleNamespace):
+    """An order, `place` its place in time while it rests in the book; one with a `group` is of that order's bracket."""
 
-    name: str
-    code: int
-    side: int
-    closing: bool
-    kind: str
-    tif: str
-    reduce: str
-    price: int
-    quantity: int
-    leaves: int
-    trigger: int = 0
-    by: str = ""
-    up: bool = False
-    slippage: Fraction = Fraction(0)
-    client_id: int = 0
-    parent: int = 0
-    id: int = 0
-    builder: str = ""
-    builder_rate: Fraction = Fraction(0)
-    status: str = "NEW"
-    place: int = 0
-    filled: int = 0
-    value: int = 0
-    fee: int = 0
-    exact_fee: Fraction = Fraction(0)
-    armed: bool = True
-    triggered: bool = False
-    group: int = 0
-    cover: int = 0
-    tried: tuple[int, ...] = ()
+    id = place = leaves = filled = value = fee = group = cover = trigger = client_id = parent = 0
+    by = builder = ""
+    slippage = builder_rate = exact_fee = Fraction(0)
+    status, armed, triggered = "NEW", True, False
+    seen = tried = ()
 
     @property
     def reducing(self) -> bool:
@@ -252,7 +199,7 @@ class Order:
 
     @property
     def exit(self) -> bool:
-        return self.reduce.endswith("FROM_POSITION")
+        return bool(self.reduce.endswith("FROM_POSITION"))
 
     @property
     def waiting(self) -> bool:
@@ -260,5 +207,5 @@ class Order:
 
     @property
     def grouped(self) -> bool:
-        """An exit of a bracket."""
+        """Whether it is an exit of a bracket."""
         return self.group not in (0, self.id)

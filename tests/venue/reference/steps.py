@@ -37,21 +37,40 @@ class Steps:
     def next(self) -> Step:
         chance = self.chance
         index, code, kind = chance.choice(TRADERS), chance.choice((1, 1, 1, 2)), chance.random()
+        liquidated = [self.names.index(name) for name, _ in self.reference.liquidations]
+        if liquidated and chance.random() < 0.3:  # who is being liquidated tries something
+            index = chance.choice(liquidated)
         if kind < 0.07 or (self.wild and kind > 0.87):
             width = chance.choice((0.03, 0.1, 0.2) if self.wild else (0.002, 0.01, 0.05, 0.1))
-            return ("oracle", code, f"{MIDDLE[code] * (1 + chance.uniform(-width, width)):.1f}")
+            price = MIDDLE[code] * (1 + chance.uniform(-width, width))
+            if chance.random() < 0.6:
+                price = self._aimed(index, code) or price
+            return ("oracle", code, f"{price:.1f}")
         if kind < 0.14:
             return ("advance", chance.choice(COARSE if self.coarse else FINE))
         account = self.reference.accounts[self.names[index]]
-        if account.balance < 1_000 * 10**6 and kind < 0.5:  # who has lost everything does nothing more
+        saved = index in liquidated and kind < 0.25
+        if (account.balance < 1_000 * 10**6 and kind < 0.5) or saved:  # who has lost everything does nothing more
             return ("fund", index, "3000")
         mine = [order for order in self.reference.orders.values() if order.name == self.names[index]]
         return ("act", index, self._action(index, code, mine))
 
+    def _aimed(self, index: int, code: int) -> float:
+        """Return the price at which a position is to be liquidated with something left, 0 when there is none."""
+        venue, account = self.reference, self.reference.accounts[self.names[index]]
+        held, market = account.holdings.get(code), self.reference.markets[code]
+        net = held.legs[1].size - held.legs[-1].size if held is not None else 0
+        if held is None or not net:
+            return 0.0
+        equity, need = venue.figures(account, code if held.isolated else 0)
+        lost = (equity - need * self.chance.uniform(0.1, 1)) / (net * market.unit)
+        price = float((market.oracle - lost) * market.tick)
+        return price if abs(price / MIDDLE[code] - 1) < 0.2 else 0.0
+
     def _action(self, index: int, code: int, mine: list[Order]) -> dict[str, Any]:
         chance, kind = self.chance, self.chance.random()
         if kind < 0.20 and index == BUILDERS_TRADER:
-            order, rate = self._order(index, code), chance.choice(("0.0001", "0.001", "0"))
+            order, rate = self._order(index, code, mine), chance.choice(("0.0001", "0.001", "0"))
             if chance.random() < 0.4:
                 named = chance.choice(TYPES)
                 order |= {"ordType": named, "triggerPx": self._price(code, 80), "tpslTriggerType": "LAST_PRICE"}
@@ -59,7 +78,7 @@ class Steps:
                 order.pop("reduceOnlyOption", None)
             return {"type": "placeBuilderOrder", "order": order, "builder": self.builder, "builderFeeRate": rate}
         if kind < 0.55:
-            orders = [self._order(index, code) for _ in range(chance.choice((1, 1, 1, 3)))]
+            orders = [self._order(index, code, mine) for _ in range(chance.choice((1, 1, 1, 3)))]
             return {"type": "placeOrder", "orders": orders}
         if kind < 0.66:
             return {"type": "placeBracketOrder", "orders": self._bracket(index, code)}
@@ -85,6 +104,18 @@ class Steps:
         market = self.reference.markets[code]
         return text(market.tick, market.mark + self.chance.randint(-width, width))
 
+    def _last_resort(self, code: int) -> dict[str, Any]:
+        """Return price and side of an order that takes a liquidated position where nothing is left of its margin."""
+        index, venue = self.chance.choice(TRADERS), self.reference
+        account = venue.accounts[self.names[index]]
+        held = account.holdings.get(code)
+        if held is None or not held.size:
+            return {}
+        side = 1 if held.legs[1].size else -1
+        price, _ = venue.bankruptcy(account, code if held.isolated else 0, held, side)
+        near = abs(price / held.market.mark - 1) < 0.2
+        return {"ordPx": text(held.market.tick, price), "ordSide": "BUY" if side > 0 else "SELL"} if near else {}
+
     def _quantity(self, code: int) -> str:
         largest = self.chance.choice((40, 400, 2_000, 4_000)) * (1 if code == 1 else 25)
         return text(Fraction(1, 1000), self.chance.choice((1, *[self.chance.randint(1, largest)] * 9)))
@@ -95,7 +126,7 @@ class Steps:
         most = self.reference.available(account) * leverage / market.step_value
         return text(market.step, max(1, int(most * self.chance.randint(30, 98) / 100)))
 
-    def _order(self, index: int, code: int) -> dict[str, Any]:
+    def _order(self, index: int, code: int, mine: list[Order]) -> dict[str, Any]:
         chance = self.chance
         market = chance.random() < 0.2
         limits = ("GTC", "GTC", "GTC", "GTC", "IOC", "FOK", "POST_ONLY")
@@ -107,6 +138,8 @@ class Steps:
             "ordSide": chance.choice(("BUY", "SELL")),
             "timeInForce": chance.choice(("IOC", "FOK") if market else limits),
         }
+        if not market and chance.random() < 0.06:
+            item |= self._last_resort(code)
         if chance.random() < (0.4 if index in HEDGED else 0.01):
             item["ordSide"] += "_CLOSE_HEDGE"
         elif chance.random() < 0.2:
@@ -125,10 +158,13 @@ class Steps:
         if chance.random() < 0.25:
             item |= self._trigger(code, chance.choice(("TP", "SL")), "reduceOnlyOption")
             item["ordQty"] = chance.choice(("0", item["ordQty"]))
-            if self.reference.orders and chance.random() < 0.3:
-                parent = chance.choice(list(self.reference.orders.values()))
+            mains = [order for order in mine if order.code == code and not order.reducing]
+            if mains and chance.random() < 0.5:
+                parent = chance.choice(mains)
                 item["parentOrdId"] = parent.id
-                if parent.client_id:
+                if chance.random() < 0.8:
+                    item["ordSide"] = ("SELL" if parent.side > 0 else "BUY") + item["ordSide"].lstrip("BUYSEL")
+                if parent.client_id and chance.random() < 0.2:
                     item["clOrdId"] = parent.client_id
         if chance.random() < 0.1 and "clOrdId" not in item:
             item["clOrdId"] = chance.randint(1, 40)

@@ -2,66 +2,63 @@
 
 from __future__ import annotations
 
-import ast
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.venue.reference import driver
+from tests.venue.reference import BRANCHES, driver
 from tests.venue.reference.driver import Pair
-from tests.venue.reference.margin import Money
+from tests.venue.reference.margin import Margin
 
-SEEDS, STEPS = range(1_000, 1_200), 1_000
-met: Counter[str] = Counter()
-"""How often the slow runs have met each rule, and how many seeds they were."""
-
-
-BY_HAND = {"refused: C4: isolated maintenance margin", "rebate above 10 %"}
-"""Too rare for random steps: margin lost within one request, a network that trades a million. `test_rules` has them."""
-
-
-def rules() -> set[str]:
-    """Return every rule that the reference counts: what `hit` and `require` name."""
-    found = set()
-    for name in ("margin", "trading", "venue"):
-        tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_text("utf-8"))
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and ast.unparse(call.func) in ("self.hit", "self.require", "require"):
-                prefix = "" if ast.unparse(call.func) == "self.hit" else "refused: "
-                texts = [each for each in ast.walk(call.args[-1]) if isinstance(each, ast.Constant)]
-                found |= {prefix + str(each.value) for each in texts if isinstance(each.value, str)}
-    return found - BY_HAND - {"refused: "}
+SEEDS, STEPS, PIECES = range(1_000, 1_200), 1_000, 8
+BY_HAND = ("C4: isolated maintenance margin",)
+"""Too rare for random steps; `test_rules` has them."""
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_random_signed_actions_leave_both_in_the_same_state(seed: int) -> None:
+    before = Counter(BRANCHES)
     pair = driver.check(seed, 300)
     assert {"placeOrder", "placeBracketOrder", "replaceOrder", "cancelOrder", "oracle", "advance"} <= set(pair.sent)
-    assert len(pair.reference.paths) > 30, "so many rules were met"
+    assert len(Counter(BRANCHES) - before) > 150, "so many branches of the reference were taken"
 
 
-@pytest.mark.long
+@pytest.fixture(scope="session")
+def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory that the pieces share, whichever worker runs them."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if base.name.startswith("popen-") else base
+    (base / "reference").mkdir(exist_ok=True)
+    return base / "reference"
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_long_runs_of_random_signed_actions_leave_both_in_the_same_state(seed: int) -> None:
-    met.update(driver.check(seed, STEPS).reference.paths)
-    met["seeds"] += 1
-
-
-@pytest.mark.long
-def test_no_rule_goes_unexercised_in_the_long_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    if met["seeds"] < len(SEEDS):
-        pytest.skip(f"only {met['seeds']} of {len(SEEDS)} seeds were run")
-    with capsys.disabled():
-        print(f"\n{len(SEEDS)} seeds of {STEPS:,} steps met")
-        print("\n".join(f"{met[rule]:9,}  {rule}" for rule in sorted(rules())))
-    assert not [rule for rule in sorted(rules()) if not met[rule]]
+@pytest.mark.parametrize("piece", range(PIECES))
+def test_long_runs_leave_both_in_the_same_state_and_meet_every_rule(
+    piece: int, together: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The piece that ends last looks at what all have met."""
+    before, sent = Counter(BRANCHES), Counter[str]()
+    for seed in SEEDS[piece::PIECES]:
+        pair = driver.check(seed, STEPS)
+        sent += pair.sent
+        BRANCHES.update({f"refused: {rule}": count for rule, count in pair.reference.refused.items()})
+    (together / f"{piece}.json").write_text(json.dumps([Counter(BRANCHES) - before, sent]))
+    if len(done := sorted(together.glob("?.json"))) == PIECES:
+        pieces = [json.loads(path.read_text()) for path in done]
+        met, sent = (sum(map(Counter, each), Counter[str]()) for each in zip(*pieces, strict=True))
+        with capsys.disabled():
+            print(f"\n{len(SEEDS)} seeds of {STEPS:,} steps: {dict(sent)}")
+            print("\n".join(f"{met[branch]:11,}  {branch}" for branch in BRANCHES))
+        assert not [each for each in BRANCHES if not met[each] and not each.endswith(BY_HAND)]
 
 
 def test_a_difference_is_reported_with_its_seed_and_a_short_list_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    rebate = Money.rebate
-    monkeypatch.setattr(Money, "rebate", lambda self, payer, fee: rebate(self, payer, fee + 60))
+    rebate = Margin.rebate
+    monkeypatch.setattr(Margin, "rebate", lambda self, payer, fee: rebate(self, payer, fee + 60))
     with pytest.raises(AssertionError, match=r"^seed 2, \d+ steps, shrunk to 2:\n.*\n.*\nledger \(.*REFERRAL_REBATE"):
         driver.check(2, 100)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.venue.reference import wire
 from tests.venue.reference.driver import market_of
 from tests.venue.reference.margin import LP
 from tests.venue.reference.money import DAY_MS, Account, Market
@@ -52,7 +53,7 @@ class Play:
 
     def act(self, name: str, kind: str, **action: Any) -> bool:
         self.venue.begin_step()
-        return all(self.venue.act(name, {"type": kind, **action}))
+        return all(wire.act(self.venue, name, {"type": kind, **action}))
 
     def trade(self, buyer: str, seller: str, price: str, quantity: str) -> None:
         assert self.place(seller, "SELL", price, quantity)
@@ -66,7 +67,7 @@ class Play:
         return [order.leaves for order in self.venue.orders.values() if order.name == name]
 
 
-@pytest.mark.parametrize("module", ["money", "margin", "trading", "venue"])
+@pytest.mark.parametrize("module", ["money", "margin", "trading", "liquidation", "venue"])
 def test_the_reference_shares_no_code_with_the_venue(module: str) -> None:
     text = Path(__file__).with_name(f"{module}.py").read_text("utf-8")
     imported = re.findall(r"^(?:from|import) (\S+)", text, re.MULTILINE)
@@ -153,8 +154,8 @@ def test_c4_an_isolated_position_that_lost_its_margin_within_a_request_does_not_
     # 1,433 of the margin are left, less 1,100: 333, where 0.5 needs 361 of maintenance margin
     both = [play.item("SELL", "56900", "0.5"), play.item("BUY", "57800", "0.01")]
     play.venue.begin_step()
-    assert play.venue.act("alice", {"type": "placeOrder", "orders": both}) == [True, False]
-    assert play.venue.paths["refused: C4: isolated maintenance margin"] == 1
+    assert wire.act(play.venue, "alice", {"type": "placeOrder", "orders": both}) == [True, False]
+    assert play.venue.refused["C4: isolated maintenance margin"] == 1
 
 
 def test_c5_replace_is_judged_by_what_is_left_and_moving_away_is_never_refused() -> None:
@@ -211,15 +212,41 @@ def test_c8_the_lp_vault_is_flat_again_after_minutes_and_never_sells_below_mark(
     assert play.size(LP) == 0
 
 
+def test_fill_or_kill_does_not_count_on_an_isolated_order_that_lost_its_margin() -> None:
+    play = Play("alice", bob=10**6, maker=10**6)
+    assert play.act("alice", "setMarginMode", symbolCode=1, marginMode="ISOLATED")
+    for name in ("alice", "bob"):
+        assert play.place(name, "BUY", "60000", "3.2")
+    play.venue.accounts["alice"].balance -= 9_900 * 10**6
+    assert play.place("maker", "SELL", "60000", "3.3", timeInForce="FOK")
+    assert (play.size("bob"), play.leaves("alice")) == (0, [3_200]), "there are only 3.2, so nothing happened"
+    assert play.place("maker", "SELL", "60000", "3.2", timeInForce="FOK")
+    assert (play.size("bob"), play.size("alice"), play.leaves("alice")) == (Fraction(16, 5), 0, [])
+
+
+def test_a_debt_is_paid_from_isolated_positions_first_and_then_by_the_lp_vault() -> None:
+    play = Play("alice", maker=10**6)
+    assert play.act("alice", "setMarginMode", symbolCode=1, marginMode="ISOLATED")
+    play.trade("alice", "maker", "60000", "1")
+    alice, vault = play.venue.accounts["alice"], play.venue.accounts[LP].balance
+    alice.balance = -2_995 * 10**6
+    play.venue.deposit("maker", 1)
+    assert (alice.balance, alice.holdings[1].assigned) == (0, 5 * 10**6)
+    alice.balance = -(10**6)
+    alice.holdings[1].assigned = 0
+    play.venue.deposit("maker", 1)
+    assert alice.balance == 0
+    assert vault - play.venue.accounts[LP].balance >= 10**6
+
+
 def test_the_rebate_grows_with_the_volume_of_the_network() -> None:
     play = Play("alice", "bob", maker=10**6)
     alice = play.venue.accounts["alice"]
-    play.venue.bind(alice, "bob")
+    wire.bind(play.venue, alice, "bob")
     for volume, per_cent in ((999_999, 10), (1_000_000, 15)):
         alice.volumes = {play.venue.time // DAY_MS - 1: volume * 10**6}
         play.trade("alice", "maker", "60000", "0.1")
         assert [row[2] for row in play.venue.rows if row[0] == "REFERRAL_REBATE"] == [36_000 * per_cent]
-    assert play.venue.paths["rebate above 10 %"] == 1
 
 
 def test_c9_slippage_has_no_lower_bound() -> None:

@@ -15,19 +15,16 @@ from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect as open_feed
 
+from tests.venue.quiet import venue  # a fixture
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served.boundary import Boundary, host_name, is_protected
 from toolkit.venue.served.server import Served
 from toolkit.venue.served.settings import ServeSettings
 
+__all__ = ["venue"]
+
 POST = "/api/v1/exchange"
 META = "/info/public/product-meta"
-
-
-@pytest.fixture
-def venue() -> Iterator[LocalVenue]:
-    with LocalVenue(clock="manual", market=False, accounts=1) as made:
-        yield made
 
 
 @pytest.fixture

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.cli.test_venue_command import command
 from tests.venue.wallets import MASTER, Signer
 from toolkit.errors import VenueError
 from toolkit.venue.api import info
 from toolkit.venue.api.gateway import Answer, Incoming, Request, enveloped
 from toolkit.venue.clocks import RealClock
+from toolkit.venue.engine import codec
 from toolkit.venue.engine.core import Core
 from toolkit.venue.lab.ticker import Steps
 from toolkit.venue.local import LocalVenue
@@ -93,6 +91,37 @@ def test_a_journal_replays_what_came_in_while_time_passed(tmp_path_factory: pyte
         digest = venue.state_hash()
     with LocalVenue(clock="manual", journal=path, sync="os") as again:
         assert again.state_hash() == digest
+
+
+@pytest.mark.parametrize("control", ["snapshot", "state_hash"])
+def test_requests_are_answered_while_a_dump_is_made(
+    control: str, venue: LocalVenue, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, let_go, encoded = threading.Event(), threading.Event(), codec._encoded
+
+    def slow(parts: Any) -> Iterator[bytes]:
+        begun.set()
+        assert let_go.wait(30)
+        yield from encoded(parts)
+
+    monkeypatch.setattr(codec, "_encoded", slow)
+    token = {"authorization": f"Bearer {served.control_token}"}
+    answers: list[httpx.Response] = []
+    with httpx.Client(base_url=served.base_url, timeout=60) as client:
+        work = threading.Thread(
+            target=lambda: answers.append(client.post(f"/control/{control}", json={}, headers=token))
+        )
+        work.start()
+        assert begun.wait(10)
+        assert client.post("/api/v1/exchange", json=json.loads(body_of(Signer(MASTER)))).json()["code"] == 0
+        assert client.get(WALLET, params={"userAddr": MASTER.address}).json()["data"][0]["balance"] == "9998"
+        assert not answers
+        let_go.set()
+        work.join(10)
+        assert answers[0].json()["code"] == 0
+        if control == "snapshot":
+            venue.revert(answers[0].json()["data"])
+            assert client.get(WALLET, params={"userAddr": MASTER.address}).json()["data"][0]["balance"] == "10000"
 
 
 def test_steps_grow_until_they_take_long_enough() -> None:
@@ -226,60 +255,6 @@ def test_a_group_that_cannot_be_written_is_not_applied(tmp_path_factory: pytest.
         assert venue.state_hash() == before
         venue.journal.append = write  # type: ignore[method-assign]
         assert [answer.code for answer in venue.handle_many(requests)] == [0] * 3
-
-
-def _advance_long(address: str, lines: Sequence[str]) -> None:
-    token = next(line.split()[-1] for line in lines if line.startswith("control token"))
-    headers = {"authorization": f"Bearer {token}"}
-    with contextlib.suppress(httpx.HTTPError):
-        httpx.post(f"{address}/control/advance", json={"span": "900d"}, headers=headers, timeout=60)
-
-
-@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])
-@pytest.mark.parametrize("state", ["idle", "advancing", "lagging", "open connections"])
-def test_it_stops_within_a_second_in_every_state(state: str, number: str) -> None:
-    options = ["--port", "0", "--accounts", "1", "--control"]
-    options += ["--speed", "1000000"] if state == "lagging" else ["--clock", "manual"] if state == "advancing" else []
-    with command(*options) as (process, address, lines):
-        worker = None
-        if state == "advancing":
-            worker = threading.Thread(target=_advance_long, args=(address, lines))
-            worker.start()
-            first = httpx.get(f"{address}/health").json()["data"]["time"]
-            while httpx.get(f"{address}/health").json()["data"]["time"] == first:
-                pass
-        held = httpx.Client(base_url=address)
-        if state == "open connections":
-            held.get("/health")
-        began = time.monotonic()
-        process.send_signal(getattr(signal, number))
-        assert process.wait(20) == 0
-        spent = time.monotonic() - began
-        held.close()
-        if worker is not None:
-            worker.join(20)
-        assert spent < LIMIT, f"it took {spent:.2f} s"
-
-
-LIMIT = 2.0
-"""Seconds until the process has ended: a second, and what a busy machine adds."""
-
-
-def test_it_stops_within_a_second_while_it_starts(tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.mktemp("journal") / "j"
-    with LocalVenue(clock="manual", accounts=1, journal=path, sync="os") as venue:
-        assert venue.journal is not None
-        for _ in range(3):
-            venue.advance("20s")
-    line = [sys.executable, "-m", "toolkit", "venue", "--port", "0", "--journal", str(path), "--sync", "os"]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        text = process.stdout.readline()  # it lies months behind, and says so
-        assert "behind" in text
-        began = time.monotonic()
-        process.terminate()
-        assert process.wait(20) == 0
-        assert time.monotonic() - began < LIMIT
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of file descriptors")

@@ -204,6 +204,31 @@ def test_a_pinned_oracle_and_its_release_move_the_quotes_at_once() -> None:
     core.check()
 
 
+@pytest.mark.parametrize("percent", [-8, 12])
+@pytest.mark.parametrize("resting", [False, True])
+def test_after_a_jump_the_market_goes_on_from_there(percent: int, resting: bool) -> None:
+    core = simulated(2, 600_000)
+    if resting:  # an order of somebody else rests in the book, so that the makers' quotes are orders too
+        order = {"product": 1, "side": "BUY", "price": "30000", "quantity": "1"}
+        assert core.apply(Control(core.state.time, "add_liquidity", order)).code == 0
+    core.apply(Control(core.state.time, "set_oracle", {"product": 1, "price": "60000"}))  # held, until the jump
+    assert core.apply(Control(core.state.time, "jump", {"product": 1, "percent": str(percent)})).data is not None
+    target = 600_000 * (100 + percent) // 100
+    market = core.state.markets[1]
+    assert (market.oracle, market.pinned) == (target, False)
+    core.apply(Advance(core.state.time + 6_000))
+    assert abs(sum(core.books.top(1)) / 2 / target - 1) < 0.01
+    assert abs(market.mark / target - 1) < 0.01
+    later = set()
+    for _ in range(20):
+        core.apply(Advance(core.state.time + 60_000))
+        later.add(market.oracle)
+        assert abs(market.oracle / target - 1) < 0.04
+    assert len(later) > 15  # it moves on its own
+    assert Core.load(core.dump()).state_hash() == core.state_hash()
+    core.check()
+
+
 def width(core: Core, minutes: int) -> float:
     """Return the mean spread of the next minutes in bp."""
     found = []

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit.venue.engine.commands import Advance
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import Market, ProductFlow
@@ -95,6 +96,29 @@ def test_longer_candles_are_their_minutes(core: Core, interval: int) -> None:
         wanted = [bars[0].open, max(b.high for b in bars), min(b.low for b in bars), bars[-1].close]
         wanted += [sum(b.volume for b in bars), sum(b.turnover for b in bars), sum(b.count for b in bars)]
         assert joined[begin] == wanted
+
+
+def test_the_past_trades_as_much_as_the_present() -> None:
+    """The minutes of a venue's first hours, beside what the past would have been in the same minutes."""
+    core = Core(Genesis(seed=5, settings={"market": True}))
+    core.record_events(False)
+    end = GENESIS_TIME + 4 * HOUR
+    core.apply(Advance(end))
+    met, made = [], []
+    for code in core.products:
+        before = past_from(core, code)
+        for bars, kept in (
+            ([bar for bar in core.state.history.candles[code] if bar.start < end], met),
+            (past.candles(before._replace(genesis=end), GENESIS_TIME, end), made),
+        ):
+            rows = np.array([(bar.close, bar.high - bar.low, bar.turnover, bar.count) for bar in bars], dtype=float)
+            moved = np.diff(np.log(rows[:, 0])).std()
+            kept.append((moved, (rows[:, 1] / rows[:, 0]).mean(), rows[:, 2].mean(), rows[:, 3].mean()))
+    ratios = (np.array(made) / np.array(met)).mean(axis=0)
+    assert 0.75 < ratios[0] < 1.3, "standard deviation of returns"
+    assert 0.75 < ratios[1] < 1.4, "range of a minute"
+    assert 0.7 < ratios[2] < 1.4, "turnover"
+    assert 0.8 < ratios[3] < 1.25, "number of trades"
 
 
 def test_years_of_weeks_cost_a_fraction_of_a_second() -> None:

@@ -131,7 +131,7 @@ def test_the_front_end_needs_nothing_from_outside() -> None:
     from toolkit.widgets.base_panel.panel import module
 
     panels = [f"panels/{name}.js" for name in ("book", "trades", "candles", "blotter", "account", "permissions")]
-    others = [f"panels/{name}.js" for name in ("exposure", "depth", "chart_colors")]
+    others = [f"panels/{name}.js" for name in ("exposure", "depth", "chart_colors", "leaderboard")]
     others += ["base_panel/review.js", "base_panel/table.js"]
     for name in ("order_ticket/ticket.js", "order_ticket/fields.js", *panels, *others):
         source = module("base_panel/common.js", name).replace(

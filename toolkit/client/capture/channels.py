@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +18,7 @@ from .comparison import Difference, compare_messages
 KEPT = 5
 """Messages of a channel that are kept as fixtures: the first ones."""
 _PING_SECONDS = 15.0
+_NUMBER = re.compile("[0-9]{1,20}")
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ def read_channels(url: str, symbol: str, address: str, seconds: float, timeout: 
         data = [message["data"] for message in one.messages if isinstance(message.get("data"), dict)]
         one.differences = compare_messages(channel, data)
         one.first_type = str(data[0].get("type", "")) if data else ""
-        numbers = [int(each["sequence"]) for each in data if str(each.get("sequence", "")).isdigit()]
+        numbers = [int(number) for each in data if _NUMBER.fullmatch(number := str(each.get("sequence")))]
         one.gaps = sum(later != earlier + 1 for earlier, later in pairwise(numbers))
     return capture
 
@@ -109,7 +111,7 @@ def _sort(text: str | bytes, heard: dict[str, Heard], capture: FeedCapture) -> N
                 one.answer = message
                 return
         capture.refusal = message
-    elif message.get("channel") in heard:
-        heard[str(message["channel"])].messages.append(message)
+    elif (named := heard.get(str(message.get("channel")))) is not None:
+        named.messages.append(message)
     elif message.get("channel") != "pong":
         capture.unknown.append(message)

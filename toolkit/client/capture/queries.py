@@ -9,7 +9,8 @@ from typing import Any
 
 from ...environments import Environment
 from ...errors import TransportError
-from ...protocol.reads.info import ENDPOINTS, Endpoint
+from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info import ENDPOINTS
 from ..io.flow import Fetch, Flow, Now, Reply, Sleep
 from .comparison import Difference, compare_answer, compare_envelope
 

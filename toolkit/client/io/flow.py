@@ -133,12 +133,13 @@ class Runtime:
     """The clocks and the random numbers of a driver.
 
     `now` is Unix ms, for nonces and expiry; `elapsed` is ms on a clock that is never set, for rates and deadlines;
-    `random_float` is 0 <= x < 1.
+    `random_float` is 0 <= x < 1; `pause` waits for a number of seconds of `elapsed`.
     """
 
     now: Callable[[], int] = wall_ms
     random_float: Callable[[], float] = random.random
     elapsed: Callable[[], int] = monotonic_ms
+    pause: Callable[[float], None] = time.sleep
 
 
 class Driver:

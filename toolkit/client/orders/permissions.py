@@ -296,7 +296,7 @@ def _agent_status(row: Mapping[str, Any]) -> str:
 
     if str(row["status"]) == "ACTIVE":
         return "ACTIVE"
-    return "REVOKED" if pd.notna(row["revoked_at"]) or pd.isna(row["expires_at"]) else "EXPIRED"
+    return "REVOKED" if pd.notna(row["revoked_at"]) else "EXPIRED"
 
 
 def _frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

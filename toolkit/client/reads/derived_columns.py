@@ -179,7 +179,10 @@ def _numbers(values: pd.Series[Any], exact: bool) -> pd.Series[Any]:
 
 
 def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
-    """Return fills with `value` (price × quantity) and `fee` (all fees of the fill), in USDC, after column quantity."""
+    """Return fills with `value` (price × quantity) and `fee` (all that the fill shows), in USDC, after column quantity.
+
+    A builder's fee is shown by a venue with wire="extended" only; the ledger has it.
+    """
     fees = fills["open_fee"] + fills["close_fee"] + fills["builder_fee"].where(fills["builder_fee"].notna(), 0)
     return _insert_after(fills, "quantity", {"value": fills["price"] * fills["quantity"], "fee": fees})
 

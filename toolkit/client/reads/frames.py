@@ -20,8 +20,9 @@ from ...errors import BadAnswer
 from ...protocol import jsontext
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
-from ...protocol.reads.info import Endpoint
-from ...protocol.reads.info_records import KLINE, Record, RecordField
+from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info_records import KLINE
+from ...protocol.reads.record import Record, RecordField
 from .kline_pages import MAX_TIME_MS, decode_page
 
 Symbols = Mapping[int, str]

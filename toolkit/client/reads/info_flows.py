@@ -13,7 +13,8 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...protocol.enums import ENUMS
-from ...protocol.reads.info import ENDPOINTS, Endpoint
+from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info import ENDPOINTS
 from ...protocol.reads.info_params import Param
 from ...suggestions import Suggesting
 from ..io.flow import Flow, flow

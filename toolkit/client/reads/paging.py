@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.reads.info import ENDPOINTS, Endpoint
+from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info import ENDPOINTS
 from ..io.flow import Flow, Reply
 from ..io.progress import Progress
 from . import frames

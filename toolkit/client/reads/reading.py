@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, UnknownProduct
 from ...products import ProductTable
-from ...protocol.reads.info import ENDPOINTS, META_RECORDS, Endpoint
-from ...protocol.reads.info_records import PRODUCT, Record
+from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info import ENDPOINTS, META_RECORDS
+from ...protocol.reads.info_records import PRODUCT
+from ...protocol.reads.record import Record
 from ..io.flow import Elapsed, Fetch, Flow, Reply, Sleep
 from ..io.transport import Envelope, Retry, read, read_envelope
 from .conversion import query_text

@@ -18,8 +18,8 @@ from ...errors import FeedError
 from ...protocol.enums import ENUMS
 from ...protocol.hexbytes import hash_text
 from ...protocol.reads.feed import AOP_KEYS, CLOSED_ORDER_STATES, RECENT, Channel
-from ...protocol.reads.info_records import Record as DeclaredRecord
-from ...protocol.reads.info_records import RecordField
+from ...protocol.reads.record import Record as DeclaredRecord
+from ...protocol.reads.record import RecordField
 from .book import LocalBook
 
 Record = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 from ..enums import ENUMS
 from ..fields import Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule, Text
 from ..reads.info_params import Param
-from ..reads.info_records import Record, RecordField
+from ..reads.record import Record, RecordField
 
 Schema = dict[str, Any]
 

@@ -6,7 +6,8 @@ A field marked [L] is not published: only a local venue with wire="extended" sen
 from __future__ import annotations
 
 from .feed import CHANNELS
-from .info_records import KLINE, Record, field_table, record
+from .info_records import KLINE
+from .record import Record, field_table, record
 
 BOOK = record(
     "OrderBook",

@@ -19,6 +19,8 @@ Values = NDArray[np.float64]
 DAY_MS = 86_400_000
 YEAR_MS = 365 * DAY_MS
 NAN = float("nan")
+FEW = 64
+"""Up to so many fills one at a time are quicker than arrays."""
 ULP = 4e-16
 """Bound of the relative rounding error of one float addition."""
 
@@ -67,13 +69,13 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
     leverage[~np.isfinite(leverage)] = 0.0
     step = sampling_ms(times) if period_ms is None else period_ms
     returns = sampled(times, equity, step)[1]
-    depth = drawdown(equity)
-    deepest = float(np.nanmin(depth)) if known and not np.isnan(depth).all() else NAN
+    spread = deviation(returns)
+    highs = peaks(equity)
+    depth = drawdown(equity, highs)
+    deepest = float(np.fmin.reduce(depth)) if known else NAN
     growth = annual_return(times, equity)
-    in_market = (np.abs(curve.gross) > 0).astype("float64")
-    mean_equity, time_in_market, leverage_mean = (
-        float(mean) for mean in time_weighted(times, np.stack([equity, in_market, leverage]))
-    )
+    lasting = held_ms(times)
+    mean_equity = time_weighted(equity, lasting)
     return {
         "start": pd.Timestamp(int(times[0]), unit="ms", tz="UTC") if known else pd.NaT,
         "end": pd.Timestamp(int(times[-1]), unit="ms", tz="UTC") if known else pd.NaT,
@@ -82,20 +84,20 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
         "profit": profit,
         "total_return": total_return(equity),
         "annual_return": growth,
-        "volatility": deviation(returns) * math.sqrt(per_year(step)) if len(returns) > 1 else NAN,
-        "sharpe": sharpe(returns, per_year(step), risk_free),
+        "volatility": spread * math.sqrt(per_year(step)),
+        "sharpe": sharpe(returns, per_year(step), risk_free, spread),
         "sortino": sortino(returns, per_year(step), risk_free),
         "calmar": growth / -deepest if deepest < 0 else NAN,
         "max_drawdown": deepest,
-        "longest_drawdown": pd.Timedelta(longest_drawdown(times, equity), unit="ms"),
+        "longest_drawdown": pd.Timedelta(longest_drawdown(times, equity, highs), unit="ms"),
         "fills": len(curve.signed),
         "round_trips": len(net),
         "hit_rate": float((net > 0).mean()) if len(net) else NAN,
         "profit_factor": profit_factor(net),
         "mean_trip": float(net.mean()) if len(net) else NAN,
         "turnover": float(np.abs(curve.signed * curve.prices).sum()) / mean_equity if mean_equity > 0 else NAN,
-        "time_in_market": time_in_market,
-        "leverage_mean": leverage_mean,
+        "time_in_market": time_weighted(np.sign(curve.gross), lasting),
+        "leverage_mean": time_weighted(leverage, lasting),
         "leverage_max": float(leverage.max()) if known else NAN,
         "fees": fees,
         "fee_share": fee_share(profit, fees),
@@ -122,16 +124,23 @@ def annual_return(times: Times, equity: Values) -> float:
 
 def sampling_ms(times: Times) -> int:
     """Return the spacing at which risk is measured, ms; see `metrics.sampling_period`."""
-    spacing = int(np.median(np.diff(times))) if len(times) > 1 else DAY_MS
+    spacing = _spacing(times) if len(times) > 1 else DAY_MS
     elapsed = int(times[-1] - times[0]) if len(times) else 0
     if elapsed >= 30 * DAY_MS:
         return max(spacing, DAY_MS)
     return max(spacing, 3_600_000) if elapsed >= 2 * DAY_MS else spacing
 
 
+def _spacing(times: Times) -> int:
+    """Return the median gap of at least two times."""
+    gaps = times[1:] - times[:-1]
+    even = bool((gaps == gaps[0]).all())  # as of most data, and much quicker to see than a median is to find
+    return int(gaps[0]) if even else int(np.median(gaps))
+
+
 def evenly(times: Times, most: int) -> int:
     """Return a multiple of the usual spacing, ms, that cuts the times into at most about `most` periods."""
-    spacing = int(np.median(np.diff(times))) if len(times) > 1 else 0
+    spacing = _spacing(times) if len(times) > 1 else 0
     return spacing * max(1, math.ceil((times[-1] - times[0]) / spacing / most)) if spacing else 0
 
 
@@ -140,7 +149,7 @@ def sampled(times: Times, equity: Values, step_ms: int) -> tuple[Times, Values]:
     if len(equity) < 2 or step_ms <= 0:
         return times[:0], equity[:0]
     edges = np.arange(times[0], times[-1] + 1, step_ms, dtype="int64")
-    values = equity[np.searchsorted(times, edges, side="right") - 1]
+    values = equity if np.array_equal(edges, times) else equity[np.searchsorted(times, edges, side="right") - 1]
     before = values[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         returns = np.where(before > 0, values[1:] / before - 1, np.nan)
@@ -154,13 +163,19 @@ def per_year(step_ms: int) -> float:
 
 
 def deviation(returns: Values) -> float:
-    """Return the sample standard deviation, with n − 1."""
-    return float(returns.std(ddof=1))
+    """Return the sample standard deviation, with n − 1; NaN of less than two returns."""
+    if len(returns) < 2:
+        return NAN
+    around = returns - returns.mean()
+    return math.sqrt(float(np.einsum("i,i->", around, around)) / (len(returns) - 1))
 
 
-def sharpe(returns: Values, periods: float, risk_free: float = 0.0) -> float:
-    """Return the yearly Sharpe ratio of returns, `periods` of them a year; NaN without variation."""
-    spread = deviation(returns) if len(returns) > 1 else 0.0
+def sharpe(returns: Values, periods: float, risk_free: float = 0.0, spread: float | None = None) -> float:
+    """Return the yearly Sharpe ratio of returns, `periods` of them a year; NaN without variation.
+
+    `spread` is their deviation, where it is known.
+    """
+    spread = deviation(returns) if spread is None else spread
     mean = float(returns.mean()) if len(returns) else 0.0
     if not spread > 1e-12 * abs(mean):
         return NAN  # all variation is rounding
@@ -176,36 +191,48 @@ def sortino(returns: Values, periods: float, risk_free: float = 0.0) -> float:
     return float(excess.mean() / downside * math.sqrt(periods)) if downside > 0 else NAN
 
 
-def drawdown(equity: Values) -> Values:
-    """Return E_t / max(E_s, s ≤ t) − 1 at every point."""
-    highest = np.fmax.accumulate(equity) if len(equity) else equity
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Values = np.where(highest > 0, equity / highest - 1, np.nan)
+def peaks(equity: Values) -> Values:
+    """Return the highest equity so far at every point."""
+    found: Values = np.fmax.accumulate(equity) if len(equity) else equity
     return found
 
 
-def longest_drawdown(times: Times, equity: Values) -> int:
+def drawdown(equity: Values, highs: Values) -> Values:
+    """Return E_t / max(E_s, s ≤ t) − 1 at every point; `highs` are its peaks."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Values = np.where(highs > 0, equity / highs - 1, np.nan)
+    return found
+
+
+def longest_drawdown(times: Times, equity: Values, highs: Values) -> int:
     """Return the longest time from a high until it is reached again (or the end), ms; 0 without a fall."""
     if not len(equity):
         return 0
-    highs = np.flatnonzero(equity >= np.fmax.accumulate(equity))
-    ends = np.append(highs, len(equity) - 1) if len(highs) and highs[-1] != len(equity) - 1 else highs
-    gaps = np.diff(ends)
-    # Neighbouring highs have no fall between them; after the last high every point is below it.
-    falls = (gaps > 1) | ((np.arange(len(gaps)) == len(gaps) - 1) & (len(ends) > len(highs)))
-    spans = np.diff(times[ends])[falls]
+    ends = np.flatnonzero(equity >= highs)
+    fallen = len(ends) > 0 and ends[-1] != len(equity) - 1
+    if fallen:
+        ends = np.append(ends, len(equity) - 1)
+    falls = ends[1:] - ends[:-1] > 1  # neighbouring highs have no fall between them
+    if fallen:
+        falls[-1] = True  # after the last high every point is below it
+    spans = (times[ends[1:]] - times[ends[:-1]])[falls]
     return int(spans.max()) if len(spans) else 0
 
 
-def time_weighted(times: Times, values: Values) -> Values:
-    """Return the mean of values that hold until the next time, along the last axis; the plain mean without time."""
-    if not len(times):
-        return np.full(values.shape[:-1], NAN)
-    gaps = np.diff(times).astype("float64")
-    elapsed = gaps.sum()
+def held_ms(times: Times) -> Values:
+    """Return how long each point lasts, ms: until the next one; the last lasts no time."""
+    gaps = np.zeros(len(times))
+    gaps[:-1] = times[1:] - times[:-1]
+    return gaps
+
+
+def time_weighted(values: Values, lasting: Values) -> float:
+    """Return the mean of values by how long each lasts; the plain mean without time."""
+    if not len(values):
+        return NAN
+    elapsed = lasting.sum()
     # Not np.dot: starting the threads of its library takes longer than the sum.
-    mean: Values = (values[..., :-1] * gaps).sum(axis=-1) / elapsed if elapsed > 0 else values.mean(axis=-1)
-    return mean
+    return float(np.einsum("i,i->", values, lasting) / elapsed if elapsed > 0 else values.mean())
 
 
 def profit_factor(net: Values) -> float:
@@ -221,7 +248,11 @@ def fee_share(net_profit: float, fees: float) -> float:
 
 
 def trip_profits(curve: Curve) -> Values:
-    """Return the net of each position from flat to flat, by symbol: as `round_trips`, over whole arrays."""
+    """Return the net of each position from flat to flat: as `round_trips`, of many fills over whole arrays."""
+    if len(curve.signed) <= FEW:
+        columns = (values.tolist() for values in (curve.symbols, curve.signed, curve.prices, curve.fees))
+        fills = ((0, symbol, signed, price, fee) for symbol, signed, price, fee in zip(*columns, strict=True))
+        return np.array([trip.net for trip in round_trips(fills)])
     found = []
     for symbol in np.unique(curve.symbols):
         chosen = curve.symbols == symbol

@@ -56,7 +56,7 @@ def sampled_returns(equity: pd.Series[float], period: str | pd.Timedelta | None 
 def volatility(equity: pd.Series[float], period: str | pd.Timedelta | None = None) -> float:
     """Return yearly volatility: std(r, ddof=1) · sqrt(periods a year)."""
     returns, periods = _returns(equity, period)
-    return float(curves.deviation(returns) * np.sqrt(periods)) if len(returns) > 1 else NAN
+    return float(curves.deviation(returns) * np.sqrt(periods))
 
 
 def sharpe(equity: pd.Series[float], period: str | pd.Timedelta | None = None, risk_free: float = 0.0) -> float:
@@ -71,7 +71,8 @@ def sortino(equity: pd.Series[float], period: str | pd.Timedelta | None = None, 
 
 def drawdown(equity: pd.Series[float]) -> pd.Series[float]:
     """Return E_t / max(E_s, s ≤ t) − 1 for every t: 0 at a high, −0.2 at 20 % below the last one."""
-    return pd.Series(curves.drawdown(_values(equity)), index=equity.index, name="drawdown")
+    values = _values(equity)
+    return pd.Series(curves.drawdown(values, curves.peaks(values)), index=equity.index, name="drawdown")
 
 
 def max_drawdown(equity: pd.Series[float]) -> float:
@@ -81,7 +82,8 @@ def max_drawdown(equity: pd.Series[float]) -> float:
 
 def longest_drawdown(equity: pd.Series[float]) -> pd.Timedelta:
     """Return the longest time from a high until it is reached again (or the end); 0 without a fall."""
-    return pd.Timedelta(curves.longest_drawdown(*_arrays(equity)), unit="ms")
+    times, values = _arrays(equity)
+    return pd.Timedelta(curves.longest_drawdown(times, values, curves.peaks(values)), unit="ms")
 
 
 def calmar(equity: pd.Series[float]) -> float:
@@ -103,7 +105,8 @@ def time_in_market(notional: pd.Series[float]) -> float:
 
 def time_weighted(values: pd.Series[float]) -> float:
     """Return Σ x_k·(t_(k+1) − t_k) / (t_end − t_start); the plain mean where no time passes."""
-    return float(curves.time_weighted(*_arrays(values)))
+    times, numbers = _arrays(values)
+    return curves.time_weighted(numbers, curves.held_ms(times))
 
 
 ROUND_TRIPS = {

@@ -107,7 +107,7 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
         results = call(**{**arguments, **given})
         described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
         if isinstance(targets := given.get("targets"), pd.DataFrame | pd.Series | np.ndarray):
-            described["targets"] += f", checksum {zlib.crc32(np.asarray(targets).tobytes()):08x}"
+            described["targets"] += f", checksum {zlib.crc32(np.ascontiguousarray(targets, dtype='float64')):08x}"
         results.keep_recipe(recipe, described)
         return results
 

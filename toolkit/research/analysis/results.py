@@ -264,7 +264,7 @@ class Results:
         """Return what `metrics` does as a plain mapping; a sweep of many runs takes it, because it makes no frame."""
         found = measure(self._curve(), formulas.span_ms(period), risk_free)
         if period is None and not risk_free:
-            trials.measured(self._trial(), found["sharpe"])
+            trials.measured(self._trial, found["sharpe"])
         return found
 
     def fine_returns(self, most: int = 512) -> Values:

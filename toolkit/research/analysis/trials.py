@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pandas as pd
@@ -27,10 +27,10 @@ class Trials:
         if sharpe == sharpe or key not in self._sharpes:
             self._sharpes[key] = sharpe
 
-    def measured(self, key: str, sharpe: float) -> None:
-        """Keep the yearly Sharpe ratio of a run that was counted."""
-        if key in self._sharpes and sharpe == sharpe:
-            self._sharpes[key] = sharpe
+    def measured(self, key: Callable[[], str], sharpe: float) -> None:
+        """Keep the yearly Sharpe ratio of a run that was counted under what `key` returns."""
+        if not self._paused and sharpe == sharpe and (known := key()) in self._sharpes:
+            self._sharpes[known] = sharpe
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -6,7 +6,6 @@ is a fast approximation: queues, margin, liquidation and minimum sizes are left 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -150,23 +149,43 @@ def _run(
     opens = np.column_stack([bar.open for bar in bars])
     closes = np.column_stack([bar.close for bar in bars])
     steps = np.array([_step(step, bar.symbol) for bar in bars])
-    if np.isnan(wanted).any():
-        wanted = pd.DataFrame(wanted).ffill().fillna(0.0).to_numpy()
-    settlements = [_settlements(funding, bar, column, opens, closes) for column, bar in enumerate(bars)]
-    early, late = _costs(settlements, opens.shape)
+    wanted = _without_gaps(wanted)
+    settled = _settlements(funding, bars, opens, closes)
+    held = np.zeros_like(wanted)
     if sizing == "equity":
-        held = _compounded(wanted, opens, closes, steps, early, late, capital, fee, slippage)
+        held = _compounded(wanted, opens, closes, steps, settled, capital, fee, slippage)
     else:
         units = wanted if sizing == "quantity" else _notional_units(wanted, closes)
-        held = np.vstack([np.zeros(len(bars)), _round_to_steps(units, steps)[:-1]])
-    traded = np.diff(held, axis=0, prepend=0.0)
-    prices = opens * (1 + np.sign(traded) * slippage)
-    values = np.abs(traded) * prices
-    before = np.vstack([np.zeros(len(bars)), held[:-1]])
-    payments = -before * early - held * late
-    cash = capital + np.cumsum((-traded * prices - values * fee + payments).sum(axis=1))
-    run = _Run(held, traded, prices, values * fee, payments, cash)
-    return Results.of(ArraysSource(bars, closes, run, settlements, capital), name, params, {"engine": "vectorised"})
+        held[1:] = _round_to_steps(units, steps)[:-1]
+    traded = held.copy()
+    traded[1:] -= held[:-1]
+    # Few bars trade and fewer settle, so that money is counted where they do.
+    rows, columns = np.divmod(np.flatnonzero(traded), len(bars))
+    signed = traded[rows, columns]
+    prices = opens[rows, columns] * (1 + np.sign(signed) * slippage)
+    fees = np.abs(signed) * prices * fee
+    sizes = np.where(settled.late, held[settled.rows, settled.columns], _before(held, settled))
+    payments = -sizes * settled.prices * settled.rates
+    flows = np.bincount(rows, -signed * prices - fees, len(held)) + np.bincount(settled.rows, payments, len(held))
+    run = _Run(held, rows, columns, signed, prices, fees, sizes, payments, capital + np.cumsum(flows))
+    return Results.of(ArraysSource(bars, closes, run, settled, capital), name, params, {"engine": "vectorised"})
+
+
+def _without_gaps(wanted: Array) -> Array:
+    """Return targets in which NaN has become the target before it, or nothing."""
+    missing = np.isnan(wanted)
+    if not missing.any():
+        return wanted
+    # Only missing at the beginning is the usual case, while an indicator's window fills.
+    leading = np.logical_and.accumulate(missing, axis=0)
+    wanted[leading] = 0.0
+    return wanted if missing.sum() == leading.sum() else pd.DataFrame(wanted).ffill().to_numpy()
+
+
+def _before(held: Array, settled: _Settlements) -> Array:
+    """Return what was held before the bar of each settlement."""
+    earlier = held[settled.rows - 1, settled.columns]
+    return np.where(settled.rows > 0, earlier, 0.0)
 
 
 def _step(step: float | Mapping[str, float] | None, symbol: str) -> float:
@@ -192,14 +211,15 @@ def _compounded(
     opens: Array,
     closes: Array,
     steps: Array,
-    early: Array,
-    late: Array,
+    settled: _Settlements,
     capital: float,
     fee: float,
     slippage: float,
 ) -> Array:
     """Return the positions when each target is a multiple of equity at its close; loops only over changed targets."""
-    held = np.zeros_like(wanted)
+    held, early, late = (np.zeros_like(wanted) for _ in range(3))
+    for costs, chosen in ((early, ~settled.late), (late, settled.late)):  # of one unit held in each bar
+        np.add.at(costs, (settled.rows[chosen], settled.columns[chosen]), (settled.rates * settled.prices)[chosen])
     changed = np.flatnonzero((np.diff(wanted, axis=0, prepend=0.0) != 0).any(axis=1))
     previous = np.zeros(wanted.shape[1])
     position, cash, done = previous, capital, 0
@@ -222,40 +242,30 @@ def _compounded(
     return held
 
 
-class _Settlement(NamedTuple):
-    """One funding settlement of one symbol: its bar, Unix ms, rate and price; `late`: after the start of the bar."""
+class _Settlements(NamedTuple):
+    """The funding settlements of all symbols: bar, symbol, Unix ms, rate and price; `late`: after the bar's start."""
 
-    row: int
-    column: int
-    time: int
-    rate: float
-    price: float
-    late: bool
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    times: NDArray[np.int64]
+    rates: Array
+    prices: Array
+    late: NDArray[np.bool_]
 
 
-def _settlements(funding: Any, bar: Bars, column: int, opens: Array, closes: Array) -> list[_Settlement]:
+def _settlements(funding: Any, bars: list[Bars], opens: Array, closes: Array) -> _Settlements:
     """Return the settlements within the bars; one at a bar's start meets the position held before it."""
-    times, rates = _schedule(funding, bar)
-    closed = bar.closed
-    rows = np.searchsorted(bar.opened, times, side="right") - 1
     found = []
-    for row, time, rate in zip(rows.tolist(), times.tolist(), rates.tolist(), strict=True):
-        if row < 0 or time >= closed[-1]:
-            continue
-        late = time > bar.opened[row]
-        in_gap = time >= closed[row]
-        price = closes[row, column] if in_gap else opens[row, column]
-        found.append(_Settlement(row, column, time, rate, float(price), bool(late)))
-    return found
-
-
-def _costs(settlements: list[list[_Settlement]], shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return the funding of one unit in each bar: when held before its start, and when held in it."""
-    early, late = np.zeros(shape), np.zeros(shape)
-    for items in settlements:
-        for item in items:
-            (late if item.late else early)[item.row, item.column] += item.rate * item.price
-    return early, late
+    for column, bar in enumerate(bars):
+        times, rates = _schedule(funding, bar)
+        closed = bar.closed
+        rows = np.searchsorted(bar.opened, times, side="right") - 1
+        inside = (rows >= 0) & (times < closed[-1])
+        rows, times, rates = rows[inside], times[inside], rates[inside]
+        in_gap = times >= closed[rows]
+        prices = np.where(in_gap, closes[rows, column], opens[rows, column])
+        found.append(_Settlements(rows, np.full(len(rows), column), times, rates, prices, times > bar.opened[rows]))
+    return _Settlements(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _schedule(funding: Any, bar: Bars) -> tuple[NDArray[np.int64], Array]:
@@ -276,12 +286,18 @@ def _schedule(funding: Any, bar: Bars) -> tuple[NDArray[np.int64], Array]:
 
 
 class _Run(NamedTuple):
-    """Arrays of a run, one row a bar and one column a symbol (cash: one number a bar)."""
+    """Arrays of a run: `held` one row a bar and one column a symbol, `cash` one number a bar.
+
+    rows, columns, signed, prices, fees: one number a trade; sizes (held then), payments: one a settlement.
+    """
 
     held: Array
-    traded: Array
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    signed: Array
     prices: Array
     fees: Array
+    sizes: Array
     payments: Array
     cash: Array
 
@@ -289,12 +305,10 @@ class _Run(NamedTuple):
 class ArraysSource:
     """The frames and arrays of a vectorised run, made when they are read."""
 
-    def __init__(
-        self, bars: list[Bars], closes: Array, run: _Run, settlements: list[list[_Settlement]], capital: float
-    ) -> None:
+    def __init__(self, bars: list[Bars], closes: Array, run: _Run, settled: _Settlements, capital: float) -> None:
         self._run = run
         self._closes = closes
-        self._settlements = settlements
+        self._settled = settled
         self._capital = capital
         self._symbols = [bar.symbol for bar in bars]
         self._first_opens = [bar.open[0] for bar in bars]
@@ -302,15 +316,14 @@ class ArraysSource:
         self._times = np.concatenate([self._opened[:1], bars[0].closed])
 
     def _equity(self) -> Array:
-        return np.concatenate([[self._capital], self._run.cash + (self._run.held * self._closes).sum(axis=1)])
+        return np.concatenate([[self._capital], self._run.cash + np.einsum("ij,ij->i", self._run.held, self._closes)])
 
     def curve(self) -> Curve:
         """Return the arrays of the measures."""
         run = self._run
-        rows, columns = np.nonzero(run.traded)
-        signed, prices, fees = (array[rows, columns] for array in (run.traded, run.prices, run.fees))
-        gross = np.concatenate([[0.0], np.abs(run.held * self._closes).sum(axis=1)])
-        return Curve(self._times, self._equity(), gross, columns, signed, prices, fees, float(run.payments.sum()))
+        gross = np.concatenate([[0.0], np.einsum("ij,ij->i", np.abs(run.held), self._closes)])
+        trades = run.columns, run.signed, run.prices, run.fees
+        return Curve(self._times, self._equity(), gross, *trades, float(run.payments.sum()))
 
     @cached_property
     def _fills(self) -> pd.DataFrame:
@@ -323,10 +336,8 @@ class ArraysSource:
     def equity(self) -> pd.DataFrame:
         """Return the equity curve; its balance books what is realised, by average cost."""
         equity, fills, realised = self._equity(), self._fills, np.zeros(len(self._times))
-        if len(fills):
-            rows = np.searchsorted(self._opened, pd.DatetimeIndex(fills["time"]).as_unit("ms").asi8) + 1
-            np.add.at(realised, rows, (fills["realized_pnl"] - fills["fee"]).to_numpy())
-        realised[1:] += self._run.payments.sum(axis=1)
+        np.add.at(realised, self._run.rows + 1, (fills["realized_pnl"] - fills["fee"]).to_numpy())
+        np.add.at(realised, self._settled.rows + 1, self._run.payments)
         balance = self._capital + np.cumsum(realised)
         columns = {"equity": equity, "balance": balance, "unrealized": equity - balance}
         return pd.DataFrame(columns, index=time_index(self._times)).astype(EQUITY)
@@ -344,12 +355,11 @@ class ArraysSource:
 
     def funding(self) -> pd.DataFrame:
         """Return the funding payments."""
-        items = sorted(itertools.chain.from_iterable(self._settlements), key=lambda item: item.time)
-        paid = [
-            (item.time, self._symbols[item.column], size, item.price, item.rate, -size * item.price * item.rate)
-            for item in items
-            if (size := _held_at(self._run.held, item))
-        ]
+        settled, run = self._settled, self._run
+        columns = settled.times, settled.columns, run.sizes, settled.prices, settled.rates, run.payments
+        order = np.argsort(settled.times, kind="stable")
+        rows = zip(*(values[order].tolist() for values in columns), strict=True)
+        paid = [(time, self._symbols[column], size, *rest) for time, column, size, *rest in rows if size]
         return frame(paid, FUNDING)
 
     def orders(self) -> pd.DataFrame:
@@ -369,22 +379,15 @@ class ArraysSource:
         return pd.DataFrame()
 
 
-def _held_at(held: Array, item: _Settlement) -> float:
-    row = item.row if item.late else item.row - 1
-    return float(held[row, item.column]) if row >= 0 else 0.0
-
-
 def _fill_rows(symbols: list[str], opened: NDArray[np.int64], run: _Run) -> Iterator[Any]:
     size = [0.0] * len(symbols)
     entry = [0.0] * len(symbols)
-    rows, columns = np.nonzero(run.traded)
-    for number, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True), start=1):
-        signed, price = float(run.traded[row, column]), float(run.prices[row, column])
+    columns = opened[run.rows], run.columns, run.signed, run.prices, run.fees
+    trades = zip(*(values.tolist() for values in columns), strict=True)
+    for number, (time, column, signed, price, fee) in enumerate(trades, start=1):
         pnl, size[column], entry[column] = average_cost(size[column], entry[column], signed, price)
-        side = "BUY" if signed > 0 else "SELL"
-        value = abs(signed) * price
-        fee = float(run.fees[row, column])
-        yield int(opened[row]), symbols[column], side, price, abs(signed), value, fee, pnl, "TAKER", "MARKET", number
+        side, value = "BUY" if signed > 0 else "SELL", abs(signed) * price
+        yield time, symbols[column], side, price, abs(signed), value, fee, pnl, "TAKER", "MARKET", number
 
 
 def average_cost(size: float, entry: float, signed: float, price: float) -> tuple[float, float, float]:

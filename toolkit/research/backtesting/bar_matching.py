@@ -145,8 +145,10 @@ class BarMatcher:
         """Run triggers and liquidations with quotes to trade against, and report what changed."""
         if self.stale:
             self.update_wake_prices()
-        quiet = all(state.wake_low < state.price < state.wake_high for state in self.states.values())
-        if self.every_point or self.coupled or not quiet:
+        busy = self.every_point or self.coupled
+        for state in self.states.values():
+            busy = busy or not state.wake_low < state.price < state.wake_high
+        if busy:
             with self._exit_quotes():
                 self.core.run_hooks()
             self.stale = True

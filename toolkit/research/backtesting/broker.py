@@ -15,6 +15,7 @@ from typing import Any
 
 from ...checks import slippage_bound
 from ...errors import ActionRejected, InputError, UnknownProduct
+from ...exposure import required
 from ...orders import Bracket, Order
 from ...products import MICRO, Amount, exact, whole_units
 from ...protocol.enums import OrderType, TimeInForce
@@ -38,6 +39,10 @@ from .symbol_state import Arrival, SymbolState
 ADDRESS = "0x00000000000000000000000000000000000000b7"
 FIRST_CLIENT_ID = 10**15
 """Client ids given by the broker begin here, above those that people write."""
+
+
+NO_HASH = "0x"
+"""Stands for the transaction hash of an order that is filled at once: no result shows it."""
 
 
 class SimulatedBroker:
@@ -255,6 +260,7 @@ class SimulatedBroker:
         if (bound - price) * side < 0 or not self._has_margin(state, side, steps, price, reserved):
             return False
         core.open_step()
+        core.step_hash = NO_HASH
         placed_order = VenueOrder(
             0, ADDRESS, state.code, side, False, MARKET, TimeInForce[order.tif], 0, 0, steps, steps,
             client_id=placed.cl_ord_id,
@@ -278,12 +284,17 @@ class SimulatedBroker:
         reach = reserved + (position.long.size + position.short.size) * mark * table.unit
         if reach > table.max_notional or position.leverage > table.leverage_limit(reach):
             return False
+        rate = max(table.taker_rate, table.maker_rate, account.taker_rate or 0, account.maker_rate or 0)
+        cost = price * steps * table.unit * rate // RATE + max(0, side * (price - mark)) * steps * table.unit + 1
+        if len(account.positions) == 1:
+            # Enough for the whole of `reach` is enough, and quicker to see than what is needed to the cent.
+            net = account_margin.unrealized(position, mark * table.unit)
+            if account.balance + net - cost >= required(reach, position.leverage):
+                return True
         standing = account_margin.standing(account, position, mark * table.unit)
         equity, initial = account_margin.equity_and_initial(self.core, account)
         initial += standing.initial(side, reserved) - standing.initial()
-        rate = max(table.taker_rate, table.maker_rate, account.taker_rate or 0, account.maker_rate or 0)
-        cost = price * steps * table.unit * rate // RATE + max(0, side * (price - mark)) * steps * table.unit
-        return equity - cost - 1 >= initial
+        return equity - cost >= initial
 
     def _place_by_integers(self, state: SymbolState, placed: OrderHandle, steps: int, may_take: bool) -> bool:
         """Place a plain order without writing and parsing its texts; False when it must take that way."""

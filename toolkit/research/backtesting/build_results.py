@@ -60,16 +60,14 @@ class BacktestSource:
     @cached_property
     def _balances(self) -> tuple[Integers, Integers, Integers]:
         """Cash, signed steps and signed entry values at each time, from the changes the broker recorded."""
-        balances = self._broker.balances
-        changed = np.array([time for time, _, _ in balances], dtype="int64")
-        cash = np.array([amount for _, amount, _ in balances], dtype="int64")
-        flat = (0, 0)
-        held = np.array(
-            [[positions.get(code, flat) for code in self._broker.by_code] for _, _, positions in balances],
-            dtype="int64",
-        )
-        rows = np.searchsorted(changed, self._times, side="right") - 1
-        return cash[rows], held[rows, :, 0], held[rows, :, 1]
+        codes, flat = list(self._broker.by_code), (0, 0)
+        rows = [
+            (time, cash, *(number for code in codes for number in positions.get(code, flat)))
+            for time, cash, positions in self._broker.balances
+        ]
+        table = np.array(rows, dtype="int64")
+        table = table[np.searchsorted(table[:, 0], self._times, side="right") - 1]
+        return table[:, 1], table[:, 2::2], table[:, 3::2]
 
     def _unrealized(self) -> Integers:
         _, sizes, entries = self._balances
@@ -86,18 +84,20 @@ class BacktestSource:
         steps, ticks = self._floats("step"), self._floats("tick")
         gross = np.abs((sizes * steps) * (self._marks * ticks)).sum(axis=1)
         events = self._broker.core.state.history.fills_of(ADDRESS)
+        states = self._broker.by_code
         rows = [
-            (event.product, event.side * event.fill_quantity, event.fill_price, event.open_fee + event.close_fee)
+            (
+                event.product,
+                event.side * event.fill_quantity * states[event.product].step,
+                event.fill_price * states[event.product].tick,
+                (event.open_fee + event.close_fee) / MICRO,
+            )
             for event in events
         ]
-        codes, signed, prices, fees = np.array(rows, dtype="int64").reshape(-1, 4).T
-        columns = np.searchsorted(order := np.sort(list(self._broker.by_code)), codes)
-        by_code = [self._broker.by_code[code] for code in order.tolist()]
-        step = np.array([state.step for state in by_code])[columns]
-        tick = np.array([state.tick for state in by_code])[columns]
+        codes, signed, prices, fees = np.array(rows, dtype="float64").reshape(-1, 4).T
         paid = sum(paid.amount for paid in self._broker.core.state.history.funding_payments.of(ADDRESS))
         equity = (cash + self._unrealized()) / MICRO
-        return Curve(self._times, equity, gross, codes, signed * step, prices * tick, fees / MICRO, paid / MICRO)
+        return Curve(self._times, equity, gross, codes.astype("int64"), signed, prices, fees, paid / MICRO)
 
     def _floats(self, name: str) -> NDArray[np.float64]:
         return np.array([getattr(state, name) for state in self._states])

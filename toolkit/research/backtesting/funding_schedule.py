@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -70,7 +71,13 @@ def predicted_rates(core: Core, bars: Mapping[str, Bars], funding: Any) -> dict[
 
 def constant_rate(symbol: str, given: Any, interval_hours: float) -> float:
     """Return the rate of every interval: `given`, or for "interest" that of the venue's formula at a premium of 0."""
-    return float(funding_rate(0, interval_hours)) if given == "interest" else _rate(symbol, given)
+    return _interest(interval_hours) if isinstance(given, str) and given == "interest" else _rate(symbol, given)
+
+
+@lru_cache(maxsize=16)
+def _interest(interval_hours: float) -> float:
+    """Return the rate of the venue's formula at a premium of 0."""
+    return float(funding_rate(0, interval_hours))
 
 
 def _rate(symbol: str, given: Any) -> float:

@@ -42,9 +42,11 @@ class SymbolState:
         "product",
         "started",
         "step",
+        "step_ratio",
         "symbol",
         "texts",
         "tick",
+        "tick_ratio",
         "unapplied",
         "volume_left",
         "waiting",
@@ -67,6 +69,8 @@ class SymbolState:
         self.unapplied: Bar | None = None
         """A quiet bar whose close `price` does not show yet."""
         self.tick, self.step = float(product.tick_size), float(product.step_size)
+        self.tick_ratio, self.step_ratio = product.tick_size.as_integer_ratio(), product.step_size.as_integer_ratio()
+        """The same as whole numbers: ticks × first / second is the float nearest to the price."""
         self.texts: dict[int, str] = {}
         """Quantities as text, by steps."""
         self.volume_left: int | None = None
@@ -95,9 +99,14 @@ class SymbolState:
 
     def begin_bar(self, bar: Bar, liquidity: Liquidity) -> None:
         """Make `bar` the current one."""
-        steps = int(bar.volume / self.step)
-        prices = self.to_ticks(bar.open), self.to_ticks(bar.high), self.to_ticks(bar.low), self.to_ticks(bar.close)
-        self.bar = ReplayBar(bar.time, bar.closed - bar.time, *prices, steps)
+        tick = self.tick
+        open_, high, low, close = (
+            round(bar.open / tick),
+            round(bar.high / tick),
+            round(bar.low / tick),
+            round(bar.close / tick),
+        )
+        self.bar = ReplayBar(bar.time, bar.closed - bar.time, open_, high, low, close, int(bar.volume / self.step))
         self.volume_left = liquidity.offered(self.bar)
         self.started = False
 

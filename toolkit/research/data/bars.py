@@ -21,7 +21,7 @@ PRICES = ("open", "high", "low", "close")
 TIME_COLUMNS = ("time", "timestamp", "open_time", "date", "datetime")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bars:
     """Bars of one symbol: `opened` (Unix ms, int64, increasing), `interval` (ms) and float64 columns.
 
@@ -129,40 +129,40 @@ def _frame_of(bars: Bars) -> pd.DataFrame:
 
 
 def _read_one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | None) -> Bars:
-    lowered = data.set_axis([str(name).lower() for name in data.columns], axis=1)
-    if "close" not in lowered or lowered.columns.has_duplicates:
+    names = {str(name).lower(): name for name in data.columns}
+    if "close" not in names or len(names) < len(data.columns):
         raise InputError(f"{symbol}: a frame of bars has one column 'close'", field="data", rule="columns")
-    opened = _times(symbol, lowered)
+    opened = _times(symbol, data, names)
     if len(opened) == 0:
         raise InputError(f"{symbol}: there are no bars in the data", field="data", rule="not empty")
-    close = _numbers(symbol, lowered, "close")
+    close = _numbers(symbol, data, names, "close")
     columns = {"close": close}
-    if {"open", "high", "low"} <= set(lowered.columns):
-        columns |= {name: _numbers(symbol, lowered, name) for name in ("open", "high", "low")}
+    if {"open", "high", "low"} <= set(names):
+        columns |= {name: _numbers(symbol, data, names, name) for name in ("open", "high", "low")}
     else:
         previous = np.concatenate([close[:1], close[:-1]])
         columns |= {"open": previous, "high": np.maximum(previous, close), "low": np.minimum(previous, close)}
     volume = np.zeros(len(close))
-    if "volume" in lowered:
-        volume = np.where(np.isnan(given := _numbers(symbol, lowered, "volume")), 0.0, given)
+    if "volume" in names:
+        volume = np.where(np.isnan(given := _numbers(symbol, data, names, "volume")), 0.0, given)
     _check_prices(symbol, opened, columns)
     _refuse(symbol, opened, ~((volume >= 0) & (volume < np.inf)), "volume", volume, "a number that is not negative")
     return Bars(symbol, _interval(symbol, opened, interval), opened, **columns, volume=volume)
 
 
-def _numbers(symbol: str, data: pd.DataFrame, name: str) -> NDArray[np.float64]:
+def _numbers(symbol: str, data: pd.DataFrame, names: Mapping[str, Any], name: str) -> NDArray[np.float64]:
     try:
-        return data[name].to_numpy(dtype="float64", na_value=np.nan)
+        return data[names[name]].to_numpy(dtype="float64", na_value=np.nan)
     except (ValueError, TypeError) as error:
         raise InputError(f"{symbol}: {name} holds values that are not numbers: {error}", field=f"data.{name}") from None
 
 
-def row_times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
-    """Return the time of each row in Unix ms: of its time column (lower case), else of its index.
+def row_times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the time of each row in Unix ms: of its time column (`names`: lower case → name), else of its index.
 
     Raises InputError where there is none.
     """
-    column = next((name for name in TIME_COLUMNS if name in data.columns), None)
+    column = next((names[name] for name in TIME_COLUMNS if name in names), None)
     times: Any = data[column] if column is not None else data.index
     if pd.api.types.is_numeric_dtype(times.dtype):
         if column is None:
@@ -172,14 +172,15 @@ def row_times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
                 rule="times",
             )
         return _epochs(symbol, times)
-    stamps = pd.DatetimeIndex(pd.to_datetime(times, utc=True))
+    # The numbers of an index are those of UTC already; asking pandas to convert it takes longer than all the rest.
+    stamps = times if isinstance(times, pd.DatetimeIndex) else pd.DatetimeIndex(pd.to_datetime(times, utc=True))
     _refuse_missing(symbol, stamps.hasnans)
     return np.asarray(stamps.as_unit("ms").asi8)
 
 
-def _times(symbol: str, data: pd.DataFrame) -> NDArray[np.int64]:
-    opened = row_times(symbol, data)
-    wrong = np.flatnonzero(np.diff(opened) <= 0)
+def _times(symbol: str, data: pd.DataFrame, names: Mapping[str, Any]) -> NDArray[np.int64]:
+    opened = row_times(symbol, data, names)
+    wrong = np.flatnonzero(opened[1:] <= opened[:-1])
     if len(wrong):
         at = pd.Timestamp(int(opened[wrong[0] + 1]), unit="ms", tz="UTC")
         raise InputError(
@@ -213,7 +214,11 @@ def _refuse_missing(symbol: str, missing: bool) -> None:
 
 
 def _check_prices(symbol: str, opened: NDArray[np.int64], columns: Mapping[str, NDArray[np.float64]]) -> None:
-    high, low = columns["high"], columns["low"]
+    open_, high, low, close = (columns[name] for name in PRICES)
+    # All at once first: what is missing, infinite or outside makes one of these false.
+    highest, lowest = np.maximum(open_, close), np.minimum(open_, close)
+    if ((low > 0) & (high < np.inf) & (low <= lowest) & (highest <= high)).all():
+        return
     inside = np.ones(len(opened), dtype=bool)
     for name in PRICES:
         values = columns[name]
@@ -249,8 +254,11 @@ def _interval(symbol: str, opened: NDArray[np.int64], interval: str | pd.Timedel
         raise InputError(
             f"{symbol}: a single bar has no spacing to measure; pass interval=", field="interval", rule="needed"
         )
-    gaps, counts = np.unique(np.diff(opened), return_counts=True)
-    usual = int(gaps[np.argmax(counts)]) if len(gaps) else 0
+    gaps = np.diff(opened)
+    usual = int(gaps[0]) if len(gaps) else 0
+    if (gaps != usual).any():
+        lengths, counts = np.unique(gaps, return_counts=True)
+        usual = int(lengths[np.argmax(counts)])
     if interval is None:
         return usual
     length = int(pd.Timedelta(interval) / pd.Timedelta(milliseconds=1))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .events import BOOK_KINDS, MS, Events, Kind
+from .events import BOOK_KINDS, MS, Events, Kind, whole_units_of
 
 Integers = NDArray[np.int64]
 Levels = tuple[tuple[int, int], ...]
@@ -53,8 +53,8 @@ class BookUpdates:
         tick, step = float(events.tick_size), float(events.step_size)
         self._levels: list[Integers] = [
             book["side"][sorting].astype(np.int64),
-            np.rint(book["price"][sorting] / tick).astype(np.int64),
-            np.rint(book["quantity"][sorting] / step).astype(np.int64),
+            whole_units_of(book["price"][sorting], tick),
+            whole_units_of(book["quantity"][sorting], step),
         ]
         self.sides, self.ticks, self.steps = (values.tolist() for values in self._levels)
         self._messages: Integers = message[sorting]

@@ -26,7 +26,7 @@ def holds_events(path: Path) -> bool:
 
     try:
         return {"exchange_time", "local_time", "kind", "price", "quantity"} <= set(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path}: expected a Parquet file; {error}", field="path", value=str(path)) from None
 
 
@@ -36,11 +36,40 @@ def read(path: Path) -> Events:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path, partitioning=None)
+    try:
+        return _events(path, pq.read_table(path, partitioning=None))
+    except InputError:
+        raise
+    except (
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        msgspec.MsgspecError,
+        ArithmeticError,
+    ) as error:
+        raise InputError(
+            f"{path}: expected a Parquet file of events, as Events.save writes it; {error}",
+            field="path",
+            value=str(path),
+        ) from None
+
+
+def _events(path: Path, table: pa.Table) -> Events:
+    need("pyarrow")
+    import pyarrow as pa
+
     about = msgspec.json.decode((table.schema.metadata or {}).get(METADATA, b"{}"))
     kinds = _numbers_of(path, table, "kind", {kind.name.lower(): kind.value for kind in Kind}, pa.scalar("trade"))
-    sides = _numbers_of(path, table, "side", {"buy": 1, "sell": -1, "": 0}, pa.scalar(""))
+    no_side = pa.nulls(table.num_rows, pa.string())
+    sided = table if "side" in table.column_names else table.append_column("side", no_side)
+    sides = _numbers_of(path, sided, "side", {"buy": 1, "sell": -1, "": 0}, pa.scalar(""))
     values = {name: table[name].fill_null(0).to_numpy() for name in ("id", "previous") if name in table.column_names}
+    for name in ("exchange_time", "local_time", "price", "quantity"):
+        if table[name].null_count:
+            row = int(np.argmax(table[name].is_null().to_numpy()))
+            raise InputError(f"{path}, row {row + 1}: expected a {name}; it has none", field=name, rule="a value")
     array = from_columns(
         {
             "exchange_ns": table["exchange_time"].cast(pa.timestamp("ns", "UTC")).cast(pa.int64()).to_numpy(),

@@ -271,6 +271,12 @@ def grid_of(values: NDArray[np.float64], most_places: int = 12) -> Decimal:
     return Decimal(1).scaleb(-most_places)
 
 
+def whole_units_of(values: NDArray[np.float64], size: float) -> NDArray[np.int64]:
+    """Return values as whole numbers of ticks or steps; what is no number is 0, what is too large is bounded."""
+    with np.errstate(over="ignore"):
+        return np.rint(np.nan_to_num(values / size)).clip(-(2**52), 2**52).astype(np.int64)
+
+
 def empty(count: int = 0) -> NDArray[Any]:
     """Return an array of `count` events whose fields are zero."""
     return np.zeros(count, dtype=EVENT)

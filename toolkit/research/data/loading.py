@@ -14,6 +14,7 @@ import pandas as pd
 from ...errors import InputError
 from .events import Events, merge
 from .formats.files import Damaged, TextFile
+from .formats.tables import COMMENT, delimiter_of
 
 FORMATS = ("binance-usdm", "tardis", "bybit", "hftbacktest", "freqtrade", "csv", "parquet", "recording")
 PathLike = str | os.PathLike[str]
@@ -65,6 +66,8 @@ def load(
             print(f"{file.name}: read as {chosen} (guessed)")
         for name, part in _read(file, chosen, columns, damaged, progress).items():
             found.setdefault(name, []).append(part)
+    if not found:
+        raise InputError(f"{path}: expected market data; there is none", field="path", rule="not empty")
     return _only({name: _joined(name, parts) for name, parts in found.items()}, symbol)
 
 
@@ -75,27 +78,25 @@ def guess_format(path: Path) -> str:
     if path.is_dir():
         return "recording"
     name = path.name.lower()
-    if name.endswith(".npz"):
+    if name.endswith((".npz", ".npy")):
         return "hftbacktest"
     if name.endswith(".feather"):
         return "freqtrade"
     if name.endswith(".parquet"):
         freqtrade = re.search(r"-(futures|mark|spot|funding_rate|trades)\.parquet$", name)
         return "parquet" if holds_events(path) or not freqtrade else "freqtrade"
-    head = TextFile(path).head()
-    first = head.split(b"\n", 1)[0].strip()
-    if re.match(rb"\[\s*(\[|\])", head):
+    head = TextFile(path).head().removeprefix(b"\xef\xbb\xbf")
+    if re.match(rb"\s*\[\s*(\[|\])", head):
         return "freqtrade"
-    if re.match(rb'(\d+ )?\{"topic":\s*"(orderbook|publicTrade)\.', first):
-        return "bybit"
-    if re.match(rb"(\d{13,19}\s+)?\{", first):
-        return "binance-usdm"
-    names = {part.strip().strip('"') for part in first.decode(errors="replace").split(",")}
+    first = next((line.strip() for line in head.splitlines() if line.strip() and not COMMENT.match(line)), b"")
+    if re.match(rb"([^\s{\[]+\s+)?[\[{]", first):
+        return "bybit" if re.search(rb'"topic"\s*:\s*"(orderbook|publicTrade|tickers)\.', head) else "binance-usdm"
+    names = {part.strip().strip('"') for part in first.decode(errors="replace").split(delimiter_of(first))}
     if {"exchange", "symbol", "timestamp", "local_timestamp"} <= names:
         return "tardis"
-    if {"timestamp", "side", "price"} <= names and names & {"trdMatchID", "tickDirection", "volume"}:
+    if {"timestamp", "side", "price"} <= names and names & {"trdMatchID", "tickDirection", "volume", "size"}:
         return "bybit"
-    if b"," in first:
+    if len(names) > 1:
         return "csv"
     raise InputError(
         f"{path}, line 1: expected the beginning of one of the formats {', '.join(FORMATS)}; got"
@@ -165,8 +166,6 @@ def _joined(name: str, parts: list[Any]) -> Any:
 
 
 def _only(found: dict[str, Any], symbol: str | None) -> Any:
-    if not found:
-        raise InputError("the files hold no market data", field="path", rule="not empty")
     if symbol is not None and list(found) != [""]:
         if symbol not in found:
             raise InputError(

@@ -24,6 +24,8 @@ COLUMNS = {
 }
 MERGED_NS = 1_000_000_000
 """Findings of one problem within this time of each other become one row."""
+LARGEST = 1e15
+"""Prices and quantities above it can't be."""
 STREAMS = {
     "book": BOOK_KINDS,
     "trades": (Kind.TRADE,),
@@ -110,6 +112,7 @@ def _check_values(array: NDArray[Any]) -> Iterator[Finding]:
     wrong = priced & ~(np.isfinite(price) & np.isfinite(quantity) & (quantity >= 0))
     wrong |= priced & (price <= 0) & (quantity > 0)
     wrong |= (array["kind"] == Kind.TRADE) & (quantity <= 0)
+    wrong |= priced & ((price > LARGEST) | (quantity > LARGEST))
     yield from _runs("value", "all", array, np.flatnonzero(wrong), "a price or quantity that can't be")
 
 
@@ -182,6 +185,8 @@ def _span(array: NDArray[Any]) -> tuple[int, int]:
 def _check_candles(data: pd.DataFrame) -> Iterator[Finding]:
     if "time" not in data:
         raise InputError("a frame of candles has a column time; load made one", field="data", rule="columns")
+    for note in data.attrs.get("notes", ()):
+        yield Finding("note", "file", 0, 0, 0, 1, note)
     groups = data.groupby("symbol", sort=False) if "symbol" in data else [("candles", data)]
     for name, part in groups:
         times = np.asarray(part["time"].astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64)

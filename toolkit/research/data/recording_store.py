@@ -22,7 +22,8 @@ import msgspec
 from ...errors import InputError
 from ...extras import need
 from ...protocol.reads import feed_records as feed
-from ...protocol.reads.info_records import KLINE, Record
+from ...protocol.reads.info_records import KLINE
+from ...protocol.reads.record import Record
 
 if TYPE_CHECKING:
     import pyarrow as pa

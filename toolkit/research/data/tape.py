@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 from .books import BookUpdates
-from .events import MS, Events, Kind
+from .events import MS, Events, Kind, whole_units_of
 
 
 class Tape:
@@ -36,8 +36,8 @@ class Tape:
         parts: list[tuple[Any, ...]] = [(updates.times[messages], updates.rows[messages], LEVEL, *levels)]
         for kind, change in ((Kind.TRADE, TRADE), (Kind.MARK, MARK), (Kind.INDEX, INDEX)):
             rows = np.flatnonzero(array["kind"] == kind)
-            ticks = np.rint(array["price"][rows] / float(tick_size)).astype(np.int64)
-            steps = np.rint(array["quantity"][rows] / float(step_size)).astype(np.int64)
+            ticks = whole_units_of(array["price"][rows], float(tick_size))
+            steps = whole_units_of(array["quantity"][rows], float(step_size))
             taker = np.where(array["side"][rows] < 0, -1, 1) if kind == Kind.TRADE else np.zeros(len(rows))
             parts.append((array["exchange_ns"][rows], rows, change, taker, ticks, steps))
         times = np.concatenate([part[0] for part in parts])

@@ -12,7 +12,8 @@ from ...orders import Bracket, Order
 from ...products import Amount, Product
 from ..account_data import FundingRates, OrderHandle
 from ..context import Context, ratio_of
-from ..market_data import BarHistory
+from ..market_data import BarHistory, BookSnapshot
+from .feed_queue import FeedQueue
 from .limits import Limits, check_order
 from .run_state import NAN, RunState
 from .session_rows import unix_ms
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 class SessionContext(Context):
     """The context of paper and live runs."""
 
-    def __init__(self, state: RunState, strategy: Strategy, limits: Limits) -> None:
+    def __init__(self, state: RunState, strategy: Strategy, limits: Limits, feed: FeedQueue) -> None:
         super().__init__(state.symbols, state.interval_ms)
+        self.timer_ms = strategy.timer_ms
+        self._feed = feed
         self.mode = state.mode
         self.history = {symbol: BarHistory(symbol) for symbol in state.symbols}
         self._state = state
@@ -81,8 +84,12 @@ class SessionContext(Context):
     def _refresh(self) -> None:
         """Read orders and fills; after a failure the next poll does so.
 
+        A strategy with a timer would spend most of its time here, so its next timer reads them once for all its orders.
         A failure here must not reach the strategy: the order was sent, and a strategy that caught it would send again.
         """
+        if self._feed.filled is not None:
+            self._feed.filled = True
+            return
         try:
             self._state.read_orders()
         except (TransportError, RateLimited) as failure:
@@ -169,6 +176,10 @@ class SessionContext(Context):
     def orders(self) -> list[OrderHandle]:
         """Return the orders of this run that are not in a final state, oldest first."""
         return [placed for placed in self._state.placed if not placed.done]
+
+    def book(self, symbol: str | None = None, depth: int = 1) -> BookSnapshot:
+        """Return the book of the live feed."""
+        return self._feed.book(symbol or self.symbols[0], depth)
 
     def _history(self, symbol: str) -> BarHistory:
         return self.history[symbol]

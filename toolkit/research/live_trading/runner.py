@@ -1,7 +1,8 @@
 """One run of a strategy on a session.
 
 It polls: complete bars, fills, orders, funding and the wallet come from queries, so that a lost connection delays a run
-but loses nothing. Trades and books come from the live feed, if the strategy uses them.
+but loses nothing. Trades and books come from the live feed, if the strategy uses them. Timers run between two polls;
+they query orders and fills only when the feed says that there was a fill.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import ceil
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -17,7 +20,7 @@ import pandas as pd
 from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
 from ..analysis.results import Results
 from ..market_data import Bar, Trade, span_ms
-from ..strategy import Strategy, StrategyLike, as_strategy, overrides
+from ..strategy import Strategy, StrategyLike, as_strategy, overrides, timer_call
 from .build_results import build_results
 from .context import SessionContext
 from .feed_queue import FeedQueue
@@ -32,6 +35,7 @@ GRACE_MS = 300
 """How long after its end a bar is queried, so that it holds its last trade."""
 QUIET_GRACE_MS = 3_000
 """How long after its end a bar that the venue does not list counts as one without trades."""
+NEVER = float("inf")
 LOOKBACK = 1_000
 """Bars before the first one that are searched for the last price."""
 
@@ -70,8 +74,10 @@ class Runner:
         self.error: BaseException | None = None
         self.state = RunState(session, self.symbols, self.interval_ms, mode=mode, dry_run=dry_run)
         self.notes = self.state.notes
-        self.ctx = SessionContext(self.state, self.strategy, limits)
         self._feed = FeedQueue(session, self.state.now)
+        self.ctx = SessionContext(self.state, self.strategy, limits, self._feed)
+        self._on_timer = timer_call(self.strategy, self.ctx)
+        self._timer_due_ms: float = NEVER
         self._manual_clock = session.venue is not None and not session.venue.clock.runs
         self._stop = threading.Event()
         self._close_at_end = False
@@ -86,6 +92,8 @@ class Runner:
         self._visible_ms: dict[str, int] = {}
         """Opening time of the last bar of each symbol in its history."""
         self._funding_due_ms = 0
+        self._poll_due = monotonic() + poll
+        """When the next poll is due, on the monotonic clock."""
 
     def run(self, duration: str | pd.Timedelta | None, *, close_at_end: bool = False) -> Results:
         """Run until the end and return the Results; see `live`."""
@@ -100,8 +108,10 @@ class Runner:
                     break
                 if until is not None and self.state.now() >= until:
                     break
-                self._wait(until)
-                self._poll()
+                if self._wait(until):
+                    self._poll()
+                else:
+                    self._tick()
             else:
                 reason, kind = "the kill switch was pulled", "KILL"
         except LimitReached as limit:
@@ -161,6 +171,8 @@ class Runner:
                 self._feed.add_trades(symbol)
             if overrides(self.strategy, "on_book"):
                 self._feed.add_books(symbol)
+            if overrides(self.strategy, "on_timer"):
+                self.ctx.book(symbol)  # subscribes to it
         state.trading = not self.warm_up
         state.next_open_ms = dict.fromkeys(self.symbols, first_ms)
         self.strategy.ctx = self.ctx
@@ -169,17 +181,55 @@ class Runner:
             self._query_bars(edge_ms)
             self.ctx.now = state.started_ms
             state.trading = True
+        if overrides(self.strategy, "on_timer"):
+            self._feed.add_fills()
+            self._timer_due_ms = state.started_ms + self.ctx.timer_ms
         state.sample(state.started_ms)
 
-    def _wait(self, until: int | None) -> None:
-        """Let time pass until the next poll."""
-        if not self._manual_clock:
-            self._stop.wait(self.poll)
+    def _wait(self, until: int | None) -> bool:
+        """Let time pass until the next poll or timer; return whether it is a poll."""
+        now, venue, due = self.state.now(), self.session.venue, self._timer_due_ms
+        if due <= now:
+            return False
+        if self._manual_clock:
+            assert venue is not None
+            target = now // self.step_ms * self.step_ms + self.step_ms
+            target = target if until is None else min(target, until)
+            venue.advance(until=target if due >= target else ceil(due))
+            return due >= target
+        speed = getattr(venue.clock, "speed", 1.0) if venue is not None else 1.0
+        timer = (due - now) / 1000 / speed if speed else NEVER
+        left = self._poll_due - monotonic()
+        self._stop.wait(max(min(left, timer), 0))
+        if timer < left:
+            return False
+        self._poll_due = monotonic() + self.poll
+        return True
+
+    def _tick(self) -> None:
+        """Call the strategy's timer when it is due, after what the feed has brought."""
+        state = self.state
+        now = self.ctx.now = state.now()
+        if now < self._timer_due_ms:
             return
-        venue = self.session.venue
-        assert venue is not None
-        target = self.state.now() // self.step_ms * self.step_ms + self.step_ms
-        venue.advance(until=min(target, until) if until is not None else target)
+        try:
+            self._deliver_feed()
+            if self._feed.filled:
+                self._feed.filled = False
+                self._deliver_fills()
+            if not self.ctx.stopped:
+                self._on_timer()
+        except (TransportError, RateLimited) as failure:
+            state.note("TRANSPORT", "", str(failure))
+        # what came too late for the next call replaces it
+        missed = (state.now() - self._timer_due_ms) // self.ctx.timer_ms
+        self._timer_due_ms += (max(missed, 0) + 1) * self.ctx.timer_ms
+
+    def _deliver_fills(self) -> None:
+        self.state.read_orders()
+        while self.state.new_fills:
+            self.strategy.on_fill(self.ctx, self.state.new_fills.popleft())
+        self.ctx.follow_fills()
 
     def _poll(self) -> None:
         """Query everything that is new and call the strategy, in the order in which it happened."""
@@ -187,10 +237,7 @@ class Runner:
         try:
             self.ctx.now = state.now()
             self._deliver_feed()
-            state.read_orders()
-            while state.new_fills:
-                self.strategy.on_fill(self.ctx, state.new_fills.popleft())
-            self.ctx.follow_fills()
+            self._deliver_fills()
             state.read_wallet()
             if self._funding_due_ms <= state.now():
                 for payment in state.read_funding():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import time
@@ -38,7 +39,7 @@ def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
     start = time.perf_counter()
     try:
         with trials.paused():  # the sweep counts its points itself
-            outcome = run_point(*work, point.params, point.seed)
+            outcome = run_point(*work, point.params, point.seed, repeatable=False)
             values, error, trace = dict(_values(outcome)), "", ""
             if point.returns and isinstance(outcome, Results):
                 values["returns"] = outcome.fine_returns()
@@ -67,14 +68,26 @@ def is_strategy(task: Any) -> bool:
     return isinstance(task, type) and hasattr(task, "on_bar")
 
 
-def run_point(task: Any, data: Any, options: Mapping[str, Any], params: Mapping[str, Any], seed: int | None) -> Any:
-    """Run a task with parameters and return what it returns: of a Strategy class the Results of its backtest."""
+def run_point(
+    task: Any,
+    data: Any,
+    options: Mapping[str, Any],
+    params: Mapping[str, Any],
+    seed: int | None,
+    *,
+    repeatable: bool = True,
+) -> Any:
+    """Run a task with parameters and return what it returns: of a Strategy class the Results of its backtest.
+
+    Results that are only measured need not be `repeatable`, which saves the copies of the arguments.
+    """
     seeded: dict[str, Any] = {} if seed is None else {"seed": seed}
     if is_strategy(task):
         # imported on first use: a task that is a function needs no backtest
         from ..backtesting.driver import backtest
 
-        return backtest(task(**params), data, **seeded, **options)
+        run = backtest if repeatable else inspect.unwrap(backtest)
+        return run(task(**params), data, **seeded, **options)
     given = () if data is None else (data,)
     return task(*given, **params, **seeded, **options)
 

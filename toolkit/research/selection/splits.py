@@ -94,9 +94,9 @@ def _index(data: Any) -> pd.DatetimeIndex:
 def _row_index(data: Any) -> pd.DatetimeIndex:
     """Return the time of each row: that of a time column as in `read_bars`, else of the index."""
     if isinstance(data, pd.DataFrame):
-        lowered = data.set_axis([str(name).lower() for name in data.columns], axis=1)
-        if not isinstance(data.index, pd.DatetimeIndex) or set(TIME_COLUMNS) & set(lowered.columns):
-            return time_index(row_times("data", lowered))
+        names = {str(name).lower(): name for name in data.columns}
+        if not isinstance(data.index, pd.DatetimeIndex) or set(TIME_COLUMNS) & set(names):
+            return time_index(row_times("data", data, names))
     index = data if isinstance(data, pd.Index) else getattr(data, "index", None)
     if not isinstance(index, pd.DatetimeIndex):
         raise InputError(

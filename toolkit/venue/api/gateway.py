@@ -17,7 +17,8 @@ import msgspec
 from ...environments import LOCAL, Chain
 from ...errors import BadSignature, InputError, UnknownAction, VenueError
 from ...protocol import envelope, signing
-from ...protocol.reads.info import BY_PATH, Endpoint
+from ...protocol.reads.endpoint import Endpoint
+from ...protocol.reads.info import BY_PATH
 from ..engine.codes import MALFORMED, SIGNATURE, UNSUPPORTED
 from ..engine.commands import Outcome, WireError
 from ..engine.core import Core
@@ -179,10 +180,14 @@ class Gateway:
     nonce (40207), expiry (40208), and last the rules of the action (40230).
     """
 
-    def __init__(self, venue: GatewayVenue, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain) -> None:
+    def __init__(
+        self, venue: GatewayVenue, faults: RequestInterceptor, *, chain: Chain = LOCAL.chain, extended: bool = False
+    ) -> None:
         self.venue = venue
         self.faults = faults
         self.chain = chain
+        self.extended = extended
+        """Whether answers have the fields that are not published; see `LocalVenue`, `wire`."""
         self.hooks = Hooks()
         self.admission = Admission()
         self.routes: dict[str, Callable[[Incoming], Answer]] = {}
@@ -316,7 +321,7 @@ class Gateway:
         found = self.venue.query(data)
         if endpoint.name in info.LONG:  # without the lock, which all commands need
             found = info.answer(found, endpoint.name, values)
-        return enveloped(200, 0, "success", found)
+        return enveloped(200, 0, "success", found if self.extended else endpoint.as_published(found))
 
 
 def refusal(error: Exception) -> Answer:

@@ -2,32 +2,96 @@
 
 The format is a checksum and the MessagePack of the typed state. Dictionaries keep their insertion order, because rules
 iterate over them: two states that differ in it would go on differently. Nothing depends on a process's hash seed.
+
+A state is encoded in slices. Nearly all of a large one is its history, which only grows, so `slices` captures the rest
+at once and encodes the records afterwards, while the venue goes on.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from typing import Any
 
 import msgspec
 
 from ...errors import VenueError
+from ..model.history import History, Log
 from ..model.state import State
 
 MAGIC = b"toolkit venue state 4\n"
 """First bytes of a dump; the number changes with the shape of the state."""
 
-_encoder = msgspec.msgpack.Encoder()
+RECORDS = 16_384
+"""Records of one slice: a few milliseconds of encoding."""
+_encode = msgspec.msgpack.Encoder().encode
 _decoder = msgspec.msgpack.Decoder(State)
+_Growing = tuple[list[Any], int]
+"""A list of records, and how many of them were there when the state was captured."""
 
 
 _START = len(MAGIC) + hashlib.sha256().digest_size
 """Where the state begins, behind its checksum."""
 
 
-def dump(state: State) -> bytes:
-    """Return a whole state as bytes, with a checksum."""
-    body = _encoder.encode(state)
-    return MAGIC + _checksum(body) + body
+def joined(parts: Iterable[bytes]) -> bytes:
+    """Return the dump that consists of these slices."""
+    whole = b"".join(parts)
+    return b"".join((MAGIC, hashlib.sha256(whole).digest(), memoryview(whole)[len(MAGIC) :]))
+
+
+def slices(state: State) -> Iterator[bytes]:
+    """Capture a state, and return what encodes it slice by slice, MAGIC first; the state may change meanwhile."""
+    parts: list[bytes | _Growing] = [MAGIC, _head(0x80, 0xDE, len(fields(state)))]
+    for field in fields(state):
+        parts.append(_encode(field.name))
+        value = getattr(state, field.name)
+        if field.name == "history":
+            _capture(value, parts)
+        else:
+            parts.append(_encode(value))
+    return _encoded(parts)
+
+
+def _capture(value: Any, parts: list[bytes | _Growing]) -> None:
+    """Add the history, or a part of it. Records are never changed, except for the last of a list (a candle)."""
+    if isinstance(value, History | Log):
+        value = {name: getattr(value, name) for name in value.__struct_fields__}
+    if isinstance(value, dict):
+        parts.append(_head(0x80, 0xDE, len(value)))
+        for key, inner in value.items():
+            parts.append(_encode(key))
+            _capture(inner, parts)
+    elif len(value) <= 1:
+        parts.append(_encode(value))
+    else:
+        parts += _head(0x90, 0xDC, len(value)), (value, len(value) - 1), _encode(value[-1])
+
+
+def _encoded(parts: Iterable[bytes | _Growing]) -> Iterator[bytes]:
+    gathered, records = [], 0
+    for part in parts:
+        if isinstance(part, bytes):
+            gathered.append(part)
+            continue
+        held, count = part
+        at = 0
+        while at < count:
+            end = min(count, at + RECORDS - records)
+            gathered.append(_encode(held[at:end])[len(_head(0x90, 0xDC, end - at)) :])
+            records, at = records + end - at, end
+            if records >= RECORDS:
+                yield b"".join(gathered)
+                gathered, records = [], 0
+    yield b"".join(gathered)
+
+
+def _head(short: int, long: int, count: int) -> bytes:
+    """Return the head of a MessagePack map (0x80, 0xDE) or array (0x90, 0xDC) of so many items."""
+    if count < 16:
+        return bytes((short | count,))
+    return bytes((long,)) + count.to_bytes(2) if count < 1 << 16 else bytes((long + 1,)) + count.to_bytes(4)
 
 
 def load(data: bytes) -> State:
@@ -35,7 +99,7 @@ def load(data: bytes) -> State:
     if not data.startswith(MAGIC):
         raise VenueError(f"these bytes are no dump of this version: they begin with {data[:24]!r}, not {MAGIC!r}")
     body = data[_START:]
-    if data[len(MAGIC) : _START] != _checksum(body):
+    if data[len(MAGIC) : _START] != hashlib.sha256(MAGIC + body).digest():
         raise VenueError("the dump is damaged: its checksum is that of other bytes")
     try:
         return _decoder.decode(body)
@@ -43,10 +107,9 @@ def load(data: bytes) -> State:
         raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
 
 
-def state_hash(state: State) -> str:
-    """Return the SHA-256 that its dump carries, as 64 hex digits."""
-    return _checksum(_encoder.encode(state)).hex()
-
-
-def _checksum(body: bytes) -> bytes:
-    return hashlib.sha256(MAGIC + body).digest()
+def hash_of(parts: Iterable[bytes]) -> str:
+    """Return the SHA-256 that the dump of these slices carries, as 64 hex digits."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()

@@ -8,7 +8,7 @@ seed in the state. A single writer calls `Core.apply`. The rules of the rooms ab
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ...errors import InputError, VenueError
 from ...products import Product
@@ -142,13 +142,16 @@ class Core:
 
     def state_hash(self) -> str:
         """Return the SHA-256 of the whole state, as 64 hex digits."""
-        self.books.settle()
-        return codec.state_hash(self.state)
+        return codec.hash_of(self.slices())
 
     def dump(self) -> bytes:
         """Return the whole state as bytes; `Core.load` returns a core that continues identically."""
+        return codec.joined(self.slices())
+
+    def slices(self) -> Iterator[bytes]:
+        """Return the slices of a dump of the present state, encoded as they are read; see `codec.slices`."""
         self.books.settle()
-        return codec.dump(self.state)
+        return codec.slices(self.state)
 
     @classmethod
     def load(cls, data: bytes) -> Core:

@@ -77,6 +77,13 @@ class Controls(Suggesting):
         script = [[now + milliseconds(span), arguments.amount(price, "price")] for span, price in _pairs(points)]
         return self._do("script_oracle", product=self._code(product), points=script, release=release)
 
+    def jump(self, product: str | int, percent: ExactAmount) -> dict[str, Any]:
+        """Move the price of a product at once by `percent` ("-8"), as news would; returns oracle and mark.
+
+        The simulated market goes on from there; without one the price stays until `release_oracle`.
+        """
+        return self._do("jump", product=self._code(product), percent=arguments.amount(percent, "percent"))
+
     def add_liquidity(
         self,
         product: str | int,

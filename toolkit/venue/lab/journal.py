@@ -16,13 +16,15 @@ import hashlib
 import sqlite3
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import Any, get_args
 
 import msgspec
 
 from ...errors import InputError, JournalDamaged, VenueError
+from ..engine.codec import joined
 from ..engine.commands import Advance, Command
 from ..engine.core import Core
 from ..model.genesis import Genesis
@@ -33,6 +35,7 @@ from .journal_file import (
     connect,
     damaged,
     decode_command,
+    dump_hash,
     encode,
     examine,
     first_entries,
@@ -45,7 +48,9 @@ from .journal_file import (
 
 DUMP_COMMANDS = 20_000
 DUMP_MS = 6 * 3_600_000
-"""A dump of the state is kept after this many commands or this many ms of the venue's time."""
+"""A dump of the state is begun after this many commands or this many ms of the venue's time."""
+CLOSE_SECONDS = 0.3
+"""How long closing may take to keep a dump; without it, the next start replays what came after the last one."""
 SLICE_MS = 60_000
 """Long advances are applied in slices, so that events don't pile up in memory. The state does not depend on it."""
 
@@ -65,10 +70,13 @@ class Journal:
         self._chain = last.chain
         self._db = connection
         weakref.finalize(self, connection.close)  # releases the file's lock even if `close` is never called
-        row = connection.execute("SELECT n, time FROM dumps ORDER BY id DESC").fetchone()
+        self._dumping: Iterator[None] | None = None
+        """Writes a slice of a dump at each step."""
+        row = connection.execute("SELECT id, n, time FROM dumps ORDER BY id DESC").fetchone()
+        self._dump_id: int
         self._dump_number: int
         self._dump_time: int
-        self._dump_number, self._dump_time = row or (0, genesis.time)
+        self._dump_id, self._dump_number, self._dump_time = row or (0, 0, genesis.time)
 
     @classmethod
     def create(
@@ -121,8 +129,12 @@ class Journal:
             raise
 
     def append(self, commands: Sequence[Command]) -> None:
-        """Write commands, in one transaction. Raises VenueError when that fails; none must be applied then."""
+        """Write commands, in one transaction. Raises VenueError when that fails; none must be applied then.
+
+        While a dump is kept, a slice of it is written as well.
+        """
         self._write("command", [encode(command) for command in commands])
+        self._step()
 
     def append_state(self, dump: bytes) -> None:
         """Write that the venue's state was replaced by this dump (a revert or a load)."""
@@ -142,23 +154,46 @@ class Journal:
             raise VenueError(f"the journal {self.path} can't be written: {error}; nothing was done") from error
         self.count, self._chain = count, chain
 
-    def keep_dump(self, core: Core, *, now: bool = False) -> None:
-        """Keep a dump of the state when one is due, or `now`, so that the next start is quick."""
+    def keep_dump(self, core: Core) -> None:
+        """Begin to keep a dump of the state when one is due, so that the next start is quick.
+
+        It is written a slice at a time, with the commands that follow.
+        """
         time = core.state.time
         due = self.count - self._dump_number >= DUMP_COMMANDS or time - self._dump_time >= DUMP_MS
-        if not (due or now):
-            return
-        body = core.dump()
-        digest = hashlib.sha256(body).digest()
-        chain = chain_hash(self._chain, "dump", digest)
-        with contextlib.suppress(sqlite3.Error):  # a replay works without dumps
-            with transaction(self._db):
-                self._db.execute("UPDATE dumps SET body = NULL")
-                row = (self.count, time, digest, body)
-                self._db.execute("INSERT INTO dumps (n, time, hash, body) VALUES (?, ?, ?, ?)", row)
-                self._db.execute("UPDATE head SET chain = ?", (chain,))
-            self._chain = chain
-        self._dump_number, self._dump_time = self.count, time
+        if due and self._dumping is None:
+            self._begin_dump(core)
+
+    def _begin_dump(self, core: Core) -> None:
+        self._dump_number, self._dump_time = self.count, core.state.time
+        self._dumping = self._dump(self.count, core.state.time, core.slices())
+
+    def _dump(self, applied: int, time: int, slices: Iterator[bytes]) -> Iterator[None]:
+        """Write a dump of the state after `applied` entries, a slice at each step; the last step makes it count."""
+        execute, number = self._db.execute, self._dump_id + 1
+        digest = hashlib.sha256(b"%d:" % applied)
+        oldest = "SELECT min(id) FROM slices WHERE dump <> ?"
+        while execute(f"DELETE FROM slices WHERE id = ({oldest})", (self._dump_id,)).rowcount:
+            yield  # what earlier dumps left
+        for part in slices:
+            digest.update(part)
+            execute("INSERT INTO slices (dump, body) VALUES (?, ?)", (number, part))
+            yield
+        hashed = digest.digest()
+        chain = chain_hash(self._chain, "dump", hashed)
+        with transaction(self._db):
+            execute("INSERT INTO dumps VALUES (?, ?, ?, ?, ?)", (number, self.count, time, hashed, applied))
+            execute("UPDATE head SET chain = ?", (chain,))
+        self._chain, self._dump_id = chain, number
+
+    def _step(self) -> bool:
+        """Write a slice of the dump that is being kept; return False when there is none, or no more of it."""
+        if self._dumping is not None:
+            with contextlib.suppress(sqlite3.Error, StopIteration):  # a replay works without dumps
+                next(self._dumping)
+                return True
+            self._dumping = None
+        return False
 
     def replay(self) -> Core:
         """Return the core after applying all entries, starting from the latest dump."""
@@ -171,20 +206,33 @@ class Journal:
         return core
 
     def _latest_dump(self) -> tuple[int, Core]:
-        query = "SELECT n, body, hash FROM dumps WHERE body IS NOT NULL ORDER BY id DESC"
-        for number, body, digest in self._db.execute(query):
-            if hashlib.sha256(body).digest() == digest:
+        found = self._db.execute("SELECT id, applied, hash FROM dumps ORDER BY id DESC").fetchone()
+        if found is not None and found[1] is not None:
+            number, applied, digest = found
+            rows = self._db.execute("SELECT body FROM slices WHERE dump = ? ORDER BY id", (number,))
+            parts = [body for (body,) in rows]
+            if dump_hash(applied, parts) == digest:
                 with contextlib.suppress(VenueError):  # a dump of another version: replay from the genesis
-                    return number, Core.load(body)
+                    return applied, Core.load(joined(parts))
             else:
-                what = f"the dump kept in {self.path} after entry {number} was altered; it is not used"
+                what = f"the dump kept in {self.path} after entry {applied} was altered; it is not used"
                 warnings.warn(f"{what}: the state is computed from the entries", RuntimeWarning, stacklevel=2)
         return 0, Core(self.genesis)
 
     def close(self, core: Core | None = None) -> None:
-        """Close the file, with a dump of the core's state for the next start; closing again does nothing."""
+        """Close the file, with a dump of the core's state for the next start if that takes no more than CLOSE_SECONDS.
+
+        Closing again does nothing.
+        """
         if core is not None and not self.closed:
-            self.keep_dump(core, now=True)
+            end = monotonic() + CLOSE_SECONDS
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("BEGIN IMMEDIATE")  # one transaction is much quicker than many
+                self._begin_dump(core)
+                while self._step() and monotonic() < end:
+                    pass
+                if self._dumping is None:
+                    self._db.execute("COMMIT")
         self.closed = True
         self._db.close()
 

@@ -1,9 +1,9 @@
 """The SQLite file of a journal: creating it, checking every entry, and recovering a damaged one.
 
-A row holds one entry and the hash over it and all entries before it, so that no change goes unnoticed. The hashes of
-dumps that were kept after an entry are part of this chain; only the latest dump itself is there. The file uses a
-rollback journal, not a write-ahead log: then one file holds everything that was committed and damage to it shows,
-whereas SQLite drops the torn end of a write-ahead log silently.
+A row holds one entry and the hash over it and all entries before it, so that no change goes unnoticed. A dump is kept
+in slices, which are written between entries; its hash is part of the chain where the last of them was written. Only the
+latest dump itself is there. The file uses a rollback journal, not a write-ahead log: then one file holds everything
+that was committed and damage to it shows, whereas SQLite drops the torn end of a write-ahead log silently.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -22,19 +22,22 @@ from ...errors import JournalDamaged, VenueError
 from ..engine.commands import Advance, Command, Control, Submit
 from ..model.genesis import Genesis
 
-VERSION = "toolkit venue journal 3"
+VERSION = "toolkit venue journal 4"
 """Begins the hash chain; the number changes with the venue's rules, because a journal is replayed by them."""
-EARLIER = ("toolkit venue journal 1", "toolkit venue journal 2")
+EARLIER = tuple(f"toolkit venue journal {number}" for number in (1, 2, 3))
 
 Sync = Literal["full", "os"]
 """What "written" means: "full" waits for the disk, so that a power cut loses nothing; "os" waits for the operating
 system, so that a crash or kill of this process loses nothing. It is many times faster."""
 
+PROGRESS = 100_000
+"""Steps of SQLite's machine between two chances for a signal's handler to run; some milliseconds."""
 _TABLES = """
 CREATE TABLE entries (n INTEGER PRIMARY KEY, kind TEXT NOT NULL, body BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
 CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), n INTEGER NOT NULL, chain BLOB NOT NULL) STRICT;
-CREATE TABLE dumps (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, time INTEGER NOT NULL, hash BLOB NOT NULL, body BLOB)
-    STRICT;
+CREATE TABLE dumps (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, time INTEGER NOT NULL, hash BLOB NOT NULL,
+    applied INTEGER) STRICT;
+CREATE TABLE slices (id INTEGER PRIMARY KEY, dump INTEGER NOT NULL, body BLOB NOT NULL) STRICT;
 """
 
 encode = msgspec.msgpack.Encoder().encode
@@ -52,7 +55,7 @@ class Entry(NamedTuple):
 
 
 class Digest(NamedTuple):
-    """That a dump of the state was kept after entry `number`: the venue's time, and the dump's hash."""
+    """That a dump was complete after entry `number`: the venue's time when it began, and the dump's hash."""
 
     number: int
     time: int
@@ -61,6 +64,14 @@ class Digest(NamedTuple):
 
 class _Broken(Exception):
     """An entry is missing, altered or unreadable; the text says which and how."""
+
+
+def dump_hash(applied: int, parts: Iterable[bytes]) -> bytes:
+    """Return the hash of a dump in slices of the state after `applied` entries."""
+    digest = hashlib.sha256(b"%d:" % applied)
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
 
 
 def chain_hash(before: bytes, kind: str, body: bytes) -> bytes:
@@ -120,7 +131,10 @@ def connect(path: Path, sync: Sync) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block writes, or nothing of it when it raises."""
+    """Commit what the block writes, or nothing of it when it raises; within a transaction, leave that to it."""
+    if connection.in_transaction:
+        yield
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -136,8 +150,17 @@ def examine(path: Path, connection: sqlite3.Connection) -> tuple[Genesis, Entry]
 
     The chain of the entry returned includes the dumps that were kept after it.
     """
-    with transaction(connection):  # in exclusive locking mode this keeps every other process out until it is closed
-        verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    # Calling a Python function on the way lets a signal's handler run: this takes seconds for a large file.
+    connection.set_progress_handler(_nothing, PROGRESS)
+    try:
+        with transaction(connection):  # in exclusive locking mode this keeps every other process out until it is closed
+            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        if _error_class(error) == sqlite3.SQLITE_INTERRUPT:  # by the handler; SQLite drops what it raised
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
     first: Entry | None = None
@@ -157,6 +180,10 @@ def examine(path: Path, connection: sqlite3.Connection) -> tuple[Genesis, Entry]
     if chain != _with_digests(last.chain, [each for each in _digests(connection) if each.number == number]):
         raise damaged(path, "the record of a dump after its last entry was altered", last.number)
     return _decode_genesis(first.body), last._replace(chain=chain)
+
+
+def _nothing() -> None:
+    """Let SQLite go on."""
 
 
 def recover(path: str | Path) -> int:

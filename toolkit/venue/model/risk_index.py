@@ -105,8 +105,7 @@ class RiskIndex:
             self.holders.setdefault(code, {})
 
     def rebuild(self, products: Mapping[int, Product], accounts: Iterable[VenueAccount]) -> None:
-        """Rebuild every index from the products and accounts of a state."""
-        self.rebuild_products(products)
+        """Rebuild every index from the products and accounts of a state; the tables are those of the products."""
         self.holders = {code: {} for code in products}
         self.touched, self.rates = {}, {}
         for account in accounts:

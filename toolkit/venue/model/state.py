@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from ...products import Product
 from .accounts import VenueAccount
 from .genesis import Config, Genesis
 from .history import History
@@ -148,8 +147,7 @@ def first_state(genesis: Genesis) -> State:
         settings=dict(genesis.settings),
     )
     for code, row in state.products.items():
-        product = Product.from_row(row, state.margin_tables[int(row["marginTableId"])])
-        first = int(Decimal(genesis.prices.get(code, "0")) / product.tick_size)
+        first = int(Decimal(genesis.prices.get(code, "0")) / Decimal(row["tickSize"]))
         state.markets[code] = MarketState(code, oracle=first, mark=first, last=first)
         state.history.trades[code] = []
         state.history.candles[code] = []

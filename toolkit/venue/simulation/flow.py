@@ -94,38 +94,43 @@ def volatility(source: Source, first: int, count: int) -> Any:
     """Return the volatility of `count` minutes from Unix minute `first` on, in millionths of the usual, as int64."""
     import numpy as np
 
-    minutes = np.arange(first, first + count, dtype=np.int64)
     logs = np.zeros(count, dtype=np.int64)
     for component, (length, variance) in enumerate(source.clustering):
         owner = source.code if length < _OWN_MINUTES else _SHARED
         seed = mix(source.seed, owner, 0x0A, component)
-        places = (minutes + seed % length) // length
-        base = int(places[0])
-        drawn = normals(words(seed, np.arange(base, int(places[-1]) + 1)))
+        begin = first + seed % length
+        base, last = begin // length, (begin + count - 1) // length
+        drawn = normals(words(seed, np.arange(base, last + 1)))
         values = drawn * isqrt(variance * SIGMA) // SIGMA - variance  # the mean square of the product is 1
-        logs += values[places - base]
+        logs += np.repeat(values, length)[begin - base * length :][:count]
     return exponential(log_of_ppm(logs)) * SIGMA >> EXP_BITS
 
 
 def minute_returns(source: Source, volatilities: Any, first: int) -> Any:
     """Return the returns of minutes in PARTS, jumps included."""
+    import numpy as np
+
     count = len(volatilities)
-    moved = 0
+    moved = np.zeros(count, dtype=np.int64)
     for owner, share in zip((_SHARED, source.code), source.shares, strict=True):
-        moved = moved + normals(_minute_words(source.seed, owner, 0x1B, first, count)) * share // SIGMA
-        size = jumps(source, owner, first, count)
-        moved = moved + size * share // max(source.minute_parts, 1) * SIGMA // volatilities
+        moved += normals(_minute_words(source.seed, owner, 0x1B, first, count)) * share // SIGMA
+        at, size = jumps(source, owner, first, count)
+        moved[at] += size * share // max(source.minute_parts, 1) * SIGMA // volatilities[at]
     return moved * volatilities // SIGMA
 
 
-def jumps(source: Source, owner: int, first: int, count: int, scale: int = SIGMA) -> Any:
-    """Return the jumps of `count` minutes in PARTS, 0 in most; `owner` 0 has those of all products."""
+def jumps(source: Source, owner: int, first: int, count: int, scale: int = SIGMA) -> tuple[Any, Any]:
+    """Return which of `count` minutes have a jump, and the jumps in PARTS; `owner` 0 has those of all products."""
+    import numpy as np
+
     word = _minute_words(source.seed, owner, 0x1C, first, count)
     chance = (1 << 20) * scale // (source.jump_minutes * SIGMA)
+    at = np.nonzero(bits(word, 0, 20) < chance)[0]
+    word = word[at]
     usual = source.jump_ppm * 1000 * source.flow.daily_volatility_ppm // 24_000
     # between a half and twice the usual size, up or down
     size = usual * (512 + bits(word, 20, 10) + (bits(word, 30, 10) * bits(word, 40, 10) >> 11)) >> 10
-    return (bits(word, 0, 20) < chance) * size * (2 * bits(word, 63, 1) - 1)
+    return at, size * (2 * bits(word, 63, 1) - 1)
 
 
 def premium(source: Source, first: int, count: int, apart: int = 1) -> Any:
@@ -205,10 +210,10 @@ def _news(source: Source, scales: Scales, heat: Any, first: int) -> tuple[Any, A
         at = _minute_words(source.seed, owner, 0x40, first, BLOCK_MINUTES, each)
         times.append(np.repeat(minutes, each) + (bits(at, 0, 30) * MINUTE_MS >> 30))
         amounts.append(normals(word) * share // isqrt(each * SIGMA * SIGMA) * np.repeat(scaled, each) // SIGMA)
-        size = jumps(source, owner, first, BLOCK_MINUTES, scales.jumps) * share // max(source.minute_parts, 1)
-        there = np.nonzero(size)[0]
+        there, size = jumps(source, owner, first, BLOCK_MINUTES, scales.jumps)
+        size = size * share // max(source.minute_parts, 1)
         times.append(minutes[there] + (bits(at[there], 30, 30) * MINUTE_MS >> 30))
-        amounts.append(size[there] * scales.volatility // SIGMA)
+        amounts.append(size * scales.volatility // SIGMA)
     return np.concatenate(times), np.concatenate(amounts)
 
 

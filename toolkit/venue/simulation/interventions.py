@@ -5,6 +5,7 @@ Each is a command like any other: it is in the journal, in the state's hash, and
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from ...errors import MalformedRequest
@@ -76,6 +77,23 @@ def play_scripts(core: Core, time: int) -> int | None:
         if not script:
             del lab.scripts[code]
     return min((script[0][0] for script in lab.scripts.values()), default=None)
+
+
+@controls("jump")
+def jump(core: Core, product: int, percent: str) -> dict[str, str]:
+    """Move the price of a product by `percent`, as news would; the simulated market goes on from there.
+
+    Where there is none, the price stays until `release_oracle`. A script or a price held by hand ends.
+    """
+    listed, market = core.product(product), core.state.markets[product]
+    share = Decimal(arguments.amount(percent, "percent")) / 100
+    if not -1 < share <= 10:
+        raise Refused(TxCode.BAD_ARGUMENT, f"percent {percent} must be above -100 and at most 1000")
+    price_ticks = max(int(market.oracle * (1 + share)), 1)
+    prices.check_bound(listed, "price", price_ticks)
+    core.state.laboratory.scripts.pop(product, None)
+    simulated = participants.move_index(core, product, price_ticks)
+    return prices.set_oracle(core, product, listed.price_text(price_ticks), hold=not simulated)
 
 
 # markets

@@ -156,6 +156,15 @@ def skip(core: Core, until: int) -> None:
             quotes.forget(quoted.code)
 
 
+def move_index(core: Core, code: int, price_ticks: int) -> bool:
+    """Let the simulated index of a product go on from a price; return False where there is none."""
+    quotes = quotes_of(core)
+    if quotes is None or code not in quotes.products:
+        return False
+    quotes.jump(quotes.products[code], core.state.time, price_ticks)
+    return True
+
+
 def _follow_plan(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
     """Begin the regimes that are due."""
     sim = quoted.sim

@@ -11,9 +11,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..model.history import Candle
+from ..model.market import ProductFlow
 from ..model.rng import SIGMA, mix
 from .flow import MINUTE_MS, PARTS, Source, minute_returns, premium, volatility
-from .noise import EXP_BITS, LOG_BITS, bits, exponential, words
+from .noise import EXP_BITS, LOG_BITS, bits, exponential, waits, words
 
 DAYS = 1_200
 """Days of the past."""
@@ -27,6 +28,10 @@ _FURTHEST = 2 << LOG_BITS
 _MOST_BITS = 31
 """Prices of more bits, in ticks, have no simulated past."""
 _HALF_SPREAD_PPM = 60
+_IMPACT_PPM = (30_000, 60_000)
+"""What the impact of trades adds to returns: always, and at volatility 1."""
+_WICK_PPM = 400_000
+"""How far highs and lows reach beyond open and close at volatility 1, in parts of a minute's return."""
 
 
 class Past(NamedTuple):
@@ -113,11 +118,17 @@ def _end(past: Past, number: int) -> int:
     return log - log // _REVERSION
 
 
+@lru_cache(maxsize=_SEGMENTS)
 def _steps(past: Past, number: int) -> tuple[Any, Any]:
-    """Return the volatilities of a segment's minutes, and their returns as logs."""
+    """Return the volatilities of a segment's minutes, and their returns as logs, impact of trades included, as int32.
+
+    Kept, because the end of a segment needs those of all newer ones.
+    """
     first = past.edge - (number + 1) * SEGMENT
     heat = volatility(past.source, first, SEGMENT)
-    return heat, minute_returns(past.source, heat, first) * (1 << LOG_BITS) // PARTS
+    moved = minute_returns(past.source, heat, first)
+    moved += moved * (_IMPACT_PPM[0] + _IMPACT_PPM[1] * heat // SIGMA) // SIGMA
+    return heat.astype("int32"), (moved * (1 << LOG_BITS) // PARTS).astype("int32")
 
 
 @lru_cache(maxsize=12)
@@ -126,7 +137,7 @@ def _minutes(past: Past, number: int) -> _Bars:
     import numpy as np
 
     first = past.edge - (number + 1) * SEGMENT
-    heat, steps = _steps(past, number)
+    heat, steps = (column.astype(np.int64) for column in _steps(past, number))
     end, begin = _end(past, number), _end(past, number + 1)
     path = steps.cumsum()
     rest = end - begin - int(path[-1])
@@ -137,18 +148,32 @@ def _minutes(past: Past, number: int) -> _Bars:
     before, after = prices[:-1], prices[1:]
     word = words(mix(past.source.seed, past.source.code, 0x81), np.arange(first, first + SEGMENT))
     width = after * past.source.minute_parts // PARTS * heat // SIGMA
-    high = np.maximum(before, after) + (bits(word, 0, 12) * bits(word, 12, 12) * width >> 24)
-    low = np.maximum(np.minimum(before, after) - (bits(word, 24, 12) * bits(word, 36, 12) * width >> 24), 1 << fine)
+    moved = np.minimum(abs(after - before) * SIGMA // np.maximum(width, 1), 5 * SIGMA)
+    count, value = _trades(past.source.flow, heat, moved, word)
+    reach = width * np.minimum(heat * _WICK_PPM // SIGMA, SIGMA) // SIGMA
+    high = np.maximum(before, after) + (bits(word, 32, 8) * bits(word, 40, 8) * reach >> 16)
+    low = np.maximum(np.minimum(before, after) - (bits(word, 48, 8) * bits(word, 56, 8) * reach >> 16), 1 << fine)
     opened, closed, high, low = before >> fine, after >> fine, high >> fine, low >> fine
-    flow = past.source.flow
-    moved = abs(after - before) * SIGMA // np.maximum(width, 1) * heat // SIGMA
-    activity = heat // 2 + SIGMA // 5 + np.minimum(moved, 8 * SIGMA) // 3
-    orders = np.maximum(flow.orders_a_minute_ppm * 2 // 1000 * activity // SIGMA * (60 + bits(word, 48, 6)), 1)
-    value = orders * flow.order_value_usdc * 233 // 1_000  # micro-USDC: orders are in parts of 92,000
-    volume = np.maximum(value * 100 // 92 * 10 // (closed * past.unit), 1)
+    volume = np.maximum(value // (closed * past.unit), 1)
     turnover = volume * (opened + high + low + closed) * past.unit // 4
     start = np.arange(first, first + SEGMENT, dtype=np.int64) * MINUTE_MS
-    return _Bars(start, opened, high, low, closed, volume, turnover, np.maximum(orders // 92_000, 1))
+    return _Bars(start, opened, high, low, closed, volume, turnover, count)
+
+
+def _trades(flow: ProductFlow, heat: Any, moved: Any, word: Any) -> tuple[Any, Any]:
+    """Return the number of trades of each minute and their value in micro-USDC, about as the venue's own minutes.
+
+    `moved` is the size of the return in millionths of what is usual at that heat.
+    """
+    import numpy as np
+
+    drawn = waits()  # exponential, of mean 1,000
+    clusters = flow.orders_a_minute_ppm // 1000 * (heat * 7 // 1000 + 3_000) // 10_000 + 1_000  # thousandths, as below
+    count = (2 * clusters + heat * 8 // 10_000) * (970 + moved * 70 // SIGMA) // 1000
+    count = count * (4_000 + 3 * (drawn[bits(word, 0, 10)] + drawn[bits(word, 10, 10)])) // 10_000_000
+    count = np.maximum(count, 1)
+    each = flow.order_value_usdc * 1_950 * (SIGMA * 4 // 10 + heat * 6 // 10) // SIGMA  # a thousandth of a USDC
+    return count, count * each * (500 + drawn[bits(word, 20, 10)] // 2)
 
 
 def settlements(past: Past, interval_ms: int, start: int, end: int) -> range:

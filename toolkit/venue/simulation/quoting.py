@@ -165,6 +165,14 @@ class Quotes:
             while len(views) > 1 and views[1][0] <= slowest:
                 del views[0]
 
+    def jump(self, quoted: Quoted, time: int, price_ticks: int) -> None:
+        """Move the index to a price, as one piece of news: the makers see it after their latencies, and quote wider."""
+        self.hear(quoted, time)
+        sim, index = quoted.sim, price_ticks * FINE
+        sim.heat += (abs(index - sim.index) * PARTS // sim.index - sim.heat) >> _HEAT_SHIFT
+        sim.index, sim.ticked = index, price_ticks
+        self._see(sim, time)
+
     def tick(self, quoted: Quoted, time: int) -> int:
         """Let 3 s pass: trends follow, pressure fades, the premium moves on. Return the index in whole ticks."""
         self.hear(quoted, time)

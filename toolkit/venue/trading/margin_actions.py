@@ -50,7 +50,7 @@ def set_leverage(core: Core, context: ActionContext, action: dict[str, Any]) -> 
     if leverage < before:
         ledger.assign(core, account, position, need)
     _changed(core, account, position)
-    return {"leverage": action["leverage"]}
+    return {}
 
 
 @handles("setMarginMode")
@@ -64,7 +64,7 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
     mode = ISOLATED if action["marginMode"] == "ISOLATED" else CROSS
     position = position_of(core, account, product)
     if mode == position.mode:
-        return {"marginMode": action["marginMode"]}
+        return {}
     if product.only_isolated:
         raise Refused(TxCode.ONLY_ISOLATED, f"{product.symbol} takes isolated margin only")
     _refuse_under_liquidation(core, account, position)
@@ -79,7 +79,7 @@ def set_margin_mode(core: Core, context: ActionContext, action: dict[str, Any]) 
         raise _short(-free, f"{action['marginMode']} margin for {product.symbol}")
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
-    return {"marginMode": action["marginMode"]}
+    return {}
 
 
 @handles("assignPosMargin")
@@ -104,7 +104,7 @@ def assign_margin(core: Core, context: ActionContext, action: dict[str, Any]) ->
         )
     ledger.assign(core, account, position, amount)
     _changed(core, account, position)
-    return {"assignedPosBalance": micro_text(position.assigned)}
+    return {}
 
 
 @controls("set_position_mode")

@@ -122,7 +122,7 @@ def test_damaged_lines_are_left_out_only_on_request_and_counted(tmp_path: Path) 
     path = write(tmp_path / "raw", good, "{half a line", good)
     events = data.load(path, format="binance-usdm", damaged="skip")
     assert len(events) == 2
-    assert "1 damaged lines were left out; the first: " in events.notes[0]
+    assert "1 damaged line was left out; the first: " in events.notes[0]
     assert "line 2" in data.check(events)["detail"][0]
     packed = tmp_path / "cut.gz"
     packed.write_bytes(gzip.compress("\n".join([good] * 500).encode())[:-20])

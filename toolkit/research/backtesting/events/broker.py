@@ -293,7 +293,10 @@ class EventBroker(SimulatedBroker):
         """Return the book as the strategy has received it."""
         market = self.markets[state.code]
         cursor, sides = market.feed_cursor, []
+        (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
         for side in (1, -1):
             levels = self.matcher.impact.left(state.code, side, cursor.levels(side, depth), self.local_ns)
-            sides.append(tuple((price * state.tick, total * state.step) for price, total in levels if total > 0))
+            sides.append(
+                tuple((price * tick / per_tick, total * step / per_step) for price, total in levels if total > 0)
+            )
         return BookSnapshot(state.symbol, self.local_ns // MS, sides[0], sides[1])

@@ -14,19 +14,13 @@ if TYPE_CHECKING:
 
 
 class EventContext(BacktestContext):
-    """The context of a backtest on events; `timer_ms` may be changed by the strategy at any time."""
+    """The context of a backtest on events."""
 
     _broker: EventBroker
 
     def __init__(self, broker: EventBroker, timer_ms: float) -> None:
         super().__init__(broker, 0)
         self.timer_ms = timer_ms
-
-    def set_timer(self, ms: float) -> None:
-        """Call `on_timer` every `ms` from now on."""
-        if not ms > 0:
-            raise InputError(f"a timer of {ms} ms is not above 0", field="timer_ms", rule="above 0", value=ms)
-        self.timer_ms = ms
 
     def _position_steps(self, code: int) -> int:
         return self._broker.known_steps[code]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from heapq import heappop
@@ -19,7 +18,7 @@ from ...analysis.results import Results
 from ...data.bars import Bars
 from ...data.events import BOOK_KINDS, MS, Events, Kind, empty
 from ...market_data import Trade
-from ...strategy import StrategyLike, as_strategy, overrides
+from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..build_results import build_results
 from ..funding_schedule import Settlement, funding_schedule
 from ..symbol_state import SymbolState
@@ -133,7 +132,7 @@ class _Driver:
         strategy = broker.strategy
         self.ctx = EventContext(broker, strategy.timer_ms)
         self.wants_timer = overrides(strategy, "on_timer")
-        self.on_timer = _timer_call(strategy.on_timer, self.ctx)
+        self.on_timer = timer_call(strategy, self.ctx)
         self.start_ns = min(market.start_ns for market in broker.markets.values())
         self.end_ns = max(market.end_ns for market in broker.markets.values())
         self.mark_ns = broker.core.state.config.price_interval * MS
@@ -281,19 +280,13 @@ class _Feed:
         self._trade += 1
         self._find_next()
         taker = "BUY" if side > 0 else "SELL"
-        trade = Trade(state.symbol, ctx.now, taker, price * state.tick, steps * state.step)
+        (tick, per_tick), (step, per_step) = state.tick_ratio, state.step_ratio
+        trade = Trade(state.symbol, ctx.now, taker, price * tick / per_tick, steps * step / per_step)
         broker.strategy.on_trade(ctx, trade)
 
 
 def _next_of(feed: _Feed) -> int:
     return feed.next
-
-
-def _timer_call(on_timer: Callable[..., None], ctx: EventContext) -> Callable[[], None]:
-    """Return a call of on_timer(ctx), or of on_timer(ctx, now) when it takes the time."""
-    if len(inspect.signature(on_timer).parameters) > 1:
-        return lambda: on_timer(ctx, ctx.now)
-    return lambda: on_timer(ctx)
 
 
 def _span(symbol: str, events: Events) -> Bars:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ....venue.simulation.queues import QueueEntry, QueueModel
 from ...data.books import BookCursor, BookUpdates, Levels, feed_times
-from ...data.events import Events, Kind
+from ...data.events import Events, Kind, whole_units_of
 
 FAR = 1 << 62
 Integers = NDArray[np.int64]
@@ -55,8 +55,8 @@ class RecordedMarket:
         self._feed_times: list[int] = self.feed.times.tolist()
         trades = np.flatnonzero(array["kind"] == Kind.TRADE)
         tick, step = float(events.tick_size), float(events.step_size)
-        prices = np.rint(array["price"][trades] / tick).astype(np.int64)
-        steps = np.rint(array["quantity"][trades] / step).astype(np.int64)
+        prices = whole_units_of(array["price"][trades], tick)
+        steps = whole_units_of(array["quantity"][trades], step)
         message_ranks, trade_ranks, times = _ranks(
             self.updates.times, self.updates.rows, array["exchange_ns"][trades], trades
         )
@@ -89,7 +89,7 @@ class RecordedMarket:
         """Return the times and prices in ticks of one kind of event, by the exchange's clock."""
         rows = self.events.of(kind)
         rows = rows[np.argsort(rows["exchange_ns"], kind="stable")]
-        ticks = np.rint(rows["price"] / float(self.events.tick_size)).astype(np.int64)
+        ticks = whole_units_of(rows["price"], float(self.events.tick_size))
         return rows["exchange_ns"].tolist(), ticks.tolist()
 
     def _index_levels(self) -> None:

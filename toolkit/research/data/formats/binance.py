@@ -1,20 +1,24 @@
 """Binance USD-M futures: raw WebSocket streams, one message a line, as a rule after the local time of receipt.
 
-Messages are read in both forms, bare and combined (`{"stream": …, "data": …}`): depthUpdate, trade, aggTrade,
-bookTicker, markPriceUpdate, and order books of the REST interface. Source: "Websocket Market Streams" of the
-exchange's documentation.
+Messages are read in both forms, bare and combined (`{"stream": …, "data": …}`), one or a list of them: depthUpdate
+(changes, or the best 5, 10 or 20 levels), trade, aggTrade, bookTicker, markPriceUpdate, and order books of the REST
+interface. The spot market's are read as well. Source: "Websocket Market Streams" of the exchange's documentation.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Annotated, Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from ..events import MS, Events, Kind, from_columns
-from .files import Columns, TextFile
+from ..events import MS, Events, Kind, empty, from_columns
+from .files import Columns, Levels, TextFile, stamped, to_ns
 
-Level = tuple[str, str]
+Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Number = str | int | float
 
 PARTIAL = re.compile(r"@depth(5|10|20)(@|$)")
 EXPECTED = 'a local time and a JSON message, such as 1723161255030314667 {"stream":…,"data":{"e":"trade",…}}'
@@ -24,28 +28,28 @@ class Message(msgspec.Struct, gc=False):
     """The members that are read, of any message; letters as on the wire."""
 
     e: str = ""
-    E: int = 0
-    T: int = 0
+    E: Whole = 0
+    T: Whole = 0
     s: str = ""
-    U: int = 0
-    u: int = 0
-    pu: int | None = None
-    b: list[Level] | str | None = None
-    a: list[Level] | str | int | None = None
-    B: str = ""
-    A: str = ""
-    p: str = ""
-    q: str = ""
+    U: Whole = 0
+    u: Whole = 0
+    pu: Annotated[int, msgspec.Meta(ge=-1, le=2**63 - 1)] | None = None
+    b: Levels | Number | None = None
+    a: Levels | Number | None = None
+    B: Number = ""
+    A: Number = ""
+    p: Number = ""
+    q: Number = ""
     X: str = "MARKET"
     m: bool = False
-    t: int = 0
-    i: str | int = ""
-    r: str = ""
-    lastUpdateId: int = 0
-    bids: list[Level] | None = None
-    asks: list[Level] | None = None
+    t: Whole = 0
+    i: Number = ""
+    r: Number = ""
+    lastUpdateId: Whole = 0
+    bids: Levels | None = None
+    asks: Levels | None = None
     stream: str = ""
-    data: Message | None = None
+    data: Message | list[Message] | None = None
 
 
 def read(source: TextFile) -> dict[str, Events]:
@@ -61,93 +65,122 @@ class _Reader:
         self.source = source
         self.columns: dict[str, Columns] = {}
         self.unread: dict[str, int] = {}
-        self._decode = msgspec.json.Decoder(Message).decode
+        self._decode = msgspec.json.Decoder(Message | list[Message]).decode
         self._last_symbol = ""
+        self._depths: dict[str, set[int]] = {}
+        """Levels a side of the depthUpdates without a stream's name, by symbol; 0 for those that are changes."""
 
     def read_line(self, number: int, line: bytes) -> None:
         """Add the events of one line."""
-        stamp = line.partition(b"{")[0]
-        text = line[len(stamp) :]
-        stamp = stamp.strip()
+        before = {symbol: len(columns) for symbol, columns in self.columns.items()}
         try:
-            local_ns = to_ns(stamp) if stamp else 0
-            message, stream = self._decode(text), ""
-            if message.data is not None:
-                stream = message.stream
-                message = message.data
-            if not message.s:
-                message.s = stream.partition("@")[0].upper() or self._last_symbol
-            columns = self.columns.setdefault(message.s, Columns())
-            self._last_symbol = message.s
-            self._add(columns, message, local_ns, stream)
+            local_ns, text = stamped(line)
+            decoded, stream = self._decode(text), ""
+            if not isinstance(decoded, list) and decoded.data is not None:
+                decoded, stream = decoded.data, decoded.stream
+            for message in decoded if isinstance(decoded, list) else (decoded,):
+                if not message.s:
+                    named = "" if stream.startswith("!") else stream.partition("@")[0].upper()
+                    message.s = named or self._last_symbol
+                columns = self.columns.setdefault(message.s, Columns())
+                self._last_symbol = message.s
+                self._add(columns, message, local_ns, stream)
         except (ValueError, TypeError, msgspec.MsgspecError):  # the latter covers text that is no JSON
+            for symbol, columns in self.columns.items():
+                columns.truncate(before.get(symbol, 0))
             self.source.damaged(number, line, EXPECTED)
 
     def _add(self, columns: Columns, message: Message, local_ns: int, stream: str) -> None:
-        time = (message.T or message.E) * MS
-        local = local_ns or message.E * MS or time
         kind = message.e
+        time = message.E if kind == "markPriceUpdate" else message.T or message.E  # its T is the next funding's time
+        if time:
+            time = time * MS if 10**12 <= time < 9 * 10**12 else to_ns(time)
+        local = local_ns or (to_ns(message.E) if message.E else time)
+        time = time or local
         if kind == "trade" or kind == "aggTrade":
             if message.X != "MARKET":  # insurance fund and auto-deleveraging: no trade of the book
                 self._leave_out(f"{kind} of type {message.X}")
                 return
             identity = message.t or (message.a if isinstance(message.a, int) else 0)
             side = -1 if message.m else 1
-            columns.add(time, local, Kind.TRADE, side, float(message.p), float(message.q), identity)
+            columns.add(_known(time), local, Kind.TRADE, side, float(message.p), float(message.q), identity)
         elif kind == "depthUpdate":
-            self._add_depth(columns, message, time, local, PARTIAL.search(stream) is not None)
-        elif kind == "bookTicker" or (not kind and message.u and isinstance(message.b, str)):
-            time = time or local
+            self._add_depth(columns, message, _known(time), local, stream)
+        elif kind == "bookTicker" or (not kind and message.u and message.B):
             for side, price, quantity in ((1, message.b, message.B), (-1, message.a, message.A)):
-                assert isinstance(price, str)
-                columns.add(time, local, Kind.QUOTE, side, float(price), float(quantity), message.u)
+                if isinstance(price, list | None):
+                    raise TypeError("a bookTicker has prices")
+                columns.add(_known(time), local, Kind.QUOTE, side, float(price), float(quantity), message.u)
         elif kind == "markPriceUpdate":
-            time = message.E * MS  # its T is the time of the next funding
-            columns.add(time, local, Kind.MARK, 0, float(message.p), 0.0)
-            if message.i:
-                columns.add(time, local, Kind.INDEX, 0, float(message.i), 0.0)
-            if message.r:
-                columns.add(time, local, Kind.FUNDING, 0, float(message.r), 0.0)
+            for given, of in ((message.p, Kind.MARK), (message.i, Kind.INDEX), (message.r, Kind.FUNDING)):
+                if given != "" or of == Kind.MARK:
+                    columns.add(_known(time), local, of, 0, float(given), 0.0)
         elif message.lastUpdateId and message.bids is not None and message.asks is not None:
-            add_snapshot(columns, time or local, local or time, (message.bids, message.asks), message.lastUpdateId)
+            add_snapshot(columns, _known(time), local, (message.bids, message.asks), message.lastUpdateId)
         else:
             self._leave_out(kind or "without a type")
 
-    def _add_depth(self, columns: Columns, message: Message, time: int, local: int, partial: bool) -> None:
-        if not isinstance(message.b, list) or not isinstance(message.a, list):
+    def _add_depth(self, columns: Columns, message: Message, time: int, local: int, stream: str) -> None:
+        bids, asks = message.b, message.a
+        if not isinstance(bids, list) or not isinstance(asks, list):
             raise TypeError("a depthUpdate has lists of levels")
-        if partial:
-            add_snapshot(columns, time, local, (message.b, message.a), message.u)
-        else:
-            previous = message.U - 1 if message.pu is None else message.pu
-            columns.add_levels(time, local, Kind.DEPTH, (message.b, message.a), message.u, max(previous, 0))
+        if PARTIAL.search(stream):
+            add_snapshot(columns, time, local, (bids, asks), message.u)
+            return
+        previous = message.U - 1 if message.pu is None else message.pu
+        columns.add_levels(time, local, Kind.DEPTH, (bids, asks), message.u, max(previous, 0))
+        if not stream:
+            best = len(bids) == len(asks) in (5, 10, 20) and all(float(total) for _, total in (*bids, *asks))
+            self._depths.setdefault(message.s, set()).add(len(bids) if best else 0)
 
     def _leave_out(self, what: str) -> None:
         self.unread[what] = self.unread.get(what, 0) + 1
 
     def events(self) -> dict[str, Events]:
         """Return what was read."""
-        notes = [f"{count} messages {what} were left out" for what, count in sorted(self.unread.items())]
-        notes += self.source.notes
+        shared = [f"{count} messages {what} were left out" for what, count in sorted(self.unread.items())]
+        shared += self.source.notes
         where = f"{self.source.path.name} (binance-usdm)"
-        return {
-            symbol: Events(
-                from_columns(columns.fields, len(columns)),
-                symbol=symbol,
-                exchange="binance-usdm",
-                source=where,
-                notes=notes,
-            )
-            for symbol, columns in self.columns.items()
-            if len(columns)
-        }
+        found = {}
+        for symbol, columns in self.columns.items():
+            array, notes = from_columns(columns.fields, len(columns)), list(shared)
+            depths = self._depths.get(symbol, {0})
+            if len(depths) == 1 and 0 not in depths:
+                array = _as_snapshots(array)
+                notes.append(f"each depthUpdate has {max(depths)} levels a side, so they were read as the best levels")
+            if len(array):
+                found[symbol] = Events(array, symbol=symbol, exchange="binance-usdm", source=where, notes=notes)
+        return found
+
+
+def _known(time: int) -> int:
+    """Return a time. Raises ValueError when it is not known."""
+    if not time:
+        raise ValueError("neither the message nor the line has a time")
+    return time
+
+
+def _as_snapshots(array: NDArray[Any]) -> NDArray[Any]:
+    """Return events in which each message of DEPTH rows is a snapshot of limited depth."""
+    rows = np.flatnonzero(array["kind"] == Kind.DEPTH)
+    part = array[rows]
+    last = np.append((part[1:][["id", "side"]] != part[:-1][["id", "side"]]), True)
+    starts = rows[np.append(0, np.flatnonzero(last)[:-1] + 1)]
+    clears = empty(len(starts))
+    for name in ("exchange_ns", "local_ns", "side", "id"):
+        clears[name] = array[name][starts]
+    clears["kind"], clears["price"] = Kind.CLEAR, part["price"][last]
+    snapshots = array.copy()
+    snapshots["kind"][rows], snapshots["previous"][rows] = Kind.SNAPSHOT, 0
+    places = np.concatenate([starts, np.arange(len(array))])
+    return np.concatenate([clears, snapshots])[np.argsort(places, kind="stable")]
 
 
 def add_snapshot(
     columns: Columns,
     time: int,
     local: int,
-    sides: tuple[list[Level], list[Level]],
+    sides: tuple[Levels, Levels],
     identity: int,
     *,
     whole: bool = False,
@@ -160,12 +193,3 @@ def add_snapshot(
         if levels or whole:
             columns.add(time, local, Kind.CLEAR, side, 0.0 if whole else float(levels[-1][0]), 0.0, identity)
     columns.add_levels(time, local, Kind.SNAPSHOT, sides, identity)
-
-
-def to_ns(text: bytes | str) -> int:
-    """Return a time in s, ms, µs or ns since 1970, told apart by its size, in ns. Raises ValueError for other text."""
-    number = int(text)
-    for scale in (1_000_000_000, 1_000_000, 1_000, 1):
-        if 10**17 <= number * scale < 10**19:
-            return number * scale
-    raise ValueError(f"{number} is no time since 1970")

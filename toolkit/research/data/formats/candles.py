@@ -6,9 +6,11 @@ date, open, high, low, close, volume; of a funding file, open is the rate), and 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,12 +19,12 @@ import pandas as pd
 from ....errors import InputError
 from ....extras import need
 from ..events import Events, Kind, from_columns
-from .files import TextFile
-from .tables import hashed, numbers_of, read_table, times_ns
+from .files import SHOWN, TextFile, to_ns
+from .tables import A_TIME, convert, delimiter_of, first_line, hashed, read_table, times_of
 
 NAMES = {
-    "time": "time timestamp open_time opentime date datetime start start_time starttime t ts unix calc_time fundingtime"
-    " funding_time",
+    "time": "time timestamp open_time opentime date datetime start start_time start_at starttime t ts unix"
+    " unix_timestamp time_utc period_start calc_time fundingtime funding_time fundingratetimestamp",
     "symbol": "symbol ticker instrument pair s",
     "open": "open o open_price first",
     "high": "high h high_price max",
@@ -40,48 +42,73 @@ MATRIX = ("time", "open", "high", "low", "close", "volume")
 
 def read_csv(source: TextFile, columns: Mapping[str, str] | None) -> pd.DataFrame:
     """Return the candles or funding rates of a CSV file; `columns` names those that can't be guessed."""
-    head = source.head().split(b"\n", 1)[0].decode(errors="replace")
-    header = not all(part.strip().strip('"').replace(".", "", 1).isdigit() for part in head.split(",")[:5])
+    line, _ = first_line(source)
+    fields = line.decode(errors="replace").split(delimiter_of(line))
+    header = not all(part.strip().strip('"').replace(".", "", 1).isdigit() for part in fields[:5])
     table = read_table(source, header=header)
     if not header:
         table = table.iloc[:, : len(MATRIX)].set_axis(MATRIX[: min(len(MATRIX), table.shape[1])], axis=1)
     found = guess(source.path, list(table.columns), columns)
-    first = 2 if header else 1
-    made = {"time": times_ns(source, table, found["time"], first_line=first)}
-    texts = {name: table[column] for name, column in found.items() if name == "symbol"}
-    numbers = [name for name in found if name not in ("time", "symbol")]
-    values = {name: numbers_of(source, table, found[name], first_line=first) for name in numbers}
-    return _frame({**made, **texts, **values})
+    numbers = [found[name] for name in found if name not in ("time", "symbol")]
+    table = convert(source, table, times=(found["time"],), numbers=numbers)
+    return _frame({name: table[column] for name, column in found.items()}, source.notes)
 
 
 def read_table_file(path: Path, columns: Mapping[str, str] | None) -> pd.DataFrame:
     """Return the candles or funding rates of a Parquet or Feather file."""
+    table = _arrow_table(path)
+    found = guess(path, list(table.columns), columns)
+    made: dict[str, Any] = {}
+    for name, column in found.items():
+        values = table[column]
+        if name == "symbol":
+            made[name] = values
+        elif name != "time":
+            made[name] = pd.to_numeric(values, errors="coerce")
+            _first_wrong(path, column, values, made[name].isna() & values.notna(), "a number")
+        elif pd.api.types.is_datetime64_any_dtype(values.dtype):
+            _first_wrong(path, column, values, values.isna(), "a time")
+            made[name] = values.dt.tz_localize("UTC") if values.dt.tz is None else values
+        else:
+            times, wrong = times_of(values)
+            _first_wrong(path, column, values, wrong, A_TIME)
+            made[name] = times
+    return _frame(made)
+
+
+def _arrow_table(path: Path) -> pd.DataFrame:
     need("pyarrow")
     import pyarrow as pa
 
     try:
         table = pd.read_feather(path) if path.suffix == ".feather" else pd.read_parquet(path)
-    except (pa.ArrowInvalid, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path}: expected a Parquet or Feather file; {error}", field="path") from None
     if not isinstance(table.index, pd.RangeIndex):
         table = table.reset_index()
-    table = table.set_axis([str(name) for name in table.columns], axis=1)
-    found = guess(path, list(table.columns), columns)
-    times = table[found["time"]]
-    if not pd.api.types.is_datetime64_any_dtype(times.dtype):
-        times = pd.Series(times_ns(TextFile(path), table, found["time"], first_line=1))
-        times = pd.to_datetime(times, unit="ns", utc=True)
-    elif times.dt.tz is None:
-        times = times.dt.tz_localize("UTC")
-    return _frame({"time": times, **{name: table[found[name]] for name in found if name != "time"}})
+    return table.set_axis([str(name) for name in table.columns], axis=1)
+
+
+def _first_wrong(path: Path, column: str, values: Any, wrong: Any, expected: str) -> None:
+    rows = np.flatnonzero(wrong)
+    if len(rows):
+        got = str(values.iloc[int(rows[0])])
+        raise InputError(
+            f"{path}, row {rows[0] + 1}: expected {expected} in the column {column}; got {got!r}",
+            field=column,
+            rule=expected,
+            value=got,
+        )
 
 
 def guess(path: Path, names: list[str], columns: Mapping[str, str] | None) -> dict[str, str]:
     """Return our column → the file's column, stated or guessed. Raises InputError for what is not there."""
-    lowered = {name.lower().strip(): name for name in reversed(names)}
+    lowered = {re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in reversed(names)}
     found = {}
     for ours, known in NAMES.items():
         match = next((lowered[name] for name in known.split() if name in lowered), None)
+        if match is None and ours == "volume":  # such as "Volume BTC"; of several the first is the base's
+            match = next((name for name in names if name.lower().startswith("vol")), None)
         if match is not None:
             found[ours] = match
     for ours, theirs in (columns or {}).items():
@@ -110,7 +137,7 @@ def read_freqtrade(source: TextFile) -> pd.DataFrame | Events:
     if "-trades." in stem:
         return _freqtrade_trades(source)
     if ".json" in stem:
-        frame = _frame({"time": (rows := _json_rows(source, 6))[:, 0] * 1_000_000, **_numbers(rows)})
+        frame = _frame(_json_columns(source, MATRIX))
     elif stem.endswith((".feather", ".parquet")):
         frame = read_table_file(path, None)
     else:
@@ -121,46 +148,60 @@ def read_freqtrade(source: TextFile) -> pd.DataFrame | Events:
     return frame
 
 
-def _numbers(rows: np.ndarray) -> dict[str, np.ndarray]:
-    return {name: rows[:, at].astype("f8") for at, name in enumerate(MATRIX) if at}
-
-
-def _json_rows(source: TextFile, width: int) -> np.ndarray:
-    with source.open() as stream:
-        text = stream.read()
+def _json_columns(source: TextFile, names: Sequence[str], texts: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the columns of a JSON list of lists: the first are times in ms, `texts` texts, others numbers."""
     try:
-        rows = msgspec.json.decode(text)
-    except msgspec.MsgspecError as error:
-        raise InputError(f"{source.path}: expected a JSON list of candles; {error}", field="path") from None
+        rows = msgspec.json.decode(source.read())
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InputError(f"{source.path}: expected a JSON list of lists; {error}", field="path") from None
+    made: dict[str, list[Any]] = {name: [] for name in names}
     for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
-        if not isinstance(row, list) or len(row) < width:
-            raise InputError(
-                f"{source.path}, item {number}: expected a list of {width} values; got {str(row)[:60]}", field="path"
-            )
-    return np.array([row[:width] for row in rows], dtype="object").reshape(len(rows), width)
+        try:
+            if not isinstance(row, list) or len(row) < len(names):
+                raise ValueError("too few values")
+            named = zip(names, row, strict=False)
+            values = [str(value or "") if name in texts else float(value) for name, value in named]
+            if not all(isinstance(value, str) or math.isfinite(value) for value in values):
+                raise ValueError("not finite")
+            values[0] = to_ns(int(row[0]))
+        except (ValueError, TypeError, OverflowError):
+            expected = f"a list of {len(names)} values ({', '.join(names)})"
+            source.damaged(1, b"", f"{expected} as item {number}, not {str(row)[:SHOWN]}")
+            continue
+        for name, value in zip(names, values, strict=True):
+            made[name].append(value)
+    source.close_notes()
+    return {name: pd.Series(values, dtype="str" if name in texts else None) for name, values in made.items()}
 
 
 def _freqtrade_trades(source: TextFile) -> Events:
     """Return trades: timestamp (ms), id, type, side, price, amount, cost."""
-    names = ["timestamp", "id", "type", "side", "price", "amount"]
-    if ".json" in source.path.name:
-        table = pd.DataFrame(_json_rows(source, len(names)), columns=names)
+    names, path = ["timestamp", "id", "type", "side", "price", "amount"], source.path
+    if ".json" in path.name:
+        table = pd.DataFrame(_json_columns(source, names, texts=("id", "type", "side")))
     else:
-        table = pd.read_feather(source.path) if source.path.suffix == ".feather" else pd.read_parquet(source.path)
-    stamps = table["timestamp"].to_numpy(dtype="i8") * 1_000_000
+        table = _arrow_table(path)
+        if missing := [name for name in names if name not in table]:
+            lacks = ", ".join(missing)
+            raise InputError(f"{path}: expected the columns {', '.join(names)}; it lacks {lacks}", field="path")
+        table["timestamp"], wrong = times_of(table["timestamp"])
+        _first_wrong(path, "timestamp", table["timestamp"], wrong, A_TIME)
+    sides = table["side"].map({"buy": 1, "sell": -1})
+    _first_wrong(path, "side", table["side"], sides.isna(), "buy or sell")
     array = from_columns(
         {
-            "exchange_ns": stamps,
-            "local_ns": stamps,
+            "exchange_ns": table["timestamp"],
+            "local_ns": table["timestamp"],
             "kind": Kind.TRADE,
-            "side": np.where(table["side"] == "buy", 1, -1),
-            "price": table["price"].to_numpy(dtype="f8"),
-            "quantity": table["amount"].to_numpy(dtype="f8"),
+            "side": sides,
+            "price": pd.to_numeric(table["price"], errors="coerce"),
+            "quantity": pd.to_numeric(table["amount"], errors="coerce"),
             "id": hashed(table["id"].astype("str").replace({"None": ""})),
         },
         len(table),
     )
-    return Events(array, symbol=symbol_of(source.path.name), source=f"{source.path.name} (freqtrade)")
+    where = f"{path.name} (freqtrade)"
+    return Events(array, symbol=symbol_of(path.name), source=where, notes=source.notes)
 
 
 def symbol_of(name: str) -> str:
@@ -169,8 +210,8 @@ def symbol_of(name: str) -> str:
     return match[1] + match[2] if match else ""
 
 
-def _frame(columns: Mapping[str, object]) -> pd.DataFrame:
-    made = pd.DataFrame(dict(columns))
+def _frame(columns: Mapping[str, Any], notes: Sequence[str] = ()) -> pd.DataFrame:
+    made = pd.DataFrame(dict(columns)).reset_index(drop=True)
     times = made["time"]
     if not pd.api.types.is_datetime64_any_dtype(times.dtype):
         times = pd.to_datetime(times.astype("i8"), unit="ns", utc=True)
@@ -178,4 +219,7 @@ def _frame(columns: Mapping[str, object]) -> pd.DataFrame:
     if "symbol" in made:
         made["symbol"] = made["symbol"].astype("string")
     numbers = [name for name in made.columns if name not in ("time", "symbol")]
-    return made.astype(dict.fromkeys(numbers, "float64"))
+    made = made.astype(dict.fromkeys(numbers, "float64"))
+    if notes:
+        made.attrs["notes"] = list(notes)
+    return made

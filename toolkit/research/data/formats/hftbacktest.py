@@ -1,11 +1,12 @@
-"""hftbacktest's arrays in .npz files: version 2 (structured) and version 1 (columns of numbers).
+"""hftbacktest's arrays in .npz and .npy files: version 2 (structured) and version 1 (columns of numbers).
 
 Source: hftbacktest's documentation, "Data", event flags and fields.
 """
 
 from __future__ import annotations
 
-import zipfile
+import struct
+import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from ....errors import InputError
 from ..events import Events, Kind, from_columns
+from .files import DAMAGE
 
 EXCHANGE, LOCAL, BUY, SELL = 1 << 31, 1 << 30, 1 << 29, 1 << 28
 KINDS = {
@@ -32,16 +34,15 @@ KINDS = {
     104: Kind.QUOTE,
 }
 """Their numbers of event types; those from 100 on are what their converters write for Binance."""
+UNREADABLE = (
+    *DAMAGE, ValueError, TypeError, KeyError, IndexError, SyntaxError, MemoryError, struct.error, tokenize.TokenError
+)  # fmt: skip
+"""What NumPy raises for a damaged archive."""
 
 
 def read(path: Path) -> Events:
     """Return the events of a file. Rows that stand twice, once for each clock, become one event again."""
-    try:
-        with np.load(path) as archive:
-            names = list(archive)
-            rows = archive["data"] if "data" in names else archive[names[0]]
-    except (ValueError, OSError, zipfile.BadZipFile, IndexError, EOFError) as error:
-        raise InputError(f"{path}: expected a NumPy archive (.npz); {error}", field="path", value=str(path)) from None
+    rows = _array(path)
     flags, fields = _fields(path, rows)
     kinds = np.zeros(256, dtype="u1")
     for number, kind in KINDS.items():
@@ -59,21 +60,55 @@ def read(path: Path) -> Events:
     return Events(array, source=f"{path.name} (hftbacktest)", notes=notes)
 
 
+def _array(path: Path) -> NDArray[Any]:
+    try:
+        with path.open("rb") as raw:
+            opened = np.load(raw, allow_pickle=False)
+            if isinstance(opened, np.ndarray):
+                return opened
+            with opened as archive:
+                names = list(archive)
+                found = archive["data"] if "data" in names else archive[names[0]]
+        if not isinstance(found, np.ndarray):
+            raise ValueError(f"{names[0]} is no array")
+        return found
+    except UNREADABLE as error:
+        raise InputError(f"{path}: expected a NumPy archive (.npz); {error}", field="path", value=str(path)) from None
+
+
 def _fields(path: Path, rows: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """Return the flags and the other fields of either version."""
-    if rows.dtype.names and {"ev", "exch_ts", "local_ts", "px", "qty"} <= set(rows.dtype.names):
-        identity = rows["order_id"].astype("i8") if "order_id" in rows.dtype.names else 0
-        fields = {"exchange_ns": rows["exch_ts"], "local_ns": rows["local_ts"], "price": rows["px"]}
-        return rows["ev"].astype("i8"), {**fields, "quantity": rows["qty"], "id": identity}
-    if rows.ndim == 2 and rows.shape[1] >= 6:  # version 1: event, exchange time, local time (µs), side, price, quantity
+    names = set(rows.dtype.names or ())
+    if rows.ndim == 1 and {"ev", "exch_ts", "local_ts", "px", "qty"} <= names:
+        prices = [np.asarray(rows[name], dtype="f8") for name in ("px", "qty")]
+        _check(path, np.isfinite(prices[0]) & np.isfinite(prices[1]), "px and qty that are numbers")
+        times = [rows[name].astype("i8") for name in ("exch_ts", "local_ts")]
+        identity = rows["order_id"].astype("i8") if "order_id" in names else 0
+        flags = rows["ev"].astype("i8")
+    elif rows.ndim == 2 and rows.shape[1] >= 6 and rows.dtype.kind == "f":
+        # version 1: event, exchange time, local time (−1 where that side has no such row), side, price, quantity
+        _check(path, np.isfinite(rows[:, :6]).all(axis=1), "six numbers")
         both = np.where(rows[:, 2] >= 0, LOCAL, 0) | np.where(rows[:, 1] >= 0, EXCHANGE, 0)
         flags = rows[:, 0].astype("i8") & 0xFF | np.where(rows[:, 3] > 0, BUY, SELL) | both
-        times = [rows[:, column].astype("i8") * 1000 for column in (1, 2)]
-        return flags, {
-            "exchange_ns": times[0], "local_ns": times[1], "price": rows[:, 4], "quantity": rows[:, 5]
-        }  # fmt: skip
-    raise InputError(
-        f"{path}: expected an array with the fields ev, exch_ts, local_ts, px, qty; got {rows.dtype}",
-        field="path",
-        rule="fields",
-    )
+        prices, identity = [rows[:, 4], rows[:, 5]], 0
+        times = [_scaled(rows[:, column]) for column in (1, 2)]
+    else:
+        raise InputError(
+            f"{path}: expected an array with the fields ev, exch_ts, local_ts, px, qty; got {rows.dtype}",
+            field="path",
+            rule="fields",
+        )
+    columns = {"exchange_ns": times[0], "local_ns": times[1], "price": prices[0], "quantity": prices[1]}
+    return flags, {**columns, "id": identity}
+
+
+def _scaled(times: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return times of version 1, µs by its converters, else told apart by their size, in ns."""
+    largest = float(times.max(initial=0))
+    scale = 1000 if largest < 10**14 else next(one for one in (1000, 1) if largest * one < 2**63 or one == 1)
+    return np.clip(times, -1, (2**63 - 1024) / scale).astype("i8") * scale
+
+
+def _check(path: Path, good: NDArray[np.bool_], expected: str) -> None:
+    if not good.all():
+        raise InputError(f"{path}, row {int(np.argmin(good)) + 1}: expected {expected}", field="path", rule=expected)

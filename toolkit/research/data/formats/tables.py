@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,75 +16,175 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from .files import TextFile
+from .files import SHOWN, TextFile
 
-CHUNK = 1_000_000
-"""Rows read at a time."""
+DELIMITERS = (",", ";", "\t", "|")
+COMMENT = re.compile(rb"\s*(#|//|https?:)")
+A_TIME = "a time, as ISO text or a number since 1970"
+LAST_NS = 2**63 - 1
+
+
+def first_line(source: TextFile) -> tuple[bytes, int]:
+    """Return the first line that is no comment, and its number; nothing and 0 for an empty file."""
+    for number, line in source.lines():
+        line = line.removeprefix(b"\xef\xbb\xbf")
+        if not COMMENT.match(line):
+            return line, number
+    return b"", 0
+
+
+def delimiter_of(line: bytes) -> str:
+    """Return what separates the fields of a line: the delimiter that occurs most often in it."""
+    text = line.decode(errors="replace")
+    return max(DELIMITERS, key=text.count)
 
 
 def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
-    """Return a CSV file as columns of text. Raises InputError, which names the line, for rows of another length."""
-    with source.open() as stream:
+    """Return a CSV file as columns of text, indexed by the number of the row in the file.
+
+    Lines with another number of fields are damaged (see `TextFile`). Raises InputError for a file without a table.
+    """
+    first, number = first_line(source)
+    if not first:
+        raise InputError(
+            f"{source.path}, line 1: expected a header line; the file is empty", field="path", value=str(source.path)
+        )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         try:
-            return pd.read_csv(
-                stream, dtype="str", keep_default_na=False, header=0 if header else None, skipinitialspace=True
-            )
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, EOFError, OSError) as error:
+            table = pd.read_csv(
+                io.BytesIO(source.read()), dtype="str", keep_default_na=False, header=0 if header else None,
+                skipinitialspace=True, encoding="utf-8-sig", encoding_errors="replace", sep=delimiter_of(first),
+                skiprows=number - 1, on_bad_lines="warn" if source.skips else "error",
+            )  # fmt: skip
+        except ValueError as error:  # also the parser's errors
+            wanted = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+            if wanted:
+                source.damaged(int(wanted[2]), b"", f"{wanted[1]} fields as in the first line, not {wanted[3]}")
             raise InputError(
-                f"{source.path}: expected a CSV file with the same fields on each line; {error}",
+                f"{source.path}: expected a CSV file with the same fields on each line; {str(error).strip()}",
                 field="path",
                 value=str(source.path),
             ) from None
+    for line in re.findall(r"Skipping line (\d+)", " ".join(str(one.message) for one in told)):
+        source.damaged(int(line), b"", "as many fields as in the first line")
+    if not isinstance(table.index, pd.RangeIndex):  # lines with more fields: pandas takes the first for an index
+        if table.index.nlevels > 1 or (table.iloc[:, -1] != "").any():
+            more = table.shape[1] + table.index.nlevels
+            raise InputError(
+                f"{source.path}, line {number + 1}: expected {table.shape[1]} fields as in the first line, not {more}",
+                field="path",
+                rule="columns",
+            )
+        table = table.reset_index().iloc[:, :-1].set_axis(table.columns, axis=1)  # the lines end with a delimiter
+    table.columns = pd.Index([str(name).strip() for name in table.columns])
+    table.index = pd.RangeIndex(len(table))
+    source.begins = number + 1 if header else number
+    short = _too_short(source, table, delimiter_of(first).encode())
+    return _without(source, table, short, lambda row: f"{table.shape[1]} fields as in the first line, not fewer")
 
 
-def numbers_of(source: TextFile, table: pd.DataFrame, name: str, *, first_line: int = 2) -> NDArray[np.float64]:
-    """Return a column as float64. Raises InputError that names the line of the first value that is no number."""
-    values = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype="float64")
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if len(wrong):
-        row = int(wrong[0])
-        raise _error(source, row + first_line, name, "a number", table[name].iloc[row])
-    return values
+def _too_short(source: TextFile, table: pd.DataFrame, delimiter: bytes) -> NDArray[np.bool_]:
+    """Return which rows are of lines with too few fields; pandas gives them empty ones."""
+    short = (table.iloc[:, -1].fillna("") == "").to_numpy(dtype=bool, copy=True)
+    if short.any():
+        lines = (line for number, line in source.lines() if number >= source.begins)
+        for row, line in zip(range(len(table)), lines, strict=False):
+            short[row] &= line.count(delimiter) < table.shape[1] - 1
+    return short
 
 
-def times_ns(source: TextFile, table: pd.DataFrame, name: str, *, first_line: int = 2) -> NDArray[np.int64]:
-    """Return a column of times (numbers since 1970 in s, ms, µs or ns, or ISO text; UTC) as int64 ns."""
-    texts = table[name].astype("str")
-    numeric = texts.str.fullmatch(r"-?\d+(\.\d+)?(e\+?\d+)?")
-    if numeric.all() and len(texts):
-        whole = ~texts.str.contains("[.e]").any()
-        values: NDArray[Any] = texts.to_numpy().astype("i8" if whole else "f8")
-        largest = float(values.max())
-        scale = next((10**power for power in (9, 6, 3, 0) if largest * 10**power < 10**19), 0)
-        if not whole:  # s with decimals: whole s first, because float64 can't hold ns since 1970
-            seconds = np.floor(values)
-            values, rest = seconds.astype("i8"), np.rint((values - seconds) * scale).astype("i8")
-            return np.asarray(values * scale + rest, dtype=np.int64)
-        return np.asarray(values * scale, dtype=np.int64)
-    stamps = pd.to_datetime(texts, utc=True, errors="coerce", format="ISO8601")
-    wrong = np.flatnonzero(stamps.isna())
-    if len(wrong):
-        row = int(wrong[0])
-        raise _error(source, row + first_line, name, "a time, as ISO text or a number since 1970", texts.iloc[row])
-    return np.asarray(stamps.astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64)
+def convert(
+    source: TextFile,
+    table: pd.DataFrame,
+    *,
+    times: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+    optional: Sequence[str] = (),
+    choices: Mapping[str, Mapping[str, int]] | None = None,
+) -> pd.DataFrame:
+    """Return a table of `read_table` with some of its columns as values.
+
+    `times` become int64 ns, `numbers` and `optional` float64 (the latter NaN where they are empty), `choices` the
+    integers that their texts stand for. Rows with other texts are damaged, see `TextFile`.
+    """
+    made: dict[str, NDArray[Any]] = {}
+    wrong: dict[str, NDArray[np.bool_]] = {}
+    expected: dict[str, str] = {}
+    for name in times:
+        made[name], wrong[name] = times_of(table[name])
+        expected[name] = A_TIME
+    for name in (*numbers, *optional):
+        made[name] = pd.to_numeric(table[name], errors="coerce").to_numpy(dtype="float64")
+        wrong[name] = ~np.isfinite(made[name])
+        if name in optional:
+            wrong[name] &= (table[name] != "").to_numpy()
+        expected[name] = "a number"
+    for name, codes in (choices or {}).items():
+        found = table[name].map(dict(codes))
+        wrong[name] = found.isna().to_numpy()
+        made[name] = found.fillna(0).to_numpy(dtype="int64")
+        expected[name] = " or ".join(codes)
+    bad = np.logical_or.reduce(list(wrong.values()))
+
+    def describe(row: int) -> str:
+        name = next(name for name, rows in wrong.items() if rows[row])
+        return f"{expected[name]} in the column {name}, not {str(table[name].iloc[row])[:SHOWN]!r}"
+
+    left = _without(source, table.assign(**made), bad, describe)
+    source.close_notes()
+    return left
+
+
+def _without(source: TextFile, table: pd.DataFrame, bad: NDArray[np.bool_], describe: Any) -> pd.DataFrame:
+    """Return a table without its damaged rows, of which the first one is looked up in the file."""
+    rows = np.flatnonzero(bad)
+    if not len(rows):
+        return table
+    first = int(rows[0])
+    lines = (pair for pair in source.lines() if pair[0] >= source.begins)
+    number, line = next(islice(lines, int(table.index[first]), None), (source.begins + first, b""))
+    for _ in rows:
+        source.damaged(number, line, describe(first))
+    return table[~bad]
+
+
+def times_of(texts: pd.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return times (numbers since 1970 in s, ms, µs or ns, or ISO text; UTC) as int64 ns, and which ones are none."""
+    texts = texts.astype("str").str.strip()
+    numeric = texts.str.fullmatch(r"\d+(\.\d+)?([eE]\+?\d+)?").to_numpy(dtype=bool)
+    if numeric.sum() * 2 > len(texts):
+        return _numeric_times(texts, numeric)
+    plain = texts.str.replace(r"\s*(UTC|GMT)$", "", regex=True)
+    dotted = plain.str.fullmatch(r"\d{4}[./]\d.*").to_numpy(dtype=bool)
+    plain = plain.mask(dotted, plain.str.replace(r"[./]", "-", n=2, regex=True))
+    stamps = pd.to_datetime(plain, utc=True, errors="coerce", format="ISO8601")
+    wrong = (stamps.isna() | ~stamps.dt.year.between(1678, 2261)).to_numpy(dtype=bool)
+    stamps = stamps.mask(wrong, pd.Timestamp(0, tz="UTC"))
+    return np.asarray(stamps.astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64), wrong
+
+
+def _numeric_times(texts: pd.Series, numeric: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    texts = texts.where(numeric, "0")
+    if texts.str.contains("[eE]").any():
+        texts = texts.map(lambda text: format(Decimal(text), "f"))
+    size = float(np.median(pd.to_numeric(texts).to_numpy(dtype="f8")[numeric]))
+    power = next((power for power in (9, 6, 3, 0) if size * 10**power < 10**19), 0)
+    parts = texts.str.partition(".")  # as text, because float64 can't hold ns since 1970
+    digits = (parts[0] + parts[2].str.slice(0, power).str.pad(power, "right", "0")).str.lstrip("0")
+    length, last = digits.str.len(), str(LAST_NS)
+    wrong = ~numeric | ((length > len(last)) | ((length == len(last)) & (digits > last))).to_numpy(dtype=bool)
+    return np.where(wrong | (length == 0), "0", digits.to_numpy(dtype=object)).astype("i8"), wrong
 
 
 def hashed(texts: pd.Series) -> NDArray[np.int64]:
     """Return ids as integers: numbers as they are, other text as 63 bits of its hash, 0 for none."""
-    numeric = texts.str.fullmatch(r"\d{1,18}")
-    if numeric.all():
+    texts = texts.astype("str")
+    if texts.str.fullmatch(r"\d{1,18}").all():
         return texts.to_numpy().astype("i8")
-    return np.array([_hash(text) for text in texts], dtype="i8")
+    return np.array([hash_of(text) for text in texts], dtype="i8")
 
 
-def _hash(text: str) -> int:
+def hash_of(text: str) -> int:
+    """Return 63 bits of the hash of an id, 0 for none."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1 if text else 0
-
-
-def _error(source: TextFile, line: int, name: str, expected: str, got: Any) -> InputError:
-    return InputError(
-        f"{source.path}, line {line}: expected {expected} in the column {name}; got {str(got)!r}",
-        field=name,
-        rule=expected,
-        value=str(got),
-    )

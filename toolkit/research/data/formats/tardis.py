@@ -6,6 +6,7 @@ Times are µs since 1970. Source: docs.tardis.dev, "Downloadable CSV files", dat
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 from ....errors import InputError
 from ..events import Events, Kind, empty, from_columns
 from .files import TextFile
-from .tables import hashed, numbers_of, read_table, times_ns
+from .tables import convert, hashed, read_table
 
 KINDS = "incremental_book_L2, book_snapshot_5 or _25, trades, quotes, book_ticker, derivative_ticker"
+LEVEL = re.compile(r"(asks|bids)\[\d+\]\.(price|amount)")
+PRICES = {"mark_price": Kind.MARK, "index_price": Kind.INDEX, "funding_rate": Kind.FUNDING}
 
 
 def read(source: TextFile) -> dict[str, Events]:
@@ -26,24 +29,37 @@ def read(source: TextFile) -> dict[str, Events]:
     columns = set(table.columns)
     if not {"exchange", "symbol", "timestamp", "local_timestamp"} <= columns:
         raise _unknown(source, table)
-    exchange_ns, local_ns = (times_ns(source, table, name) for name in ("timestamp", "local_timestamp"))
+    times = ("timestamp", "local_timestamp")
     notes: list[str] = []
-    if "is_snapshot" in columns:
-        made, rows = _incremental(source, table, notes)
-    elif any(re.fullmatch(r"(asks|bids)\[\d+\]\.price", name) for name in columns):
+    if {"is_snapshot", "side", "price", "amount"} <= columns:
+        choices = {"side": {"bid": 1, "ask": -1}, "is_snapshot": {"true": 1, "false": 0}}
+        table["is_snapshot"] = table["is_snapshot"].str.lower()
+        table = convert(source, table, times=times, numbers=("price", "amount"), choices=choices)
+        made, rows = _incremental(table, notes)
+    elif levels := [name for name in table.columns if LEVEL.fullmatch(name)]:
+        table = convert(source, table, times=times, optional=levels)
         made, rows = _snapshots(source, table)
     elif {"side", "price", "amount"} <= columns:
-        made, rows = _trades(source, table), np.arange(len(table))
-    elif {"bid_price", "ask_price"} <= columns:
-        made, rows = _quotes(source, table)
-    elif columns & {"mark_price", "index_price", "funding_rate"}:
-        made, rows = _derivative(source, table)
+        choices = {"side": {"buy": 1, "sell": -1, "unknown": 0}}
+        table = convert(source, table, times=times, numbers=("price", "amount"), choices=choices)
+        made, rows = _trades(table), np.arange(len(table))
+        if "liquidations" in source.path.name:
+            notes.append("these trades are liquidations, which the file of all trades has as well")
+    elif columns >= {"bid_price", "bid_amount", "ask_price", "ask_amount"}:
+        table = convert(source, table, times=times, optional=("bid_price", "bid_amount", "ask_price", "ask_amount"))
+        made, rows = _quotes(table)
+    elif columns & PRICES.keys():
+        table = convert(source, table, times=times, optional=[name for name in PRICES if name in table])
+        parts = [
+            _present(table, name, {"price": name}, {"kind": kind}) for name, kind in PRICES.items() if name in table
+        ]
+        made, rows = _stacked(parts)
     else:
         raise _unknown(source, table)
-    made["exchange_ns"], made["local_ns"] = exchange_ns[rows], local_ns[rows]
+    made["exchange_ns"], made["local_ns"] = (table[name].to_numpy()[rows] for name in times)
     symbols = table["symbol"].to_numpy()[rows]
     exchanges = dict(zip(table["symbol"], table["exchange"], strict=True))
-    where = f"{source.path.name} (tardis)"
+    where, notes = f"{source.path.name} (tardis)", [*notes, *source.notes]
     return {
         str(symbol): Events(
             made[symbols == symbol], symbol=str(symbol), exchange=exchanges[symbol], source=where, notes=notes
@@ -52,49 +68,33 @@ def read(source: TextFile) -> dict[str, Events]:
     }
 
 
-def _sides(source: TextFile, table: pd.DataFrame, bid: str, ask: str) -> NDArray[np.int64]:
-    sides = table["side"].map({bid: 1, ask: -1, "unknown": 0})
-    wrong = np.flatnonzero(sides.isna())
-    if len(wrong):
-        got = table["side"].iloc[int(wrong[0])]
-        raise InputError(
-            f"{source.path}, line {wrong[0] + 2}: expected {bid} or {ask} in the column side; got {got!r}",
-            field="side",
-            rule=f"{bid} or {ask}",
-            value=got,
-        )
-    return np.asarray(sides, dtype=np.int64)
+def _present(
+    table: pd.DataFrame, name: str, columns: Mapping[str, str], fixed: Mapping[str, int]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return events of the rows that have a value in a column, and the numbers of these rows.
+
+    `columns` are our fields of columns of the table, in which nothing is 0; `fixed` are those that are always the same.
+    """
+    rows = np.flatnonzero(table[name].notna())
+    values = {field: table[column].to_numpy()[rows] for field, column in columns.items()}
+    return from_columns({**fixed, **{field: np.nan_to_num(one) for field, one in values.items()}}, len(rows)), rows
 
 
-def _trades(source: TextFile, table: pd.DataFrame) -> NDArray[Any]:
-    return from_columns(
-        {
-            "kind": Kind.TRADE,
-            "side": _sides(source, table, "buy", "sell"),
-            "price": numbers_of(source, table, "price"),
-            "quantity": numbers_of(source, table, "amount"),
-            "id": hashed(table["id"]) if "id" in table else 0,
-        },
-        len(table),
-    )
+def _trades(table: pd.DataFrame) -> NDArray[Any]:
+    columns = {"side": table["side"], "price": table["price"], "quantity": table["amount"]}
+    identity = hashed(table["id"]) if "id" in table else 0
+    return from_columns({"kind": Kind.TRADE, "id": identity, **columns}, len(table))
 
 
-def _incremental(source: TextFile, table: pd.DataFrame, notes: list[str]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _incremental(table: pd.DataFrame, notes: list[str]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return levels with a CLEAR before each snapshot, and the row of the table that each event comes from.
 
     Updates before the first snapshot are buffered ones of a book that is not known yet, so they are left out.
     """
-    snapshot = (table["is_snapshot"].str.lower() == "true").to_numpy()
+    snapshot = table["is_snapshot"].to_numpy() == 1
     symbols = pd.factorize(table["symbol"])[0]
-    levels = from_columns(
-        {
-            "kind": np.where(snapshot, Kind.SNAPSHOT, Kind.DEPTH),
-            "side": _sides(source, table, "bid", "ask"),
-            "price": numbers_of(source, table, "price"),
-            "quantity": numbers_of(source, table, "amount"),
-        },
-        len(table),
-    )
+    columns = {"side": table["side"], "price": table["price"], "quantity": table["amount"]}
+    levels = from_columns({"kind": np.where(snapshot, Kind.SNAPSHOT, Kind.DEPTH), **columns}, len(table))
     before = pd.Series(snapshot).groupby(symbols).shift(fill_value=False).to_numpy(dtype=bool)
     starts = np.flatnonzero(snapshot & ~before)
     seen = pd.Series(snapshot).groupby(symbols).cummax().to_numpy(dtype=bool)
@@ -117,13 +117,13 @@ def _snapshots(source: TextFile, table: pd.DataFrame) -> tuple[NDArray[Any], NDA
         depth = sum(1 for name in table.columns if re.fullmatch(rf"{word}\[\d+\]\.price", name))
         last = np.zeros(len(table))
         for level in range(depth):
-            names = [f"{word}[{level}].{field}" for field in ("price", "amount")]
-            there = (table[names[0]] != "").to_numpy()
-            rows = np.flatnonzero(there)
-            price, amount = (numbers_of(source, table[there], name) for name in names)
-            last[rows] = price
-            values = {"kind": Kind.SNAPSHOT, "side": side, "price": price, "quantity": amount}
-            parts.append((from_columns(values, len(rows)), rows))
+            price, amount = (f"{word}[{level}].{field}" for field in ("price", "amount"))
+            if not {price, amount} <= set(table.columns):
+                raise _unknown(source, table)
+            fixed = {"kind": Kind.SNAPSHOT, "side": side}
+            made, rows = _present(table, price, {"price": price, "quantity": amount}, fixed)
+            last[rows] = made["price"]
+            parts.append((made, rows))
             order.append(np.full(len(rows), 2 + level + (side < 0) * depth))
         clears = from_columns({"kind": Kind.CLEAR, "side": side, "price": last}, len(table))
         parts.append((clears, np.arange(len(table))))
@@ -139,28 +139,11 @@ def _stacked(parts: list[tuple[NDArray[Any], NDArray[np.int64]]]) -> tuple[NDArr
     return made[sorting], rows[sorting]
 
 
-def _quotes(source: TextFile, table: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    parts = []
-    for side, word in ((1, "bid"), (-1, "ask")):
-        rows = np.flatnonzero((table[f"{word}_price"] != "").to_numpy())
-        there = table.iloc[rows]
-        values = {
-            "kind": Kind.QUOTE,
-            "side": side,
-            "price": numbers_of(source, there, f"{word}_price"),
-            "quantity": numbers_of(source, there, f"{word}_amount"),
-        }
-        parts.append((from_columns(values, len(rows)), rows))
-    return _stacked(parts)
-
-
-def _derivative(source: TextFile, table: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    parts = []
-    for name, kind in (("mark_price", Kind.MARK), ("index_price", Kind.INDEX), ("funding_rate", Kind.FUNDING)):
-        if name in table:
-            rows = np.flatnonzero((table[name] != "").to_numpy())
-            price = numbers_of(source, table.iloc[rows], name)
-            parts.append((from_columns({"kind": kind, "price": price}, len(rows)), rows))
+def _quotes(table: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    names = [
+        ({"price": f"{word}_price", "quantity": f"{word}_amount"}, side) for word, side in (("bid", 1), ("ask", -1))
+    ]
+    parts = [_present(table, one["price"], one, {"kind": Kind.QUOTE, "side": side}) for one, side in names]
     return _stacked(parts)
 
 

@@ -1,0 +1,46 @@
+"""What a notebook calls: a question by its name, an answer, and what the answer is compared with."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+from ..errors import InputError
+from ..suggestions import check_known
+from .answers import Question, off
+from .questions import QUESTIONS
+
+_added: dict[str, Question] = {}
+
+
+def add(name: str, question: Question) -> None:
+    """Add a question of your own, or replace one: a teacher's lesson asks in the same way as the walkthroughs."""
+    _added[name] = question
+
+
+def check(name: str, answer: Any, **given: Any) -> None:
+    """Say whether the answer to an exercise is right; print what is off and a hint where it is not.
+
+    `answer` None waits. `given` is what the answer is compared with, by the names that the question wants: a session,
+    the results of a backtest. Raises InputError for an unknown question, or when something else is given.
+    """
+    known = {**QUESTIONS, **_added}
+    check_known([name], known, "name", "question")
+    question = known[name]
+    if answer is None:
+        print(f"{name}: waits for your answer")
+        return
+    function = question.truth or question.judge
+    wanted = set(signature(function).parameters) - {"answer"} if function else set()
+    if wanted != set(given):
+        raise InputError(
+            f"{name} compares the answer with {', '.join(sorted(wanted)) or 'nothing else'}",
+            field="given",
+            rule="what the question names",
+            value=", ".join(sorted(given)),
+        )
+    try:
+        wrong = off(name, question, answer, given)
+    except LookupError:
+        wrong = "there is nothing yet to compare it with; do the exercise first"
+    print(f"{name}: not yet. {wrong[:1].upper()}{wrong[1:]}. Hint: {question.hint}." if wrong else f"{name}: right")

@@ -1,0 +1,186 @@
+"""The questions of the walkthroughs, by lesson and by the name of the answer.
+
+What depends on the venue is computed from it when somebody asks, so that an answer is right after any number of tries;
+what is always the same is kept as a digest.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_DOWN, Decimal
+from typing import Any
+
+from .answers import Question
+
+MICRO = Decimal("0.000001")
+FIVE_MINUTES_SECONDS = 300
+
+
+def _last_profit(session: Any) -> Any:
+    return session.fills(symbol="ETHUSDC", exact=True)["realized_pnl"].iloc[-1]
+
+
+def _signed_later(answer: Any, request: Any, agent: Any, chain: Any) -> str:
+    from ..protocol import signing
+
+    if not isinstance(answer, dict) or "signature" not in answer:
+        return "a signed request is a dictionary with action, nonce, expiryAfter and signature"
+    if answer.get("action") != request["action"] or answer.get("nonce") != request["nonce"]:
+        return "it is another action, or has another nonce, than the one above"
+    if answer.get("expiryAfter") != request["nonce"] + 60_000:
+        return f"expiryAfter is {answer.get('expiryAfter')}; a minute has 60,000 ms"
+    return "" if signing.recover(answer, chain) == agent.address else "the signer is not the agent"
+
+
+def _same_digest(answer: Any, action: Any, steps: Any, nonce: int, chain: Any) -> str:
+    from ..protocol import signing
+
+    changed = {**action, "orders": [{**action["orders"][0], "ordPx": str(answer)}]}
+    return "" if signing.digest(chain, changed, nonce) == steps.digest else f"{answer} leads to another digest"
+
+
+def _maker_share(session: Any) -> Any:
+    turnover = session.fills(exact=True).groupby("role")["value"].sum()
+    return turnover.get("MAKER", Decimal(0)) / turnover.sum()
+
+
+def _funding_paid(session: Any) -> Any:
+    return -session.funding_payments(exact=True)["amount"].sum()
+
+
+def _market_margin(session: Any) -> Any:
+    return session.ticket("ETHUSDC", side="BUY", order_type="MARKET", quantity="0.5").preview()["margin"]
+
+
+def _five_minutes(answer: Any, trades: Any) -> str:
+    """Accept the sum over any five minutes of the log: nobody knows when the exercise was begun."""
+    log = trades.frame(exact=True)
+    seconds = [time.timestamp() for time in log["time"]]
+    sums, first = set(), 0
+    for last in range(len(seconds)):
+        while seconds[last] - seconds[first] > FIVE_MINUTES_SECONDS:
+            first += 1
+        sums.update(sum(log["quantity"].iloc[one : last + 1], Decimal(0)) for one in range(first, last + 1))
+    if not seconds:
+        raise LookupError
+    return "" if answer in sums else f"no five minutes of the log have {answer} in all"
+
+
+def _bracketed_short(answer: Any, session: Any) -> str:
+    children = session.info.order_states(parent_order_id=answer.results[0].order_id)
+    if len(children) != 2:
+        return "the order has no take profit and stop loss of its own"
+    if sorted(children["trigger_price"]) != [2376.5, 2523.5]:
+        return f"it takes profit and stops at {' and '.join(map(str, sorted(children['trigger_price'])))}"
+    held = session.positions("ETHUSDC")
+    if held.empty or held["side"].iloc[0] != "SHORT" or held["size"].abs().iloc[0] != 1:
+        return "the position is not a short of 1 ETH"
+    return ""
+
+
+def _taken(answer: Any, session: Any) -> str:
+    state = session.info.order_states(order_id=answer.results[0].order_id).iloc[0]
+    if (state["symbol"], state["side"], state["quantity"]) != ("SOLUSDC", "BUY", 0.2):
+        return f"it is an order to {state['side'].lower()} {state['quantity']} {state['symbol']}"
+    if state["type"] != "LIMIT":
+        return "a market order has no limit: it would also take what is dearer than the best ask"
+    if state["tif"] != "IOC":
+        return {"GTC": "what is not filled rests in the book", "FOK": "it fails if there is less"}.get(
+            state["tif"], f"{state['tif']} never takes"
+        )
+    return ""
+
+
+def _equity_left(session: Any, equity: Any) -> Any:
+    ledger = session.ledger(exact=True)
+    return ledger[(ledger["kind"] == "DEPOSIT") | (ledger["symbol"] == "BTCUSDC")]["amount"].sum() / equity
+
+
+def _builder_cost(trader: Any) -> Any:
+    fills = trader.fills(exact=True)
+    return fills[fills["side"] == "BUY"]["builder_fee"].sum()
+
+
+def _sold_at_the_cap(answer: Any, trader: Any) -> str:
+    order_id = answer.results[0].order_id
+    fills = trader.fills("BTCUSDC", exact=True)
+    fills = fills[fills["order_id"] == order_id]
+    if fills.empty or set(fills["side"]) != {"SELL"}:
+        return "there is no fill of a sale by this order"
+    rate = float(fills["builder_fee"].sum() / fills["value"].sum())
+    return "" if abs(rate - 0.0003) < 1e-7 else f"the builder took {rate:.5%} of the value"
+
+
+def _shares(session: Any, vault: str) -> Any:
+    state = session.info.vault(vault, exact=True).iloc[0]
+    return (Decimal(250) * state["total_shares"] / state["tvl"]).quantize(MICRO, ROUND_DOWN)
+
+
+def _locked_until(session: Any) -> Any:
+    vaults = session.info.vaults().set_index("name")
+    return session.info.vault_user(vaults.loc["LP vault", "vault"])["locked_until"].iloc[0]
+
+
+def _difference(run: Any, free: Any) -> Any:
+    return free.metrics()["profit"] - run.metrics()["profit"]
+
+
+def _opposite(answer: Any, free: Any) -> str:
+    if not hasattr(answer, "fills") or not hasattr(answer, "metrics"):
+        return "Results were asked for, what `backtest` returns"
+    ours, theirs = answer.fills, free.fills
+    if len(ours) != len(theirs) or (ours["side"].to_numpy() == theirs["side"].to_numpy()).any():
+        return "it does not buy wherever Trend sells, and sell wherever it buys"
+    if answer.metrics()["fees"]:
+        return "fees were paid; without costs they are (0, 0), and funding is None"
+    gap = abs(answer.metrics()["profit"] + free.metrics()["profit"])
+    return "" if gap < 0.01 else f"its profit is not the opposite of Trend's, by {gap:.2f} USDC"
+
+
+def _balance(session: Any) -> Any:
+    return session.wallet_balances(exact=True)["balance"].iloc[0]
+
+
+QUESTIONS: dict[str, Question] = {
+    "first-trade.profit": Question(
+        "the last fill is in `session.fills`, by symbol", truth=_last_profit, step="0.000001"
+    ),
+    "first-trade.passes": Question("the error names the nearest values that pass", digest="3a48b59728abc87d"),
+    "precision.smallest": Question("minOrderValue divided by the price, in whole XRP", digest="2e8aa450048423ce"),
+    "precision.price": Question("`product.round_price` takes a direction", digest="4030f1605daba806"),
+    "signing.mine": Question("`signing.sign` takes `expiry_after`, in Unix ms", judge=_signed_later),
+    "signing.same": Question("digest a copy of the action with each of them", judge=_same_digest),
+    "account-data.maker_share": Question("fills have a role and a value", truth=_maker_share, step="0.000001"),
+    "account-data.funding_paid": Question("`session.funding_payments`; what is paid is negative", truth=_funding_paid),
+    "order-ticket.prices": Question("the chips of the price's problem, as `choices`", digest="55b573f5ff2d6def"),
+    "order-ticket.margin": Question("`ticket.preview()` has it", truth=_market_margin, step="0.01"),
+    "live-feed.traded": Question("add the quantity of each item of an update; begin with nothing", judge=_five_minutes),
+    "live-feed.resyncs": Question("`book.resyncs`, after the gap was noticed", digest="1b6c9e8fa1e5caaa"),
+    "order-kinds.short": Question(
+        "`orders.bracket`; 2450 × 1.03 and × 0.97, away from the entry", judge=_bracketed_short
+    ),
+    "order-kinds.taken": Question("a limit at the best ask, which ends at once", judge=_taken),
+    "margin-liquidation.short_liquidation": Question(
+        "`margin.liquidation_price` with side −1", digest="dd282f7defdb3dbb", step="0.01"
+    ),
+    "margin-liquidation.left": Question("equity at the end, divided by `equity`", truth=_equity_left, step="0.001"),
+    "funding.rate": Question("`margin.funding_rate` with interval_hours", digest="634bc33baef15ed1"),
+    "funding.income": Question(
+        "six payments a day; a positive rate is paid by longs to shorts", digest="b25a382c8224fe0c"
+    ),
+    "builder-code.cost": Question("fills have a `builder_fee`; both builder orders bought", truth=_builder_cost),
+    "builder-code.sold": Question(
+        "`allow_builder` with max_fee_rate, then fee_rate of the same", judge=_sold_at_the_cap
+    ),
+    "vaults.expected": Question("deposit × total shares / tvl, cut off after six decimals", truth=_shares),
+    "vaults.locked_until": Question("`info.vault_user` of the LP vault has the time", truth=_locked_until),
+    "strategy.costs": Question("profit without costs, less profit with them", truth=_difference, step="0.01"),
+    "strategy.opposite": Question("swap the targets of Trend; fees=(0, 0), funding=None", judge=_opposite),
+    "sweeps.sol_late": Question(
+        "the late Sharpe ratio of the row with the best early one", digest="e96029a6f86c4961", step="0.01"
+    ),
+    "sweeps.lucky": Question("`luck` of 1,000 tries and 90 days", digest="41514250814a4bcc", step="0.01"),
+    "when-things-go-wrong.attempts": Question("`intents()` counts attempts", digest="6f78f1b07b9283a0"),
+    "when-things-go-wrong.state": Question("the state of what `resolve` returns", digest="f5ac41c60436db8e"),
+    "testnet.shown": Question("a repr with the key in it would end up in notebooks", digest="b44105f8ce8981a0"),
+    "testnet.balance": Question("`wallet_balances` with exact=True", truth=_balance),
+}

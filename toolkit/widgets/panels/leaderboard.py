@@ -1,0 +1,152 @@
+"""The leaderboard of a class, live."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ...client.io.flow import Fetch
+from ...client.io.transport import read_envelope
+from ...errors import InputError, ToolkitError
+from ..base_panel import static_view
+from ..base_panel.number_format import change, money, percent
+from ..base_panel.panel import Panel, module
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...session import Session
+
+BOARD_PATH = "/class/board.json"
+POLL_SECONDS = 2.0
+"""Seconds between two questions; the venue computes the board at most once a second, for everybody."""
+
+
+class Board:
+    """The leaderboard as a live object: asked for every POLL_SECONDS, on a thread of its own.
+
+    Attributes: `rows` and `news` as the venue gives them, `time` (Unix ms), and what a panel reads of live objects.
+    Raises InputError for a venue without a class, and TransportError when it can't be reached.
+    """
+
+    subject = "leaderboard"
+    age_ms = 0
+    errors: tuple[()] = ()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._callbacks: list[Callable[[Any], None]] = []
+        self._stopped = threading.Event()
+        self._read()
+        self._thread = threading.Thread(target=self._poll, name="toolkit-leaderboard", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        reply = self._session._http.send(Fetch("GET", BOARD_PATH))
+        envelope = read_envelope(reply, f"GET {BOARD_PATH}")
+        if envelope.code != 0:
+            raise InputError(f"there is no class here: {envelope.message}", field="venue", rule="a class")
+        self.rows: list[dict[str, Any]]
+        self.news: list[dict[str, Any]]
+        self.time: int
+        self.rows, self.news, self.time = (envelope.data[name] for name in ("rows", "news", "time"))
+        self.state, self.reason = "live", ""
+
+    @property
+    def stale(self) -> bool:
+        """Whether the last question was not answered."""
+        return self.state != "live"
+
+    def _poll(self) -> None:
+        while not self._stopped.wait(POLL_SECONDS):
+            try:
+                self._read()
+            except (ToolkitError, KeyError, TypeError) as error:
+                self.state, self.reason = "reconnecting", str(error)
+            for callback in tuple(self._callbacks):
+                callback(self)
+
+    def on_update(self, callback: Callable[[Any], None]) -> None:
+        """Call `callback(self)` after each question."""
+        self._callbacks.append(callback)
+
+    def on_state(self, callback: Callable[[Any], None]) -> None:
+        """Do nothing: `on_update` covers it."""
+
+    def off(self, callback: Callable[[Any], None]) -> None:
+        """Call a callback no more."""
+        self._callbacks = [one for one in self._callbacks if one != callback]
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._stopped.set()
+
+
+class Leaderboard(Panel):
+    """The students of a class by return: equity, drawdown, fees and trades, and the teacher's latest news.
+
+    `frame()` returns it as a DataFrame.
+    """
+
+    _esm = module("base_panel/common.js", "base_panel/table.js", "panels/leaderboard.js")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session, "leaderboard")
+        self.live = Board(session)
+        self._follow(self.live)
+        self.refresh()
+
+    def frame(self) -> pd.DataFrame:
+        """Return the leaderboard, best first.
+
+        Columns: rank, name, equity and fees (USDC), return and drawdown (ratios: 0.1 is 10 %), trades.
+        """
+        import pandas as pd
+
+        numbers = {"equity": "float64", "return": "float64", "drawdown": "float64", "fees": "float64"}
+        columns = ["rank", "name", *numbers, "trades"]
+        frame = pd.DataFrame(self.live.rows, columns=columns)
+        return frame.astype({"rank": "int64", "name": "string", "trades": "int64", **numbers})
+
+    def _make_view(self) -> dict[str, Any]:
+        live = self.live
+        return {
+            "time": f"{datetime.fromtimestamp(live.time / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC",
+            "rows": [_row(row) for row in live.rows],
+            "news": [
+                [f"{datetime.fromtimestamp(one['time'] / 1000, UTC):%H:%M}", one["text"]] for one in live.news[::-1]
+            ],
+        }
+
+    def _lines(self) -> Iterable[str]:
+        rows = self.view["rows"]
+        first = ", ".join(f"{one['name']} {one['return']}" for one in rows[:3])
+        return (f"{len(rows)} students; {first}",)
+
+    def _snapshot(self) -> str:
+        columns = {"rank": "rank", "name": "name", "equity": "equity USDC", "return": "return", "drawdown": "drawdown"}
+        columns |= {"fees": "fees USDC", "trades": "trades"}
+        rows = [[one[name] for name in columns] for one in self.view["rows"]]
+        return static_view.heading("Leaderboard", self.view["time"]) + static_view.table(
+            tuple(columns.values()), rows, "no students"
+        )
+
+
+def _exact(value: float) -> Decimal:
+    return Decimal(repr(value))
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": row["name"],
+        "rank": str(row["rank"]),
+        "name": row["name"],
+        "equity": money(_exact(row["equity"])),
+        "return": change(_exact(row["return"])),
+        "drawdown": percent(_exact(row["drawdown"])),
+        "fees": money(_exact(row["fees"])),
+        "trades": str(row["trades"]),
+    }
