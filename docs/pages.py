@@ -44,6 +44,7 @@ MODULES = (
     ("research", "Research", "toolkit.research"),
     ("widgets", "Widgets", "toolkit.widgets"),
     ("receipts", "Receipts", "toolkit.client.orders.receipts"),
+    ("parent-orders", "Parent orders", "toolkit.client.parent_orders.parents"),
     ("candle-cache", "The candle cache", "toolkit.client.reads.candle_cache"),
     ("errors", "Errors", "toolkit.errors"),
     ("testing", "Fixtures for your tests", "toolkit.testing"),

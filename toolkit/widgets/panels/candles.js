@@ -152,7 +152,7 @@ function makeChart(host, colors, model, mayMove) {
     timeScale: { timeVisible: true, secondsVisible: false, rightOffset: RIGHT_BARS, minBarSpacing: 0.5 },
     crosshair: { mode: library.CrosshairMode.Normal },
     localization: { locale: "en-GB" },
-    rightPriceScale: { scaleMargins: { top: 0.08, bottom: 0.22 } },
+    rightPriceScale: { entireTextOnly: true, scaleMargins: { top: 0.08, bottom: 0.22 } },
   });
   const candles = chart.addSeries(library.CandlestickSeries, { priceLineStyle: 1 });
   const volume = chart.addSeries(library.HistogramSeries, { priceScaleId: "volume", priceFormat: { type: "volume" }, lastValueVisible: false, priceLineVisible: false });
