@@ -62,6 +62,7 @@ MODULES = (
     ("data", "Data", "toolkit.research.data"),
     ("widgets", "Widgets", "toolkit.widgets"),
     ("receipts", "Receipts", "toolkit.client.orders.receipts"),
+    ("parent-orders", "Parent orders", "toolkit.client.parent_orders.parents"),
     ("candle-cache", "The candle cache", "toolkit.client.reads.candle_cache"),
     ("errors", "Errors", "toolkit.errors"),
     ("learn", "Exercises", "toolkit.learn"),
