@@ -238,7 +238,10 @@ def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue,
 @pytest.mark.parametrize("twin", [False, True])
 def test_where_the_clock_runs_it_works_by_itself(twin: bool) -> None:
     # At once: a second of this venue is less than the client's shortest wait.
-    with LocalVenue(clock="real", speed=300, market=False, settle_delay=0) as venue, toolkit.connect(venue=venue) as session:
+    with (
+        LocalVenue(clock="real", speed=300, market=False, settle_delay=0) as venue,
+        toolkit.connect(venue=venue) as session,
+    ):
         venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
         if twin:
             parent = asyncio.run(session.aio.twap("BTCUSDC", "BUY", "0.01", "2m", slices=5))
