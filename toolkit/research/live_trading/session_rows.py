@@ -69,7 +69,7 @@ def order_rows(table: pd.DataFrame, reasons: dict[int, str]) -> list[tuple[Any, 
         price = float(row.price) or float("nan")
         rows.append(
             (
-                unix_ms(row.created),
+                unix_ms(row.time if pd.isna(row.created) else row.created),  # not every venue says when it was placed
                 str(row.symbol),
                 int(row.order_id),
                 str(row.side),
