@@ -38,6 +38,7 @@ MODULES: tuple[str, ...] = (
     "programs.referrals",
     "simulation.participants",
     "simulation.recorded",
+    "simulation.copying",
     "simulation.interventions",
 )
 """Modules of `toolkit.venue` that hold rules, loaded on first use because they import the core.
