@@ -69,7 +69,7 @@ def order_rows(table: pd.DataFrame, reasons: dict[int, str]) -> list[tuple[Any, 
         price = float(row.price) or float("nan")
         rows.append(
             (
-                unix_ms(row.created),
+                unix_ms(row.time if pd.isna(row.created) else row.created),  # a venue may only give the last change
                 str(row.symbol),
                 int(row.order_id),
                 str(row.side),
