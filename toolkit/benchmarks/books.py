@@ -1,4 +1,4 @@
-"""Backtests on books and trades: speed, and the fills of a maker beside those of hftbacktest on the same events.
+"""Backtests on books and trades: speed, and the fills of a maker next to those of hftbacktest on the same events.
 
 The events are an hour of the local venue, recorded here, or those of the file that TOOLKIT_BENCH_EVENTS names. Where
 hftbacktest is installed (2.4, which needs numba; `pip install hftbacktest`), it runs the same maker, compiled, in the
@@ -176,7 +176,7 @@ def peer(events: Any) -> Callable[[str, int], tuple[int, float]]:
 
 
 def rows() -> list[Measurement]:
-    """Measure the speed of a backtest on events, and its fills beside hftbacktest's for each queue and latency."""
+    """Measure the speed of a backtest on events, and its fills next to hftbacktest's for each queue and latency."""
     events = given_events()
     counts = events.counts()
     known = (counts.get("depth"), counts.get("trade")) == KNOWN_FILE
