@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .client.parent_orders.runner import ParentRunner
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
+    from .client.stream.topic import FeedEvent
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
@@ -271,7 +272,13 @@ class Session(SessionMethods):
         """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use."""
         from .client.stream.stream import Stream
 
-        return Stream(self)
+        return Stream(self, observe=self._observe)
+
+    def _observe(self, event: FeedEvent) -> None:
+        """Take an update of the feed: what was submitted may be told by it."""
+        owner = event.topic.fields.get("userAddress")
+        if owner is not None and event.kind == "incremental":
+            self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self.now_ms())
 
     @cached_property
     def control(self) -> VenueControl:

@@ -236,7 +236,9 @@ def test_what_was_recorded_meanwhile_replays_to_the_same_fills(upstream: LocalVe
         # without times: a follower knows of a trade when it is told, the recording has the time of the trade
         return session.fills()[["side", "price", "quantity", "role"]].to_numpy().tolist()
 
-    with follow(reader(upstream), symbols=["BTCUSDC"]) as venue, toolkit.connect(venue=venue) as session:
+    # At once: with a delay the orders would meet another moment of the tape, which begins with them.
+    following = follow(reader(upstream), symbols=["BTCUSDC"], settle_delay=0)
+    with following as venue, toolkit.connect(venue=venue) as session:
         with record(venue.following.upstream, tmp_path / "tape", ["BTCUSDC"], depth=200):
             upstream.advance("3s")
             began = upstream.now_ms()
@@ -246,7 +248,8 @@ def test_what_was_recorded_meanwhile_replays_to_the_same_fills(upstream: LocalVe
         fills = known(session)
         done = [(one.side, one.price, one.quantity) for one in venue.core.state.history.trades[1]]
     tape = data.load(tmp_path / "tape", format="recording")
-    with LocalVenue(replay={"BTCUSDC": tape}, clock="manual") as again, toolkit.connect(venue=again) as session:
+    replaying = LocalVenue(replay={"BTCUSDC": tape}, clock="manual", settle_delay=0)
+    with replaying as again, toolkit.connect(venue=again) as session:
         again.advance(until=began)
         quote(session, again.core.books[1], again.core.products[1])
         again.advance(until=upstream.now_ms())
