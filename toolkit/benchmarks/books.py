@@ -46,11 +46,12 @@ def recorded_hour() -> Any:
 
 
 def given_events() -> Any:
-    """Return the events of TOOLKIT_BENCH_EVENTS, else a recorded hour, under the product's symbol."""
+    """Return the events of TOOLKIT_BENCH_EVENTS, else a recorded hour."""
     from ..research import data
+    from ..research.data.loading import guess_format
 
     path = os.environ.get("TOOLKIT_BENCH_EVENTS")
-    return data.load(Path(path), progress=False) if path else recorded_hour()
+    return data.load(path, format=guess_format(Path(path)), progress=False) if path else recorded_hour()
 
 
 def maker() -> Any:
