@@ -97,7 +97,12 @@ def _equity_left(session: Any, equity: Any) -> Any:
 
 def _builder_cost(trader: Any) -> Any:
     fills = trader.fills(exact=True)
-    return fills[fills["side"] == "BUY"]["builder_fee"].sum()
+    return _builder_fees(trader, fills[fills["side"] == "BUY"])
+
+
+def _builder_fees(trader: Any, fills: Any) -> Any:
+    paid = trader.ledger(kind="BUILDER_FEE", exact=True)
+    return -paid[paid["tx_hash"].isin(fills["tx_hash"])]["amount"].sum()
 
 
 def _sold_at_the_cap(answer: Any, trader: Any) -> str:
@@ -106,13 +111,14 @@ def _sold_at_the_cap(answer: Any, trader: Any) -> str:
     fills = fills[fills["order_id"] == order_id]
     if fills.empty or set(fills["side"]) != {"SELL"}:
         return "there is no fill of a sale by this order"
-    rate = float(fills["builder_fee"].sum() / fills["value"].sum())
+    rate = float(_builder_fees(trader, fills) / fills["value"].sum())
     return "" if abs(rate - 0.0003) < 1e-7 else f"the builder took {rate:.5%} of the value"
 
 
 def _shares(session: Any, vault: str) -> Any:
     state = session.info.vault(vault, exact=True).iloc[0]
-    return (Decimal(250) * state["total_shares"] / state["tvl"]).quantize(MICRO, ROUND_DOWN)
+    shares = session.info.vault_depositors(vault, exact=True)["shares"].sum()
+    return (Decimal(250) * shares / state["tvl"]).quantize(MICRO, ROUND_DOWN)
 
 
 def _locked_until(session: Any) -> Any:

@@ -62,14 +62,14 @@ def payment_of(row: Any, price: float) -> FundingPayment:
     return FundingPayment(symbol, time, size, known if known == known else price, rate, paid)
 
 
-def order_rows(table: pd.DataFrame, reasons: dict[int, str]) -> list[tuple[Any, ...]]:
-    """Return session.orders() in the columns of ORDERS, oldest first."""
+def order_rows(table: pd.DataFrame, placed: pd.Series[Any], reasons: dict[int, str]) -> list[tuple[Any, ...]]:
+    """Return session.orders() in the columns of ORDERS, oldest first; `placed`: order id → time of its first event."""
     rows = []
     for row in rows_of(table.sort_values("order_id")):
         price = float(row.price) or float("nan")
         rows.append(
             (
-                unix_ms(row.created),
+                unix_ms(placed.get(row.order_id, row.time) if pd.isna(row.created) else row.created),
                 str(row.symbol),
                 int(row.order_id),
                 str(row.side),
