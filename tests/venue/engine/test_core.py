@@ -118,6 +118,21 @@ def test_blocks_hold_their_transactions(core: Core) -> None:
     assert len({block.hash for block in blocks}) == 2
 
 
+def test_a_block_is_complete_when_its_second_is_over_and_says_when_that_was(core: Core) -> None:
+    core.events.clear()
+    submit(core, 1)
+    core.apply(Advance(GENESIS_TIME + 999))
+    assert not core.state.history.blocks
+    assert not [event for event in core.events if isinstance(event, BlockDone)]
+    core.apply(Advance(GENESIS_TIME + 1_000))
+    core.apply(Advance(GENESIS_TIME + 5_500))
+    assert [(block.height, block.time, block.count) for block in core.state.history.blocks] == [
+        (1, GENESIS_TIME + 1_000, 1)
+    ]
+    done = [(event.height, event.time, event.count) for event in core.events if isinstance(event, BlockDone)]
+    assert done == [(1, GENESIS_TIME + 1_000, 1), (5, GENESIS_TIME + 5_000, 0)]
+
+
 def test_a_restored_core_continues_identically(core: Core) -> None:
     submit(core, 1)
     copy = Core.load(core.dump())
