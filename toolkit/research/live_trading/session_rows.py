@@ -20,6 +20,10 @@ def id_or_zero(value: Any) -> int:
     return 0 if pd.isna(value) else int(value)
 
 
+def _known(value: Any) -> str:
+    return "" if pd.isna(value) else str(value)
+
+
 def utc(time_ms: int) -> pd.Timestamp:
     """Return Unix ms as a UTC time."""
     return pd.Timestamp(time_ms, unit="ms", tz="UTC")
@@ -41,8 +45,8 @@ def fill_of(row: Any, buys: bool) -> Fill:
         float(row.value),
         float(row.fee),
         float(row.realized_pnl),
-        str(row.role),
-        str(row.type),
+        _known(row.role),
+        _known(row.type),
         int(row.order_id),
         id_or_zero(row.client_order_id),
     )
