@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -198,6 +199,27 @@ def test_drawdown_is_the_largest_fall_from_a_high() -> None:
     assert ranking._drawdown(100, [0, 10, 20]) == 0
     assert ranking._drawdown(0, []) == 0
     assert list(ranking.frame([]).dtypes.astype(str)) == list(ranking.COLUMNS.values())
+
+
+def test_nobody_waits_for_a_leaderboard_that_is_being_computed(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkit.classroom.lesson.CACHED_SECONDS", 0.0)
+    monkeypatch.setattr("toolkit.classroom.lesson.CACHED_TIMES", 0.0)
+    first, begun, let_go = room.lesson.leaderboard(), threading.Event(), threading.Event()
+
+    def slow() -> list[dict[str, object]]:
+        begun.set()
+        assert let_go.wait(30)
+        return []
+
+    monkeypatch.setattr(room.lesson, "_standings", slow)
+    computing = threading.Thread(target=room.lesson.leaderboard)
+    computing.start()
+    assert begun.wait(10)
+    assert room.lesson.leaderboard() is first
+    let_go.set()
+    computing.join(10)
+    monkeypatch.undo()
+    assert len(room.lesson.leaderboard()) == len(NAMES)
 
 
 def test_names_come_from_a_file_and_must_differ(tmp_path: Path) -> None:
