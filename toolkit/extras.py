@@ -15,6 +15,7 @@ EXTRAS = {
     "psutil": ("class", "the limits of graded notebooks"),
     "ipykernel": ("class", "the kernel of graded notebooks"),
     "pyarrow": ("data", "Parquet files, which recordings and the candle cache are kept in"),
+    "openpyxl": ("excel", "Excel files"),
     "keyring": ("keyring", "keys in the system's keyring"),
     "jupyterlab": ("lab", "toolkit lab"),
     "dask": ("cluster", "sweeps on a cluster"),

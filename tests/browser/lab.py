@@ -1,4 +1,4 @@
-"""A JupyterLab of its own on loopback, with settings, runtime files and notebooks in one directory."""
+"""A JupyterLab, Notebook or Voilà of its own on loopback, with everything that it writes in one directory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from queue import Empty, Queue
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_SECONDS = 60
 STOP_SECONDS = 15
-_ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/lab")
+_ADDRESS = re.compile(r"http://(?:127\.0\.0\.1|localhost):(\d+)/(?:lab|tree|$)", re.MULTILINE)
 _NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3", "display_name": ""}}}
 _SETTINGS = {
     "notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
@@ -42,17 +43,36 @@ def notebook(path: Path, *cells: str) -> None:
 
 
 @contextmanager
-def lab(directory: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
-    """Run JupyterLab on the notebooks of a directory; yields the address of the directory with its token."""
+def lab(directory: Path, theme: str = "JupyterLab Light", app: str = "lab") -> Iterator[str]:
+    """Run JupyterLab, or Notebook (`app` "notebook"), on the notebooks of a directory; yields the address of one by
+    its `{name}`, with its token."""
     settings = directory / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     for name, content in {**_SETTINGS, "themes": {"theme": theme}}.items():
         (settings / f"{name}.jupyterlab-settings").write_text(json.dumps(content), encoding="utf-8")
     token = secrets.token_hex(16)
-    command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--port=0", "--allow-root"),
-        *(f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={directory}", "--ServerApp.port_retries=0"),
-    ]
+    arguments = (
+        *("--no-browser", "--ip=127.0.0.1", "--port=0", "--allow-root", "--ServerApp.port_retries=0"),
+        *(f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={directory}"),
+    )
+    module, path = {"lab": ("jupyterlab", "lab/tree"), "notebook": ("notebook", "notebooks")}[app]
+    with _server(directory, module, *arguments) as port:
+        yield f"http://127.0.0.1:{port}/{path}/{{name}}?token={token}"
+
+
+@contextmanager
+def voila(directory: Path, name: str) -> Iterator[str]:
+    """Run Voilà on one notebook; yields its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with _server(directory, "voila", name, "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1") as found:
+        yield f"http://127.0.0.1:{found}/"
+
+
+@contextmanager
+def _server(directory: Path, module: str, *arguments: str) -> Iterator[int]:
+    """Run a server with settings, runtime files and notebooks in one directory; yields its port."""
     here = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_DATA_DIR": "data"}
     environment = {
         **os.environ,
@@ -63,11 +83,11 @@ def lab(directory: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
         "PYTHONPATH": str(ROOT),
     }
     process = subprocess.Popen(
-        command, cwd=directory, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-m", module, *arguments], cwd=directory, env=environment, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
     try:
-        port = _port(process)
-        yield f"http://127.0.0.1:{port}/lab/tree/{{name}}?token={token}"
+        yield _port(process)
     finally:
         process.terminate()
         try:
@@ -93,7 +113,7 @@ def _port(process: subprocess.Popen[str]) -> int:
     try:
         port = found.get(timeout=START_SECONDS)
     except Empty:
-        raise RuntimeError(f"JupyterLab did not start within {START_SECONDS} s") from None
+        raise RuntimeError(f"the server did not start within {START_SECONDS} s") from None
     if port is None:
-        raise RuntimeError("JupyterLab ended at once; is it installed?")
+        raise RuntimeError("the server ended at once; is it installed?")
     return port

@@ -83,6 +83,14 @@ def take(browser: Browser, host: Host, shown: list[Any], path: Path, theme: str,
     page.close()
 
 
+def smaller(path: Path) -> None:
+    """Keep the 128 colours that a picture uses most: a third of its size, and no difference to see."""
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
 def main() -> None:
     """Take the pictures."""
     parser = argparse.ArgumentParser(description=main.__doc__)
@@ -105,6 +113,8 @@ def main() -> None:
             filled.confirm()
             take(browser, host, [made["dashboard"]], IMAGES / "dashboard.png", "dark", 1320)
             take(browser, host, [made["ticket"], made["review"], filled], IMAGES / "ticket.png", "light", 1410)
+            for name in ("dashboard", "ticket"):
+                smaller(IMAGES / f"{name}.png")
             return
         for name in given.names or made:
             for theme in ("light", "dark"):

@@ -63,6 +63,23 @@ def test_axe_finds_nothing(themed: Any, session: Session, venue: LocalVenue) -> 
     assert violations(page) == []
 
 
+def test_axe_finds_nothing_in_any_kind_of_order(themed: Any, session: Session) -> None:
+    session.buy("BTCUSDC", "0.05")
+    session.twap("BTCUSDC", "BUY", "0.03", "20m", slices=11)
+    fields = {"order_type": "TWAP", "quantity": "0.05", "duration": "soon"}
+    ticket, blotter = session.ticket("BTCUSDC", **fields), session.blotter()
+    page = themed(ticket, blotter, session.widgets.funding("BTCUSDC"), session.widgets.liquidation_map())
+    page.get_by_text("is not a span of time").wait_for()
+    assert violations(page) == []
+    for kind, label in (("STOP", "Trigger at (USDC)"), ("SCALE", "First price (USDC)")):
+        ticket.order_type = kind
+        page.get_by_label(label).wait_for()
+        assert violations(page) == []
+    page.get_by_role("button", name="Edit the BTCUSDC position").click()
+    page.get_by_label("Quantity to close").wait_for()
+    assert violations(page) == []
+
+
 def test_an_untouched_page_announces_nothing(show: Open, session: Session, venue: LocalVenue) -> None:
     session.buy("BTCUSDC", "0.05")
     ticket_fields: dict[str, Any] = {"price": "99000", "quantity": "0.01", "tif": "POST_ONLY"}

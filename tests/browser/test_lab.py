@@ -1,4 +1,4 @@
-"""The widgets in true JupyterLab: its kernel, its widget manager, its themes."""
+"""The widgets in true JupyterLab, Notebook 7 and Voilà: their kernel, widget manager and themes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.lab import lab, notebook
+from tests.browser.lab import lab, notebook, voila
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -52,6 +52,27 @@ def _press(page: Page, button: Locator, key: str) -> None:
     page.keyboard.press(key)
 
 
+def _errors_of(page: Page) -> list[str]:
+    """Return the list of the errors of the widgets' own modules on a page, which grows with each."""
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error.stack)) if "blob:" in str(error.stack) else None)
+    return wrong
+
+
+def _fill_an_order(page: Page) -> None:
+    """Correct a price, review a market order by keyboard, sign it, and see its position."""
+    ticket = page.get_by_role("region", name="Order · BTCUSDC")
+    ticket.get_by_label("Price (USDC)").fill("62000.05")
+    ticket.get_by_label("Quantity, in BTC").fill("0.02")
+    ticket.get_by_text("is not a multiple of tickSize 0.1").wait_for()
+    ticket.get_by_text("Market", exact=True).click()
+    _press(page, ticket.get_by_role("button", name="Review buy order"), "Enter")
+    _press(page, ticket.get_by_role("button", name="Sign and buy"), "Space")
+    ticket.get_by_text("filled: 0.02 at").wait_for()
+    blotter = page.get_by_role("region", name="Positions and orders")
+    blotter.get_by_role("cell", name="▲ long").wait_for()
+
+
 @pytest.mark.timeout(180)
 def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Path) -> None:
     notebook(tmp_path / "first.ipynb", CELL.strip())
@@ -59,21 +80,15 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
         context = browser.new_context(viewport={"width": 1500, "height": 1000})
         page = context.new_page()
         page.set_default_timeout(60_000)
+        wrong = _errors_of(page)
         page.goto(address.format(name="first.ipynb"))
         page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
         _run_first_cell(page)
-        ticket = page.get_by_role("region", name="Order · BTCUSDC")
-        ticket.get_by_label("Price (USDC)").fill("62000.05")
-        ticket.get_by_label("Quantity, in BTC").fill("0.02")
-        ticket.get_by_text("is not a multiple of tickSize 0.1").wait_for()
-        ticket.get_by_text("Market", exact=True).click()
-        _press(page, ticket.get_by_role("button", name="Review buy order"), "Enter")
-        _press(page, ticket.get_by_role("button", name="Sign and buy"), "Space")
-        ticket.get_by_text("filled: 0.02 at").wait_for()
-        blotter = page.get_by_role("region", name="Positions and orders")
-        blotter.get_by_role("cell", name="▲ long").wait_for()
+        _fill_an_order(page)
         assert page.evaluate("getComputedStyle(document.querySelector('.tk')).backgroundColor") != "rgb(255, 255, 255)"
+        assert page.locator(".tk-chart").get_attribute("data-ink") == "rgb(111, 183, 255)"
         page.screenshot(path=tmp_path / "lab.png")
+        assert not wrong
         context.close()
 
 
@@ -103,4 +118,27 @@ def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_
         expect(status).to_have_text("no kernel", timeout=30_000)
         assert "No kernel since" in page.locator(".tk-lock").inner_text()
         assert page.locator(".tk button:enabled").count() == 0
+        context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("app", ["notebook", "voila"])
+def test_a_dashboard_in_notebook_and_voila_fills_an_order(browser: Browser, tmp_path: Path, app: str) -> None:
+    pytest.importorskip(app)
+    notebook(tmp_path / "first.ipynb", CELL.strip())
+    serving = voila(tmp_path, "first.ipynb") if app == "voila" else lab(tmp_path, app=app)
+    with serving as address:
+        context = browser.new_context(viewport={"width": 1500, "height": 1000})
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        wrong = _errors_of(page)
+        page.goto(address.format(name="first.ipynb"))
+        if app == "notebook":
+            page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
+            _run_first_cell(page)
+        _fill_an_order(page)
+        assert page.locator(".tk-chart").get_attribute("data-ink") == "rgb(20, 100, 165)"
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1500
+        assert not wrong
         context.close()

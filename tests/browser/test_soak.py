@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from typing import Any
 
@@ -15,9 +14,10 @@ from toolkit.venue.local import LocalVenue
 
 __all__ = ["host", "show"]
 
-SECONDS = float(os.environ.get("TOOLKIT_SOAK_SECONDS", "60"))
 SPEED = 20
 QUIET_MS = 10_000
+WORST_CPU = 0.27
+"""Share of a core that a page may use; in processor time, as others share the computer."""
 
 
 def metrics(client: Any) -> dict[str, float]:
@@ -28,9 +28,11 @@ def metrics(client: Any) -> dict[str, float]:
     }
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
-def test_a_fast_market_does_not_wear_the_page_out(show: Open) -> None:
+@pytest.mark.parametrize(
+    "length_s", [pytest.param(45, marks=pytest.mark.slow), pytest.param(600, marks=pytest.mark.long)]
+)
+def test_a_fast_market_does_not_wear_the_page_out(show: Open, length_s: int) -> None:
     from playwright.sync_api import Error
 
     with LocalVenue(clock="real", speed=SPEED) as venue, toolkit.connect(venue=venue) as session:
@@ -43,7 +45,7 @@ def test_a_fast_market_does_not_wear_the_page_out(show: Open) -> None:
         page.wait_for_timeout(5_000)  # what is made once, is made
         before, begun, clicks, taken = metrics(client), time.monotonic(), 0, 0
         chip = page.locator(".tk-field-price .tk-chip").first
-        while time.monotonic() - begun < SECONDS:
+        while time.monotonic() - begun < length_s:
             dashboard.ticket.price = ""
             chip.wait_for()
             place = chip.bounding_box()
@@ -69,7 +71,7 @@ def test_a_fast_market_does_not_wear_the_page_out(show: Open) -> None:
         page.wait_for_timeout(QUIET_MS)
         cpu = (metrics(client)["TaskDuration"] - after["TaskDuration"]) / (QUIET_MS / 1000)
         print(f"{seconds:.0f} s: page {cpu:.1%} of a core, {taken}/{clicks} clicks, {before} → {after}")
-        assert taken == clicks > SECONDS / 5
+        assert taken == clicks > length_s / 5
         assert after["Nodes"] < before["Nodes"] * 1.25 + 200
         assert after["JSHeapUsedSize"] < before["JSHeapUsedSize"] * 1.3 + 3e6
-        assert cpu < 0.6
+        assert cpu < WORST_CPU

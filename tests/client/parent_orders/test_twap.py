@@ -18,7 +18,7 @@ from tests.client.fake import session as fake_session
 from toolkit.client.orders.delivery import Delivery
 from toolkit.client.orders.intents import MemoryLedger, SqliteLedger
 from toolkit.client.parent_orders.plan import Plan
-from toolkit.errors import CheckFailed, InputError, LimitReached
+from toolkit.errors import CheckFailed, InputError, LimitReached, ToolkitError
 from toolkit.orders import twap
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -55,6 +55,7 @@ def test_the_children_come_evenly_from_now_to_the_end(session: Session, venue: L
     venue.advance("10m")
     assert (parent.status, parent.filled, parent.remaining) == ("FINISHED", Decimal("0.1"), 0)
     assert parent.average_price == Decimal(62600)
+    assert "4 of 4, 0.100 filled at 62600" in repr(parent)
     children = parent.children()
     assert [(one.value // 10**6 - began) for one in children["time"]] == [0, 200_000, 400_000, 600_000]
     assert children["quantity"].tolist() == [0.025] * 4
@@ -131,6 +132,31 @@ def test_cancelled_it_places_nothing_more(session: Session, venue: LocalVenue) -
     assert parent.cancel().status == "CANCELED"
     with pytest.raises(InputError, match="has ended"):
         parent.resume()
+
+
+def test_cancelled_while_an_answer_is_missing_its_fill_is_counted_once_it_is_known(
+    session: Session, venue: LocalVenue
+) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
+    with (
+        venue.faults.add("lose-answer", action="placeOrder", count=None),
+        venue.faults.add("status", path="/info/order/*", count=None),
+        venue.faults.add("status", path="/info/explore/*", count=None),
+    ):
+        venue.advance("1m")
+        assert parent.cancel().status == "CANCELED"
+        assert (parent.plan.done, parent.filled) == (2, Decimal("0.009"))
+    venue.advance("1m")
+    assert (parent.plan.done, parent.filled) == (2, held(venue))
+    assert parent.filled == Decimal("0.018")
+
+
+def test_an_entry_that_can_not_be_read_is_left_out_and_named(session: Session) -> None:
+    session.twap("BTCUSDC", "BUY", "0.1", "10m", slices=11)
+    session._delivery.ledger.note("parent-5", None, '{"id": "parent-5"}')
+    assert len(session.parent_orders()) == 1
+    with pytest.raises(ToolkitError, match="'parent-5' of the ledger can't be read"):
+        session.parent_order("parent-5")
 
 
 def test_after_a_restart_it_is_shown_and_goes_on_or_ends(session: Session, venue: LocalVenue, ledger: Path) -> None:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import CheckFailed, InputError, WaitTimeout
+from ...numerals import plain_text
 from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
@@ -139,7 +140,8 @@ class ParentOrder:
     def describe(self) -> str:
         """Return it in words, e.g. "BUY 1 BTCUSDC at market in 61 orders over 0:30:00: 3 of 61, 0.048 filled"."""
         plan = self.plan
-        at = "" if plan.average_price is None else f" at {plan.average_price:.8g}"
+        average = plan.average_price
+        at = "" if average is None else f" at {plain_text(average.quantize(Decimal('1e-6')))}"
         words = f"{plan.twap.describe()}: {plan.done} of {plan.twap.slices}, {plan.filled} filled{at}"
         return words + (f"; {plan.message}" if plan.message else "")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ SETTLE_MS = 2_000
 POLL_SECONDS = 0.2
 """Longest sleep of the thread: the session's clock may run faster than this machine's, or be set forward."""
 STOP_SECONDS = 5.0
-KEPT = 100
+KEPT = 20
 """Parent orders that have ended are kept in the ledger up to this number."""
 
 
@@ -95,15 +96,21 @@ class ParentRunner:
         """Place no further child order. One that is on its way may still fill; its fill is counted."""
         with self._lock:
             self._change(id, lambda one: replace(one, state=CANCELED))
-            self._due.pop(id, None)
-            return self._settle(self.plan(id))
+            self._settle(self.plan(id))
+            return self._watch(id)
 
     def plan(self, id: str) -> Plan:
         """Return a parent order as it stands in the ledger. Raises InputError for an unknown id."""
+        return self._read(id)[1]
+
+    def _read(self, id: str) -> tuple[str, Plan]:
         text = self._delivery.ledger.notes().get(id)
         if text is None:
             raise InputError(f"there is no parent order {id!r}", field="id", rule="exists", value=id)
-        return Plan.load(text)
+        try:
+            return text, Plan.load(text)
+        except msgspec.MsgspecError as error:
+            raise ToolkitError(f"the entry {id!r} of the ledger can't be read: {error}") from error
 
     def plans(self) -> list[Plan]:
         """Return the parent orders of this environment, oldest first; an entry that can't be read is left out."""
@@ -154,7 +161,8 @@ class ParentRunner:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(STOP_SECONDS)
         for id in list(self._due):
-            self._change(id, lambda one: replace(one, owner=""))
+            with suppress(ToolkitError):  # a ledger that is gone; what it held is overdue for whoever finds it
+                self._change(id, lambda one: replace(one, owner=""))
         self._due.clear()
 
     def _work(self, id: str) -> None:
@@ -165,7 +173,7 @@ class ParentRunner:
             self._watch(id)
         except SessionClosed:
             self._due.pop(id, None)
-        except (ToolkitError, msgspec.MsgspecError):  # the ledger can't be used now
+        except ToolkitError:  # the ledger can't be used now
             self._due[id] = self.now_ms() + SETTLE_MS
 
     def _watch(self, id: str) -> Plan:
@@ -173,10 +181,12 @@ class ParentRunner:
         plan = self.plan(id)
         if plan.state == RUNNING and plan.settled and plan.done >= plan.twap.slices:
             plan = self._change(id, lambda one: replace(one, state=FINISHED)) or self.plan(id)
-        if plan.state != RUNNING or plan.owner != self._owner:
+        running = plan.state == RUNNING
+        if plan.owner != self._owner or (plan.settled and not running):
             self._due.pop(id, None)
         else:
-            self._due[id] = plan.due_ms if plan.done < plan.twap.slices else self.now_ms() + SETTLE_MS
+            slices_left = running and plan.done < plan.twap.slices
+            self._due[id] = plan.due_ms if slices_left else self.now_ms() + SETTLE_MS
             self._wake()
         return plan
 
@@ -257,10 +267,7 @@ class ParentRunner:
         Another process may change it at any time, so check and change are one step of the ledger.
         """
         while True:
-            text = self._delivery.ledger.notes().get(id)
-            if text is None:
-                raise InputError(f"there is no parent order {id!r}", field="id", rule="exists", value=id)
-            plan = Plan.load(text)
+            text, plan = self._read(id)
             if plan.state != RUNNING and not any_state:
                 return None
             if expected is not None and (plan.owner, plan.done) != (self._owner, expected.done):

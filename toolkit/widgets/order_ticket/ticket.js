@@ -88,7 +88,7 @@ function render({ model, el }) {
     const lastField = field("last_price", "Last price", lastPrice.input);
     const durationField = field("duration", "Over (30m, 4h, …)", duration.input);
     const severalField = h("div", { class: "tk-two" }, lastField, durationField, field("count", "Orders", count.input));
-    const stopField = h("div", { class: "tk-two" }, field("trigger_price", "Trigger price (USDC)", triggerPrice.input));
+    const stopField = h("div", { class: "tk-two" }, field("trigger_price", "Trigger at (USDC)", triggerPrice.input));
     const triggerField = field("trigger_by", "Trigger by", trigger.list);
     const slippageField = field("slippage", "Slippage (ratio)", slippage.input);
     const tifField = field("tif", "Time in force", tif.list);

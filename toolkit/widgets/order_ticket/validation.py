@@ -109,7 +109,8 @@ def _several_validation(inputs: TicketInputs, made: ScaleOrders | TwapOrders, pr
         problems += account_rules(inputs, made.total, worst)
     preview = _preview(inputs, made.total, worst)
     if isinstance(made, TwapOrders):
-        preview["slices"] = (made.twap.slices, Decimal(made.entry.quantity), made.twap.interval_ms)
+        even = (made.total / made.twap.slices).quantize(product.step_size / 10, context=WIDE)
+        preview["slices"] = (made.twap.slices, even, made.twap.interval_ms)
     return Validation(tuple(problems), made, preview)
 
 

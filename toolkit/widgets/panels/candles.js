@@ -1,5 +1,6 @@
 const GRAB_PIXELS = 6;
 const REDRAW_MS = 250;
+const ATTACH_MS = 50;
 const EDGE_BARS = 20;
 const BAR_PIXELS = 6;
 const RIGHT_BARS = 14;
@@ -110,6 +111,11 @@ function render({ model, el }) {
       toggleClass(main, "tk-behind", !review.element.hidden);
     };
     const drawChart = (view) => {
+      // Notebooks attach what was rendered a moment later; before that there is no theme to take colours from.
+      if (!host.isConnected) {
+        later = setTimeout(() => drawChart(model.get("view") || {}), ATTACH_MS);
+        return;
+      }
       lastDrawn = performance.now();
       drawing.draw(view, model.get("history") || {});
       setAttribute(host, "aria-label", `${drawing.rows().length} candles of ${view.symbol}, ${view.interval} each; last close ${view.last}, ${view.change}. Arrow keys read single candles, plus and minus zoom.`);
@@ -146,7 +152,7 @@ function makeChart(host, colors, model, mayMove) {
     timeScale: { timeVisible: true, secondsVisible: false, rightOffset: RIGHT_BARS, minBarSpacing: 0.5 },
     crosshair: { mode: library.CrosshairMode.Normal },
     localization: { locale: "en-GB" },
-    rightPriceScale: { scaleMargins: { top: 0.08, bottom: 0.22 } },
+    rightPriceScale: { entireTextOnly: true, scaleMargins: { top: 0.08, bottom: 0.22 } },
   });
   const candles = chart.addSeries(library.CandlestickSeries, { priceLineStyle: 1 });
   const volume = chart.addSeries(library.HistogramSeries, { priceScaleId: "volume", priceFormat: { type: "volume" }, lastValueVisible: false, priceLineVisible: false });
@@ -167,6 +173,7 @@ function makeChart(host, colors, model, mayMove) {
   const points = (rows, values) => rows.map((row, index) => (typeof values[index] === "number" ? { time: row[0], value: values[index] } : { time: row[0] }));
 
   const paint = () => {
+    if (!host.isConnected) return;
     const shades = (state.shades = colors.read());
     chart.applyOptions({
       layout: { textColor: shades.soft, fontFamily: colors.font(), panes: { separatorColor: shades.line } },

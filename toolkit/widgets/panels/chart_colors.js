@@ -9,6 +9,12 @@ function themeColors(root) {
       probe.style.color = `var(${variable})`;
       found[name] = getComputedStyle(probe).color;
     }
+    // Jupyter's soft colours are see-through black; the labels of a chart would show them as black.
+    const behind = found.back.match(/[0-9.]+/g);
+    for (const name of Object.keys(names)) {
+      const [r, g, b, opacity] = found[name].match(/[0-9.]+/g);
+      if (opacity) found[name] = `rgb(${[r, g, b].map((one, at) => Math.round(one * opacity + behind[at] * (1 - opacity))).join(", ")})`;
+    }
     return found;
   };
   return {

@@ -31,7 +31,7 @@ function render({ model, el }) {
         if (!made[place]) {
           const { table, body: lines } = makeTable(one.title, one.columns.map((name, index) => ({ name, num: index > 0 })));
           const empty = h("p", { class: "tk-empty" });
-          tables.append(h("div", { class: "tk-sub" }, h("h4", {}, one.title)), h("div", { class: "tk-scroll", tabindex: "0", role: "region", "aria-label": one.title }, table), empty);
+          tables.append(h("div", { class: "tk-sub" }, h("h4", {}, one.title)), h("div", { class: "tk-scroll", tabindex: "0", role: "group", "aria-label": one.title }, table), empty);
           made[place] = { table, lines, empty };
         }
         const { table, lines, empty } = made[place];
