@@ -17,6 +17,7 @@ import pytest
 
 import toolkit
 from toolkit import errors
+from toolkit.__main__ import main
 from toolkit.classroom import ranking
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster, names_of
@@ -281,8 +282,14 @@ def served_lines(options: list[str]) -> str:
         (["--students", "2", "--separate", "--journal", "j"], "separate venues have no journal"),
     ],
 )
-def test_a_class_that_cannot_be_started_is_explained(arguments: list[str], words: str, tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "toolkit", "class", "--port", "0", *arguments]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
-    assert done.returncode == 2
-    assert words in done.stderr
+def test_a_class_that_cannot_be_started_is_explained(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["class", "--port", "0", *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
