@@ -30,6 +30,18 @@ METHODS = (
         "toolkit.venue.local.LocalVenue",
         "`session.venue`: a whole exchange in this process.",
     ),
+    (
+        "venue-control",
+        "Venue control",
+        "toolkit.venue.lab.control.Controls",
+        "`session.venue.control`: what the owner of a venue can do to it.",
+    ),
+    (
+        "context",
+        "Strategy context",
+        "toolkit.research.context.Context",
+        "`ctx`: what a strategy sees, and how it acts, on history, on paper and live.",
+    ),
 )
 """Page, title, class, what it is: classes that get a page for each method."""
 
@@ -42,11 +54,18 @@ MODULES = (
     ("margin", "Margin and funding", "toolkit.margin"),
     ("plots", "Plots", "toolkit.plots"),
     ("research", "Research", "toolkit.research"),
+    ("strategy", "Strategies", "toolkit.research.strategy"),
+    ("indicators", "Indicators", "toolkit.research.indicators"),
+    ("metrics", "Measures", "toolkit.research.analysis.metrics"),
+    ("luck", "Is it luck?", "toolkit.research.analysis.luck"),
+    ("models", "Models of fees, latency, queues and impact", "toolkit.research.backtesting.models"),
+    ("data", "Data", "toolkit.research.data"),
     ("widgets", "Widgets", "toolkit.widgets"),
     ("receipts", "Receipts", "toolkit.client.orders.receipts"),
     ("parent-orders", "Parent orders", "toolkit.client.parent_orders.parents"),
     ("candle-cache", "The candle cache", "toolkit.client.reads.candle_cache"),
     ("errors", "Errors", "toolkit.errors"),
+    ("learn", "Exercises", "toolkit.learn"),
     ("testing", "Fixtures for your tests", "toolkit.testing"),
 )
 """Page, title, module: modules that get a page for each public function and class."""
@@ -77,7 +96,10 @@ def write(folder: Path, root: Path) -> list[str]:
     listed = list(reference())
     for page in listed:
         (folder / f"{page.name}.rst").write_text(page.text(), encoding="utf-8")
-    (folder / "index.md").write_text(_toctree("Reference", [page.name for page in listed]), encoding="utf-8")
+    (folder / "commands.md").write_text(_commands(), encoding="utf-8")
+    (folder / "codes.md").write_text(_codes(), encoding="utf-8")
+    pages = [*(page.name for page in listed), "commands", "codes"]
+    (folder / "index.md").write_text(_toctree("Reference", pages), encoding="utf-8")
     for name, title, table in _tables():
         (folder / f"wire-{name}.md").write_text(f"# {title}\n\n{table}\n", encoding="utf-8")
     names = _notebooks(root / "notebooks", folder)
@@ -137,6 +159,27 @@ def _tables() -> Iterable[tuple[str, str, str]]:
     )
     for name, title, table in tables:
         yield name, title, re.sub(r"^###", "##", table(), flags=re.MULTILINE)
+
+
+def _commands() -> str:
+    """Return the help of every command, as it is printed."""
+    from toolkit.__main__ import COMMANDS, build_parser
+
+    parts = ["# Command line", "", "`python -m toolkit COMMAND`, also installed as `toolkit`.", ""]
+    for name in COMMANDS:
+        commands = next(action for action in build_parser(name)._actions if isinstance(action.choices, dict))
+        assert isinstance(commands.choices, dict)
+        parts += [f"## {name}", "", "```text", commands.choices[name].format_help().rstrip(), "```", ""]
+    return "\n".join(parts)
+
+
+def _codes() -> str:
+    """Return what each txCode of the local venue means."""
+    from toolkit.venue.engine.codes import TxCode
+
+    rows = [f"| {code.value} | {code.name} | {code.meaning} |" for code in TxCode]
+    opening = inspect.getdoc(TxCode) or ""
+    return "\n".join(["# txCodes", "", opening, "", "| txCode | Name | Meaning |", "|---|---|---|", *rows, ""])
 
 
 def _notebooks(source: Path, folder: Path) -> list[str]:

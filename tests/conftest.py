@@ -10,19 +10,21 @@ from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "agg")
 
-_EXTENDED = """from toolkit.venue.local import LocalVenue
-LocalVenue.__init__.__kwdefaults__["wire"] = "extended"
-"""
+# Some tests run a second time: with another form of the feed ("extended"), or with a settlement delay ("1s").
+# The kernels of notebooks are processes of their own, so they get the settings from a start-up file.
+_SETTINGS = {"wire": os.environ.get("TOOLKIT_TEST_WIRE"), "settle_delay": os.environ.get("TOOLKIT_TEST_SETTLE_DELAY")}
+_GIVEN = {name: value for name, value in _SETTINGS.items() if value}
 
-if os.environ.get("TOOLKIT_TEST_WIRE") == "extended":
-    # The slow part of CI runs the tests of everything that reads the feed a second time with this form of it. The
-    # kernels of notebooks are processes of their own, so they get it from a start-up file.
+if _GIVEN:
     from toolkit.venue.local import LocalVenue
 
-    LocalVenue.__init__.__kwdefaults__["wire"] = "extended"
+    LocalVenue.__init__.__kwdefaults__.update(_GIVEN)
     _folder = Path(tempfile.mkdtemp(prefix="toolkit-tests-"))
     (_folder / "profile_default" / "startup").mkdir(parents=True)
-    (_folder / "profile_default" / "startup" / "00-wire.py").write_text(_EXTENDED, encoding="utf-8")
+    (_folder / "profile_default" / "startup" / "00-venue.py").write_text(
+        f"from toolkit.venue.local import LocalVenue\nLocalVenue.__init__.__kwdefaults__.update({_GIVEN!r})\n",
+        encoding="utf-8",
+    )
     os.environ["IPYTHONDIR"] = str(_folder)
 
 settings.register_profile(

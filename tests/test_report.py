@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 
+import toolkit
 from tests.venue.play import Play
 from toolkit import report
 from toolkit.errors import InputError
@@ -234,3 +236,26 @@ def trade(play: Play, side: str, quantity: str) -> None:
 
 def withdraw(play: Play, amount: str) -> None:
     play.act("ann", type="withdraw", destination=play.address("bob"), amount=amount)
+
+
+def test_frames_become_a_spreadsheet_that_keeps_what_they_say(tmp_path: Path) -> None:
+    with toolkit.connect(clock="manual", seed=7) as session:
+        session.buy("BTCUSDC", "0.01")
+        session.venue.advance("1h")
+        fills = session.fills(exact=True)
+        frames = {"fills": fills, "orders": session.orders(), "klines": session.klines("BTCUSDC", "1m", limit=5)}
+        path = report.to_excel({**frames, "none": fills.iloc[:0]}, tmp_path / "account.xlsx")
+    read = pd.read_excel(path, sheet_name=None)
+    assert list(read) == ["fills", "orders", "klines", "none"]
+    assert read["none"].empty
+    assert (read["fills"]["time (UTC)"] == fills["time"].dt.tz_localize(None)).all()
+    assert read["fills"]["price"].tolist() == [float(price) for price in fills["price"]]
+    assert [str(one) for one in read["orders"]["order_id"]] == [str(one) for one in frames["orders"]["order_id"]]
+    assert len(read["klines"]) == 5
+    with pytest.raises(InputError, match=r"must end in \.xlsx"):
+        report.to_excel(fills, tmp_path / "account.csv")
+
+
+def test_ids_of_more_digits_than_a_spreadsheet_has_stay_whole(tmp_path: Path) -> None:
+    path = report.to_excel(pd.DataFrame({"id": [2**60 + 1, 7]}), tmp_path / "ids.xlsx")
+    assert pd.read_excel(path, dtype=str)["id"].tolist() == [str(2**60 + 1), "7"]

@@ -238,11 +238,11 @@ def check_following(follow: object, fork: str | None, makes_venue: bool) -> bool
     return makes_venue
 
 
-def make_venue(followed: Any, **settings: Any) -> LocalVenue:
+def new_venue(followed: Any, when_stale: str, **settings: Any) -> LocalVenue:
     """Return a local venue: with a simulated market, or with that of the venue which a session reads."""
     if followed is None:
         return local_venue(**settings)
-    venue: LocalVenue = import_module(FOLLOWING, __package__).follow(followed)
+    venue: LocalVenue = import_module(FOLLOWING, __package__).follow(followed, when_stale=when_stale)
     return venue
 
 

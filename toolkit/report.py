@@ -1,14 +1,20 @@
 """Reports of what happened to an account, as figures and frames.
 
 `account_day` draws a day of one account on the local venue: equity, margin ratio, fills and funding over time.
+`to_excel` writes any frames as a spreadsheet.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import plots
 from .errors import InputError
+from .extras import need
 from .protocol.enums import OrderType
 
 if TYPE_CHECKING:
@@ -25,6 +31,8 @@ DAY = 86_400_000
 _SECONDS = 600_000
 """Longest span, in ms, whose time axis shows seconds."""
 _MICRO = 1_000_000
+_EXACT_DIGITS = 10**15
+"""Whole numbers from here on are not exact in a spreadsheet."""
 _RATE = 100_000_000
 _SYSTEM: dict[int, str] = {kind: kind.name for kind in (OrderType.ADL, OrderType.LIQUIDATION)}
 """Kinds of orders that the venue places itself."""
@@ -88,6 +96,45 @@ def account_day(
             x=0.012, ha="left", fontsize=13, fontweight="bold", color=colours.ink,
         )  # fmt: skip
     return figure
+
+
+def to_excel(frames: pd.DataFrame | Mapping[str, pd.DataFrame], path: str | os.PathLike[str]) -> Path:
+    """Write a frame, or one sheet for each name, to an .xlsx file that Excel and LibreOffice open; return its path.
+
+    Times are UTC without a zone, which spreadsheets don't know, and their columns say so. Decimals become numbers, and
+    whole numbers of more than 15 digits, such as ids, text: a spreadsheet would round them. Raises MissingPackage
+    without openpyxl, and InputError for a path that does not end in .xlsx.
+    """
+    import pandas as pd
+
+    need("openpyxl")
+    target = Path(path)
+    if target.suffix != ".xlsx":
+        raise InputError(f"path {target} must end in .xlsx", field="path", rule=".xlsx", value=str(path))
+    sheets = frames if isinstance(frames, Mapping) else {"Sheet1": frames}
+    with pd.ExcelWriter(target, engine="openpyxl") as writer:
+        for name, frame in sheets.items():
+            named = (
+                frame if frame.index.name is None and isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
+            )
+            cells = {_headed(column, named[column]): _spreadsheet(named[column]) for column in named}
+            pd.DataFrame(cells).to_excel(writer, sheet_name=name[:31], index=False, freeze_panes=(1, 0))
+    return target
+
+
+def _headed(column: Any, values: Any) -> str:
+    return f"{column} (UTC)" if getattr(values.dtype, "tz", None) is not None else str(column)
+
+
+def _spreadsheet(values: Any) -> Any:
+    """Return a column as a spreadsheet can hold it."""
+    if getattr(values.dtype, "tz", None) is not None:
+        return values.dt.tz_convert("UTC").dt.tz_localize(None)
+    if values.dtype.kind in "iu" and (values.abs() >= _EXACT_DIGITS).any():
+        return values.astype("string").astype(object)
+    if values.dtype == object:
+        return values.map(lambda one: one if isinstance(one, int | float | Decimal) or one is None else str(one))
+    return values
 
 
 def _core(source: Any) -> Core:

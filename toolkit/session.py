@@ -32,7 +32,7 @@ from .connecting import (
     check_numbers,
     is_in_process,
     keys_and_account,
-    make_venue,
+    new_venue,
     prepared,
     rate_limiter,
     runtime_of,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .client.parent_orders.runner import ParentRunner
     from .client.reads.info import AsyncInfo, Info
     from .client.stream.stream import AsyncStream, Stream
+    from .client.stream.topic import FeedEvent
     from .venue.clocks import Clock
     from .venue.local import LocalVenue
     from .venue.model.market import Market
@@ -83,24 +84,23 @@ def connect(
     approve: bool = True,
     follow: str | Session | None = None,
     fork: str | None = None,
+    when_stale: str = "pause",
 ) -> Session:
     """Return a session. `connect()` alone gives the local venue in this process, seeded, funded, ready to trade.
 
     `environment` is "local", "testnet", "mainnet" or an Environment. `wallet` holds the keys (None: read-only, except
-    locally, where it is a development wallet); `account` is the master's address, or locally a number or name.
-    With `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too.
-    Its keys are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`.
-    Locally in process: `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market`
-    ("usual", "calm", "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once.
-    `follow` ("mainnet", "testnet", an address, a session) takes prices, books and trades from another venue; `fork`
-    copies an account of it.
-    `intents` is a SQLite file for the ledger of orders (default: one for each account in the user's data folder, and
-    memory for a venue in this process). `confirm` is needed to write on Mainnet: True, or a function that confirms each
-    request (see `ask`). `rates` limits requests per action on this side.
-    `timeout` is in seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at
-    most until what was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
-    Raises InputError for arguments that contradict each other. Nothing is sent but to find an account by its name, and
-    to a venue that is followed.
+    locally, where it is a development wallet); `account` is the master's address, or locally a number or name. With
+    `base_url` the local venue is one that is served elsewhere, with its feed; elsewhere give `ws_url` too. Its keys
+    are the public ones or those of TOOLKIT_KEYS_FILE. `control_token` opens `session.control`. Locally in process:
+    `clock` "real" or "manual" (time moves by `session.venue.advance` only), `seed`, `market` ("usual", "calm",
+    "stressed", a `Market`, None), `venue` to join, `approve` whether the agent is approved at once. `follow`
+    ("mainnet", an address, a session) takes another venue's market, `fork` copies an account of it, `when_stale` is
+    "pause" or "continue" (trading without its feed). `intents` is a SQLite file for the ledger of orders (default: one
+    for each account in the user's data folder; memory in process). `confirm` is needed to write on Mainnet: True, or a
+    function that confirms each request (see `ask`). `rates` limits requests per action on this side. `timeout` is in
+    seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at most until what
+    was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
+    Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
     if wrong := wrong_type(environment, wallet, account):
         del environment, wallet, account  # a traceback shows the arguments of its frames, and one may be a key
@@ -109,7 +109,8 @@ def connect(
     env = environment_named(environment, base_url=base_url, ws_url=ws_url)
     in_process = is_in_process(env, environment, venue, bool(base_url or ws_url) or transport is not None)
     owns_venue = check_following(follow, fork, in_process and venue is None)
-    venue = make_venue(_reader(follow, timeout), seed=seed, clock=clock, market=market) if owns_venue else venue
+    if owns_venue:
+        venue = new_venue(_reader(follow, timeout), when_stale, seed=seed, clock=clock, market=market)
     listed = None if in_process else partial(accounts_listed, env, transport, timeout)
     wallet, address = keys_and_account(env, wallet, account, venue, listed)
     session = Session(
@@ -271,7 +272,13 @@ class Session(SessionMethods):
         """The live feed: `session.stream.order_book(symbol)` and others. Connects on first use."""
         from .client.stream.stream import Stream
 
-        return Stream(self)
+        return Stream(self, observe=self._observe)
+
+    def _observe(self, event: FeedEvent) -> None:
+        """Take an update of the feed: what was submitted may be told by it."""
+        owner = event.topic.fields.get("userAddress")
+        if owner is not None and event.kind == "incremental":
+            self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self.now_ms())
 
     @cached_property
     def control(self) -> VenueControl:

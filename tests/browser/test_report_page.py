@@ -29,6 +29,11 @@ def test_the_report_draws_itself_without_a_network_and_its_panels_move_together(
     )
     assert page.locator("h1").inner_text() == "Wandering (every = 9)"
     assert "deflated_sharpe" in page.locator("body").inner_text()
+    for width in (480, 1300):  # nothing but its tables scrolls sideways
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
+    page.emulate_media(color_scheme="dark")
+    assert "invert" in page.evaluate("() => getComputedStyle(document.documentElement).filter")
     window = ["2026-01-05 00:00", "2026-01-09 00:00"]
     page.evaluate("window => Plotly.relayout('run-time', {'xaxis.range': window})", window)
     first, last = page.evaluate(RANGES)

@@ -118,7 +118,23 @@ def test_a_page_of_another_origin_reads_and_moves_nothing(browser: Browser, serv
         session.stream.order_book("BTCUSDC").wait(lambda live: live.state == "live", timeout=10)
 
 
-def test_under_a_rebound_name_a_page_reads_nothing(browser: Browser, served: Served) -> None:
+REBOUND = """async (token) => {
+  const headers = { "content-type": "application/json", authorization: "Bearer " + token };
+  const tried = [(await fetch("/control")).status];
+  for (const path of ["/control/advance", "/api/v1/exchange", "/join/x"]) {
+    tried.push((await fetch(path, { method: "POST", headers, body: '{"span":"1h"}' })).status);
+  }
+  tried.push(await new Promise((done) => {
+    const socket = new WebSocket("ws://" + location.host + "/ws/dex");
+    socket.onopen = () => done("open"); socket.onclose = () => done("closed");
+  }));
+  return tried;
+}"""
+
+
+def test_under_a_rebound_name_a_page_reads_and_moves_nothing(browser: Browser, served: Served) -> None:
+    """The page is same-origin then, so the name is all that tells it from the venue's own; even the token is no use."""
+    before = served.venue.now_ms()
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
     rebound = browser.browser_type.launch(executable_path=chromium(), args=[*FLAGS, rules])
     try:
@@ -127,9 +143,10 @@ def test_under_a_rebound_name_a_page_reads_nothing(browser: Browser, served: Ser
         assert answer is not None
         assert answer.status == 403
         assert "perpProducts" not in page.content()
-        assert page.evaluate("async () => (await fetch('/control')).status") == 403
+        assert page.evaluate(REBOUND, served.control_token) == [403, 403, 403, 403, "closed"]
     finally:
         rebound.close()
+    assert served.venue.now_ms() == before
 
 
 def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:
@@ -152,12 +169,25 @@ def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:
             page.fill("#text", "Hello")
             page.get_by_role("button", name="Publish").click()
             page.get_by_text("Publish: done").wait_for()
+            page.get_by_role("button", name="Pause").click()
+            page.get_by_text("Pause: done").wait_for()
             page.get_by_role("button", name="Freeze trading").click()
             page.get_by_text("Freeze trading: done").wait_for()
             assert "placeOrder" in lesson.venues[0].core.state.laboratory.disabled
             page.fill("#student", "Ann")
             page.get_by_role("button", name="Fund").click()
             page.get_by_text('"balance":"11000"').wait_for()
+            page.get_by_text("time is held, trading is frozen, 1 of 2 have joined").wait_for()
+            page.get_by_role("button", name="Save point").click()
+            page.get_by_text("Save point: done").wait_for()
+            asked: list[str] = []
+            page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+            page.get_by_role("button", name="Back to it").click()
+            page.get_by_text("Back to it: done").wait_for()
+            page.fill("#student", "")
+            page.get_by_role("button", name="Reset").click()
+            page.get_by_text("Reset: done").wait_for()
+            assert asked == ["Take the whole class back to save point 1?", "Reset everybody?"]
             page.goto(f"{served.base_url}/class")
             page.get_by_text("Hello").wait_for()
     finally:

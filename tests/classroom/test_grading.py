@@ -63,6 +63,7 @@ def test_values_come_back_in_their_kinds_and_the_graders_variables_stay_out(
     assert "TOOLKIT_MASTER_KEY" not in work.value("variables")
 
 
+@pytest.mark.slow
 def test_a_notebook_on_the_local_venue_is_graded(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     notebook(
@@ -92,6 +93,11 @@ FORBIDDEN = {
     "import os; os.listdir('{outside}')": "does not let this notebook list",
     "import socket; socket.create_connection(('192.0.2.1', 9), timeout=1)": "has no network",
     "import os; os.kill(os.getppid(), 9)": "does not allow os.kill",
+    "open('{source}/pyproject.toml').read()": "does not let this notebook read",
+    "get_ipython().run_cell_magic('bash', '', 'id')": "does not allow subprocess.Popen",
+    "get_ipython().system('id')": "does not allow os.",
+    "get_ipython().getoutput('id')": "does not allow subprocess.Popen",
+    "get_ipython().run_line_magic('pip', 'install x')": "does not allow os.",
     "import ctypes; ctypes.CDLL('libm.so.6')": "does not allow ctypes.dlopen",
     "import multiprocessing as m; m.get_context('spawn').Process(target=print).start()": "does not",
 }
@@ -102,7 +108,8 @@ def test_what_the_sandbox_forbids(tmp_path: Path) -> None:
     outside.mkdir()
     secret = outside / "checks.py"
     secret.write_text("secret", encoding="utf-8")
-    tries = [code.format(secret=secret.as_posix(), outside=outside.as_posix()) for code in FORBIDDEN]
+    places = {"secret": secret, "outside": outside, "source": Path(__file__).parents[2]}
+    tries = [code.format(**{name: path.as_posix() for name, path in places.items()}) for code in FORBIDDEN]
     program = (
         f"said = []\nfor code in {tries!r}:\n    try:\n        exec(code)\n        said.append('nothing')\n"
         "    except Exception as error:\n        said.append(str(error))"
@@ -116,33 +123,55 @@ def test_what_the_sandbox_forbids(tmp_path: Path) -> None:
     assert list(outside.iterdir()) == [secret]
 
 
-def test_loopback_and_files_of_its_own_are_allowed(tmp_path: Path) -> None:
+def test_a_notebook_runs_as_in_jupyter_with_files_and_a_machine_of_its_own(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
-        port = server.getsockname()[1]
-        work = run(
-            notebook(
-                tmp_path / "a.ipynb",
-                f"import socket; socket.create_connection(('127.0.0.1', {port})).close()",
-                "open('own.txt', 'w').write('x')\nfound = open('own.txt').read()",
-                "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()",
-            )
-        )
+        cells = [
+            f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]})).close()",
+            "open('own.txt', 'w').write('x')\nfound = open('own.txt').read()",
+            "%matplotlib inline\n%load_ext toolkit.magics",
+            "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
+            "%%time\nfrom IPython.display import display, HTML\ndisplay(HTML('<b>bold</b>'))",
+            "import asyncio\nasync def later():\n    await asyncio.sleep(0)\n    return 7",
+            "task = asyncio.create_task(later())",  # needs the loop that a kernel runs between cells
+            "seven = await task",
+            "%%capture said\nprint('quiet')",
+            "quiet = said.stdout",
+            "%%writefile own.py\nown = 3",
+            "%run own.py",
+            "import ipywidgets\nipywidgets.interact(lambda x: x, x=3)",
+            "import toolkit\nsession = toolkit.connect(clock='manual')\nsession.dashboard('BTCUSDC')",
+            "products = len(await session.aio.products())",
+            "import threading\nthread = threading.Thread(target=print, args=('threaded',))",
+            "thread.start(); thread.join()",
+            "41 + 1",
+            "last = _",
+            "",
+        ]
+        work = run(notebook(tmp_path / "a.ipynb", *cells))
     assert work.error == ""
-    assert work.value("found") == "x"
+    left = {name: work.value(name) for name in ("found", "seven", "quiet", "own", "products", "last")}
+    assert left == {"found": "x", "seven": 7, "quiet": "quiet\n", "own": 3, "products": 4, "last": 42}
+    for words in ("Figure size", "IPython.core.display.HTML", "Wall time", "<Dashboard", "threaded\n", "42\n"):
+        assert words in work.output, words
 
 
 @pytest.mark.parametrize(
     ("cell", "seconds", "words"),
     [
-        ("while True: pass", 1, "ran longer than 1 s"),
-        ("import os; os._exit(0)", 60, "ended its process"),
+        ("while True: pass", 3, "ran longer than 3 s"),
+        pytest.param("while True: print('x' * 1000)", 5, "ran longer than 5 s", marks=pytest.mark.slow),
+        pytest.param("import os; os._exit(0)", 60, "ended its process", marks=pytest.mark.slow),
+        pytest.param("exit()", 60, "", marks=pytest.mark.slow),
+        pytest.param("input()", 60, "StdinNotImplementedError", marks=pytest.mark.slow),
+        pytest.param("import sys; sys.exit(1)", 60, "SystemExit", marks=pytest.mark.slow),
     ],
 )
 def test_what_does_not_end_is_ended(tmp_path: Path, cell: str, seconds: float, words: str) -> None:
     assert words in run(notebook(tmp_path / "a.ipynb", cell), seconds=seconds).error
 
 
+@pytest.mark.slow
 def test_memory_has_a_limit(tmp_path: Path) -> None:
     path = notebook(tmp_path / "a.ipynb", "held = []\nwhile True: held.append(bytearray(10_000_000))")
     work = run(path, seconds=60, memory_mb=400)
@@ -175,6 +204,13 @@ def test_the_command_prints_points_and_writes_a_report(tmp_path: Path) -> None:
     (tmp_path / "in" / "a.ipynb").unlink()
     none = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert (none.returncode, "there are no notebooks" in none.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": [{}]}', '{"cells": [{"cell_type": "code"}]}'])
+def test_a_file_that_is_no_notebook_is_marked_as_one_that_does_not_run(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.ipynb").write_text(text, encoding="utf-8")
+    [row] = grade(tmp_path).to_dict("records")
+    assert (row["reached"], row["why"].startswith("it is not a notebook: ")) == (0.0, True)
 
 
 def test_a_work_without_values_says_so() -> None:

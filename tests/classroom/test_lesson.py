@@ -139,11 +139,14 @@ def test_the_teacher_leads_the_class_with_the_token(room: Room) -> None:
         control.hold_time()
         held = room.lesson.venues[0].now_ms()
         assert room.lesson.venues[0].now_ms() == held
+        assert control.status() == {"time": held, "speed": 0, "frozen": False}
         control.go_on()
+        assert control.status()["speed"] == 500
         price = control.jump("BTCUSDC", "-10", "A large holder sells")["price"]
         assert room.lesson.venues[0].core.state.markets[1].oracle == 562_500
         assert price == "56250.0"
-        control.fund_student("Ann", "500")
+        assert list(control.fund_student("Ann", "500")) == ["Ann"]
+        assert list(control.fund_student("", "1")) == NAMES
         board = {row["name"]: row for row in control.leaderboard()}
         assert board["Ann"]["return"] < 0
         assert board["Bo"]["return"] == 0
@@ -218,6 +221,7 @@ def test_the_command_serves_a_class_and_goes_on_with_it(tmp_path: Path) -> None:
     assert re.search(r"leaderboard  http://127\.0\.0\.1:\d+/class\n", first)
     if sys.platform != "win32":
         assert stat.S_IMODE((tmp_path / "class.journal.class").stat().st_mode) == 0o600
+    assert not (tmp_path / "class.journal.token").exists()  # only while it is served
     again = served_lines(options)
     codes = [link.rpartition("/")[2] for link in links]
     assert [link.rpartition("/")[2] for link in re.findall(r'join\("(http://[^"]+)"\)', again)] == codes
@@ -234,6 +238,10 @@ def served_lines(options: list[str]) -> str:
             text += each
             if each == "ready\n":
                 break
+        token = Path(f"{options[options.index('--journal') + 1]}.token")
+        assert f"control token  {token.read_text(encoding='utf-8').strip()}\n" in text
+        if sys.platform != "win32":
+            assert stat.S_IMODE(token.stat().st_mode) == 0o600
         for link in re.findall(r'toolkit\.join\("(http://[^"]+)"\)', text):
             with toolkit.join(link) as session:
                 assert session.wallet_balances()["balance"].tolist() == [10_000.0]

@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 
 from tests.venue.wallets import AGENT, MASTER, Signer
 from toolkit.venue import development
+from toolkit.venue.local import LocalVenue
 
 
 @contextmanager
@@ -169,6 +170,21 @@ def test_faults_control_and_speed_come_from_the_command_line() -> None:
         log = process.stderr.read()
     assert re.search(r"Z? 127\.0\.0\.1 POST /control/fund HTTP 200 code 0 [0-9.]+ ms", log), log
     assert token not in log
+
+
+def test_other_machines_find_no_account_whose_keys_are_public_unless_it_is_named(tmp_path: Path) -> None:
+    with LocalVenue(clock="manual", market=False, accounts=2, journal=tmp_path / "j"):
+        pass
+    remote = ("--port", "0", "--host", "0.0.0.0", "--allow-remote", "--no-market", "--clock", "manual")
+    with command(*remote, "--control") as (_, address, _):
+        assert httpx.get(f"{address}/accounts").json()["data"] == []
+        assert httpx.get(f"{address}/control").status_code == 401
+    line = [sys.executable, "-m", "toolkit", "venue", *remote, "--journal", str(tmp_path / "j")]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "this journal has 2 accounts whose keys are public, and other machines will reach it" in done.stderr
+    with command(*remote, "--accounts", "1") as (_, address, _):
+        assert [row["public"] for row in httpx.get(f"{address}/accounts").json()["data"]] == [True]
 
 
 def test_the_help_explains_faults() -> None:

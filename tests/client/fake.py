@@ -12,6 +12,7 @@ import httpx
 import toolkit
 from toolkit.client.io.transport import Retry
 from toolkit.client.orders.intents import Ledger, MemoryLedger
+from toolkit.venue.local import LocalVenue
 
 NOW = 1_767_225_600_000
 MASTER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
@@ -166,6 +167,18 @@ class FakeVenue:
             "side": side,
             "status": "NEW",
         }
+
+
+class Executed(httpx.BaseTransport):
+    """The transport of a venue with a manual clock, at which all that was answered is executed before each read."""
+
+    def __init__(self, venue: LocalVenue) -> None:
+        self.venue, self.inner = venue, venue.transport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "GET" and not self.venue.clock.runs:
+            self.venue.settle()
+        return self.inner.handle_request(request)
 
 
 def enveloped(

@@ -17,6 +17,7 @@ import pytest
 from websockets.sync.client import connect as open_feed
 
 from docs.examples import golden
+from tests.node import installed
 from toolkit.environments import LOCAL
 from toolkit.protocol import signing
 from toolkit.venue import development
@@ -38,19 +39,7 @@ def served() -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def javascript(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The JavaScript example with its two packages; skips where there is no Node, fails in CI."""
-    folder = tmp_path_factory.mktemp("javascript") / "example"
-    shutil.copytree(EXAMPLES / "javascript", folder, ignore=shutil.ignore_patterns("node_modules"))
-    npm, message = shutil.which("npm"), "no Node.js: install it to run the JavaScript example"
-    if npm and shutil.which("node"):
-        done = subprocess.run(
-            [npm, "ci", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True, timeout=110, check=False
-        )
-        if done.returncode == 0:
-            return folder
-        message = f"the packages of the JavaScript example can't be installed: {done.stderr[-500:]}"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
+    return installed(EXAMPLES / "javascript", tmp_path_factory.mktemp("javascript") / "example")
 
 
 def with_keys() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import time
@@ -18,6 +19,7 @@ def main() -> int:
     parser.add_argument("--room", choices=ROOMS, action="append", help="only this room (may be repeated)")
     parser.add_argument("--sample", type=int, default=20, help="mutants of each room (default 20)")
     parser.add_argument("--whole", action="store_true", help="every mutant; takes hours")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no mutant after this time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
@@ -26,11 +28,16 @@ def main() -> int:
     began = time.monotonic()
     covering = trace(rooms, arguments.jobs)
     print(f"{len(covering.seconds)} tests traced, {time.monotonic() - began:.0f} s", flush=True)
-    for room in rooms:
+    for at, room in enumerate(rooms):
         chosen = mutants_of(room) if arguments.whole else sample(room, arguments.sample, arguments.seed)
         random.Random(arguments.seed).shuffle(chosen)
-        score = run(room, chosen, arguments.jobs, covering)
-        print(f"{room}: {score.killed} of {score.total} noticed ({score.rate:.0%}), {score.seconds:.0f} s", flush=True)
+        share = (arguments.seconds - (time.monotonic() - began)) / (len(rooms) - at)
+        score = run(room, chosen, arguments.jobs, covering, share)
+        left = f", {score.left} not run" if score.left else ""
+        print(
+            f"{room}: {score.killed} of {score.total} noticed ({score.rate:.0%}), {score.seconds:.0f} s{left}",
+            flush=True,
+        )
         for mutant in score.survivors:
             print(f"    {mutant}", flush=True)
         reached = score.rate >= FLOOR if arguments.whole else score.may_reach_the_floor

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +18,7 @@ from .mutants import Mutant
 from .rooms import ROOMS, ROOT
 
 SLOW_SECONDS = 3.0
-"""A test that takes longer, traced, is not used."""
+"""A test that takes more processor time, traced, is not used."""
 OPTIONS = (
     *(
         "-q",
@@ -36,7 +38,7 @@ OPTIONS = (
 
 @dataclass(slots=True)
 class Covering:
-    """`seconds` of each test that passes, by its id; ids of the tests that run a line, by path and line."""
+    """Processor `seconds` of each test that passes, by its id; ids of the tests that run a line, by path and line."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     lines: dict[tuple[str, int], set[str]] = field(default_factory=dict)
@@ -72,6 +74,16 @@ class _Recorder:
         self.failed: set[str] = set()
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        if sys.gettrace() is None:  # a test traced something itself, which ended this trace
+            self.coverage.stop()
+            self.coverage.start()
+        began = time.process_time()
+        result = yield
+        self.seconds[item.nodeid] = time.process_time() - began
+        return result
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
         self.coverage.switch_context(item.nodeid.partition("::")[0])
         result = yield
@@ -79,7 +91,6 @@ class _Recorder:
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if not report.passed:
             self.failed.add(report.nodeid)
 

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tests.mutation.mutants import mutants
+from tests.mutation.covering import Covering
+from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.rooms import ROOMS, ROOT
 from tests.mutation.runner import Score, mutants_of, sample
 
@@ -44,6 +45,12 @@ def test_every_kind_of_mistake_is_made_once_and_compiles() -> None:
         (7, "a * 2", "(a + 2)"),
         (7, "2", "3"),
     }
+    assert {(one.line, one.lines, one.called) for one in made} == {
+        (3, (3, 3), False),  # a default is computed while the module is imported
+        (5, (5, 5), True),
+        (6, (6, 6), True),
+        (7, (7, 7), True),
+    }
     for one in made:
         changed = one.apply(SOURCE)
         assert changed != SOURCE
@@ -56,6 +63,23 @@ def test_a_sample_is_drawn_by_its_seed() -> None:
         assert len(room.files()) > 0
         assert len(mutants_of(name)) > 50
         assert all((ROOT / test).exists() for test in room.tests)
+
+
+def test_a_mutant_meets_the_tests_that_run_its_statement() -> None:
+    path, near = "toolkit/margin.py", "tests/test_margin.py"
+    other, slow = "tests/venue/risk/test_account_margin.py", "tests/venue/risk/test_account_margin.py::slow"
+    seconds = {f"{other}::a": 0.1, f"{near}::b": 1.0, f"{near}::c": 0.1, f"{other}::d": 0.1}
+    lines = {(path, 7): {f"{near}::b", other, slow}, (path, 8): {f"{near}::c"}, (path, 9): {""}}
+    covering = Covering(seconds, lines)
+
+    def met(first: int, last: int, called: bool = True) -> list[list[str]]:
+        return covering.tests_of("margin", Mutant(path, first, 0, 1, "", "x", (first, last), called))
+
+    assert met(7, 7) == [[f"{near}::b"], [f"{other}::a", f"{other}::d"]], "a fixture's lines count for all of the file"
+    assert met(8, 8) == [[f"{near}::c"]]
+    assert met(1, 6) == [], "nothing runs it"
+    everything = [[f"{near}::b", f"{near}::c"], [f"{other}::a", f"{other}::d"]]
+    assert met(9, 9) == met(7, 7, called=False) == everything, "what an import runs, any test may notice"
 
 
 def test_the_floor_is_judged_by_what_a_sample_can_tell() -> None:
@@ -77,12 +101,13 @@ def test_a_mistake_is_noticed_and_a_harmless_change_is_not() -> None:
     """In a process of its own: this one has imported the module already."""
     code = """
 from tests.mutation.mutants import Mutant
-from tests.mutation import rooms, runner
+from tests.mutation import covering, rooms, runner
 source = (rooms.ROOT / "toolkit/environments.py").read_text()
 at = source.index("42161,")
 rooms.ROOMS["x"] = rooms.Room(["toolkit/environments.py"], ["tests/test_environments.py"])
-made = [Mutant("toolkit/environments.py", 1, at, at + 5, text, "42161") for text in ("42162", "42160 + 1", "1 / 0")]
-score = runner.run("x", made, 1)
+place = ("toolkit/environments.py", 1, at, at + 5)
+made = [Mutant(*place, text, "42161", called=False) for text in ("42162", "42160 + 1", "1 / 0")]
+score = runner.run("x", made, 1, covering.trace(["x"], 1))
 print(score.killed, [one.text for one in score.survivors])
 """
     done = subprocess.run(

@@ -32,6 +32,8 @@ KNOWN_TAGS = {"exercise", "check", "final", "nbval-ignore-output", "raises-excep
 PATHS = re.compile(r"(?<![\w./])/(?:work|tmp|home|root|Users|usr|var|opt|private)/|[A-Z]:\\\\?Users")
 MEMORY = re.compile(r"\bat 0x[0-9a-fA-F]{6,}|<[\w.]+ object at ")
 SECRET = re.compile(r"(?i)(?:private|secret|master|agent)[ _-]?key['\"]?\s*[:=]\s*['\"]?(?:0x)?[0-9a-f]{64}")
+QUESTION = re.compile(r'(?m)^learn\.check\(\s*"([\w.-]+)"')
+CHECKED = re.compile(r'(?m)^learn\.check\(\s*"[\w.-]+",\s*(\w+)')
 HEX64 = re.compile(r"(?i)[0-9a-f]{64}")
 
 
@@ -211,8 +213,10 @@ def test_it_ends_with_exercises_with_checks_and_with_assertions(path: Path) -> N
     exercise, check, final = (cell for cell in cells(path) if tags(cell) & {"exercise", "check", "final"})
     answers = set(re.findall(r"(?m)^(\w+) = None$", source(exercise)))
     assert answers
-    assert answers == set(re.findall(r"(?m)^if (\w+) is not None:$", source(check)))
-    assert source(check).count("assert") >= len(answers)
+    assert answers == set(CHECKED.findall(source(check)))
+    assert not re.search(r"assert|==", source(check)), "a check shows the answer"
+    printed = "".join("".join(output.get("text", ())) for output in check["outputs"])
+    assert printed.count(": waits for your answer") == len(answers)
     assert source(final).count("assert ") >= 3
     assert source(cells(path)[-1]) == source(final)
 
@@ -231,7 +235,9 @@ def test_solutions_fill_in_every_answer_and_pass_the_same_checks(path: Path) -> 
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    assert set(re.findall(r"(?m)^if (\w+) is not None:$", check)) <= given
+    assert set(CHECKED.findall(check)) <= given
+    printed = "".join("".join(output.get("text", ())) for output in cells(path)[-1]["outputs"])
+    assert printed.splitlines() == [f"{name}: right" for name in QUESTION.findall(check)]
 
 
 def test_the_index_leads_to_every_walkthrough() -> None:

@@ -12,6 +12,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
+DELAYED = """
+from toolkit.venue.local import LocalVenue
+LocalVenue.__init__.__kwdefaults__["settle_delay"] = "1s"
+"""
+"""Makes every venue execute actions a second after it has answered them."""
 LIMIT = 15.0
 """Seconds that a walkthrough may take."""
 
@@ -57,12 +62,13 @@ print(json.dumps({"seconds": seconds, "figures": figures, "failures": failures, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("before", ["", DELAYED], ids=["at once", "after 1 s"])
 @pytest.mark.parametrize(
     "path", sorted(FOLDER.rglob("[0-9i]*.ipynb")), ids=lambda path: path.relative_to(FOLDER).as_posix()
 )
-def test_a_notebook_runs_in_time_with_labelled_figures_and_no_hidden_failure(path: Path) -> None:
+def test_a_notebook_runs_in_time_with_labelled_figures_and_no_hidden_failure(path: Path, before: str) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", RUNNER, str(path)],
+        [sys.executable, "-c", before + RUNNER, str(path)],
         cwd=path.parent,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

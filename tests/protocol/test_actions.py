@@ -189,6 +189,27 @@ def test_validity_is_bounded_for_agents_only() -> None:
     assert "from 0 to 31536000" in str(refusal({**approve, "validitySeconds": 31_536_001}))
 
 
+@pytest.mark.parametrize(
+    ("payload", "name", "shortest", "longest"),
+    [
+        ({"type": "vaultCreate", "description": "", "amount": "100", "currencyCode": 1}, "name", 1, 128),
+        ({"type": "vaultCreate", "name": "x", "amount": "100", "currencyCode": 1}, "description", 0, 2000),
+        ({"type": "registerBuilder", "dexChain": "Testnet"}, "name", 1, 128),
+        ({"type": "bindReferral"}, "referralCode", 1, 128),
+        ({"type": "approveAgent", "agentAddress": ADDRESS, "validitySeconds": 0, "dexChain": "Testnet"},
+         "agentName", 0, 128),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)  # fmt: skip
+def test_texts_have_a_shortest_and_a_longest_form(payload: Any, name: str, shortest: int, longest: int) -> None:
+    for length in (shortest, longest):
+        ACTIONS[payload["type"]].check({**payload, name: "x" * length})
+    for length in (shortest - 1, longest + 1):
+        if length >= 0:
+            with pytest.raises(MalformedRequest):
+                ACTIONS[payload["type"]].check({**payload, name: "x" * length})
+
+
 def test_builder_orders_accept_the_alias_and_refuse_two_values() -> None:
     alone = actions.parse(builder(reduceOnlyOption="REDUCE_ONLY"))
     assert alone == builder(reduceOnly="REDUCE_ONLY")

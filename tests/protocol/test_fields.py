@@ -200,7 +200,9 @@ def test_protobuf_names_follow_the_json_names() -> None:
 
 
 def test_shown_values_are_short_and_printable() -> None:
-    assert shown("x" * 100) == 'the text "' + "x" * 57 + '..."'
+    assert shown("x" * 60) == 'the text "' + "x" * 60 + '"'
+    assert shown("x" * 61) == 'the text "' + "x" * 57 + '..."'
+    assert (shown(10**40 - 1), shown(10**40)) == (f"the number {10**40 - 1}", "a huge number")
     assert shown(2.5) == "the number 2.5"
     assert key_text("ordPx") == "ordPx"
     assert key_text("\ud800") == 'the text "\\ud800"'

@@ -226,6 +226,21 @@ def test_withdraw_signs_both_forms_and_they_differ() -> None:
         assert signing.recover(signed, TESTNET_CHAIN) == signer.address
 
 
+def test_eth_account_serves_the_typed_data_of_masters_and_is_not_loaded_for_agents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    served: list[str] = []
+
+    def encode(*, full_message: dict[str, Any]) -> Any:
+        served.append(full_message["primaryType"])
+        return encode_typed_data(full_message=full_message)
+
+    monkeypatch.setattr("eth_account.messages.encode_typed_data", encode)
+    signing.explain({"type": "withdraw", "destination": ADDRESS, "amount": "5"}, TESTNET_CHAIN, 1)
+    signing.explain(PLACE, TESTNET_CHAIN, 1)
+    assert served == ["Withdraw"]
+
+
 def test_an_expiry_of_zero_is_none() -> None:
     signer = PrivateKey.from_hex(SECRET)
     signed = [signing.sign(PLACE, key=signer, chain=TESTNET_CHAIN, nonce=1, expiry_after=at) for at in (None, 0)]

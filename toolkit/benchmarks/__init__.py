@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-MODULES = ("signing", "venue", "served", "matching", "frames", "feed", "research", "startup", "market")
+MODULES = ("signing", "venue", "served", "matching", "frames", "feed", "research", "books", "startup", "market")
 """The modules with rows, in the order they run."""
 
 

@@ -12,12 +12,9 @@ from typing import Any, NamedTuple
 
 from ..venue.api import info_market
 from ..venue.engine.commands import Advance
-from ..venue.engine.core import Core
-from ..venue.model.constants import IOC
-from ..venue.model.genesis import GENESIS_TIME, Genesis
 from ..venue.model.market import Market
-from ..venue.trading import orders
-from . import Measurement
+from . import Measurement, own_orders
+from .own_orders import mid_of, simulated
 
 DAYS = 2
 SEEDS = (1, 2, 3)
@@ -46,7 +43,8 @@ class Observed(NamedTuple):
 def rows() -> list[Measurement]:
     """Measure the default market over days and seeds."""
     seen = [observe(seed, 24 * DAYS) for seed in SEEDS]
-    return [*flow_rows(seen), *price_rows(seen), *funding_rows(SEEDS[0]), *impact_rows(), *speed_rows()]
+    found = [*flow_rows(seen), *price_rows(seen), *funding_rows(SEEDS[0])]
+    return [*found, *own_orders.impact_rows(), *own_orders.quote_rows(), *speed_rows()]
 
 
 def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1) -> Observed:
@@ -62,17 +60,17 @@ def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1
     end = step + hours * _HOUR
     next_spread, next_minute = step + _SPREAD_MS, step + _MINUTE
     known = 0
-    mid = _mid(core, code)
+    mid = mid_of(core, code)
     while step < end:
         due = core.state.schedule["market"]
         step = min(due, next_spread, next_minute, waiting[0][0] if waiting else end, end)
         if step == due:
             core.apply(Advance(step - 1))
-            mid = _mid(core, code)
+            mid = mid_of(core, code)
         core.apply(Advance(step))
         while waiting and waiting[0][0] <= step:
             _, order, lag = heappop(waiting)
-            after[order][lag] = _mid(core, code)
+            after[order][lag] = mid_of(core, code)
         trades = core.state.history.trades[code]
         if len(trades) > known:
             fresh, known = trades[known:], len(trades)
@@ -87,7 +85,7 @@ def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1
             spreads.append((ask - bid) / (ask + bid) * 2e4)
             next_spread += _SPREAD_MS
         if step >= next_minute:
-            mids.append([_mid(core, each) for each in core.products])
+            mids.append([mid_of(core, each) for each in core.products])
             next_minute += _MINUTE
     volumes = np.zeros(hours * 60)
     for candle in core.state.history.candles[code]:
@@ -106,20 +104,6 @@ def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1
         np.array(mids),
         volumes,
     )
-
-
-def simulated(seed: int, market: Market | str = "usual") -> Core:
-    """Return a core with a simulated market, whose events nobody reads."""
-    setting = Market.named(market) if isinstance(market, str) else market
-    core = Core(Genesis(seed=seed, time=GENESIS_TIME, settings={"market": setting}))
-    core.events.clear()
-    core.record_events(False)
-    return core
-
-
-def _mid(core: Core, code: int) -> float:
-    bid, ask = core.books.top(code)
-    return (bid + ask) / 2
 
 
 def flow_rows(seen: list[Observed]) -> list[Measurement]:
@@ -221,43 +205,6 @@ def funding_rows(seed: int) -> list[Measurement]:
         ),
         Measurement("signs of funding rates", signs, "", 2, note="real: both; was one"),
     ]
-
-
-def impact_rows() -> list[Measurement]:
-    """Return the rows about one's own orders: bought in a minute, against the same seed without them."""
-    import numpy as np
-
-    rows = []
-    for usdc in (10_000, 100_000, 1_000_000):
-        moved = np.array([_moved_by(seed, usdc) for seed in SEEDS])
-        now, later = moved.mean(axis=0)
-        name = f"mid after {usdc:,} USDC were bought within a minute"
-        rows.append(_row(name, moved[:, 0].tolist(), "bp", 0.0))
-        rows.append(Measurement("the part of it that is left after an hour", later / now, "", 0.02, most=0.98))
-    return rows
-
-
-def _moved_by(seed: int, usdc: int) -> tuple[float, float]:
-    """Return how many bp an own order moved the mid, after its minute and an hour later."""
-    mids = []
-    for value in (0, usdc):
-        core = simulated(seed)
-        buyer = core.account("0x" + "7" * 40)
-        buyer.kind, product = "market", core.products[1]
-        core.apply(Advance(core.state.time + _HOUR))
-        for _ in range(60):
-            core.apply(Advance(core.state.time + 1_000))
-            if value:
-                ask = core.books.top(1)[1]
-                steps = max(value * 1_000_000 // 60 // (ask * product.unit), 1)
-                orders.submit(core, buyer, product, 1, steps, ask * 102 // 100, tif=IOC)
-                core.run_hooks()
-        core.apply(Advance(core.state.time + 1_000))
-        mids.append([_mid(core, 1)])
-        core.apply(Advance(core.state.time + _HOUR))
-        mids[-1].append(_mid(core, 1))
-    (before, before_later), (after, after_later) = mids
-    return (after / before - 1) * 1e4, (after_later / before_later - 1) * 1e4
 
 
 def speed_rows() -> list[Measurement]:

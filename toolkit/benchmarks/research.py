@@ -1,10 +1,12 @@
-"""How fast strategies run: an event-driven backtest against backtesting.py, arrays, and sweeps on Dask."""
+"""How fast strategies run: an event-driven backtest against backtesting.py, sweeps against vectorbt, and on Dask."""
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from . import Measurement, rival_seconds, seconds
@@ -99,12 +101,49 @@ def signal(data: Any, fast: int, slow: int) -> Any:
     return arrays(data, fast, slow)
 
 
-def _point_seconds(task: Any, data: Any, **options: Any) -> float:
-    """Return the seconds of one point of a sweep with its measures, in this process."""
+GRID = {"fast": list(range(5, 15)), "slow": [30, 60]}
+"""The points of the sweeps that are measured: 20 SMA crosses."""
+
+
+def vectorbt_columns(data: Any, fast: Sequence[int], slow: Sequence[int]) -> Any:
+    """Run SMA crosses as columns of one portfolio of vectorbt, with fees; return its table of all measures."""
+    import vectorbt
+
+    short, long = vectorbt.MA.run(data["Close"], list(fast)), vectorbt.MA.run(data["Close"], list(slow))
+    entries, exits = short.ma_crossed_above(long), short.ma_crossed_below(long)
+    held = vectorbt.Portfolio.from_signals(data["Close"], entries, exits, fees=0.0006, freq="1min", init_cash=1_000_000)
+    return held.stats(agg_func=None)
+
+
+def _sweep_row(data: Any, task: Any, what: str, target: float | None) -> Measurement:
+    """Measure one point of a sweep with its measures, in this process, and beside it a column of vectorbt."""
     from ..research import sweep
 
-    grid = {"fast": list(range(5, 15)), "slow": [30, 60]}
-    return seconds(lambda: sweep(task, grid, data, workers=0, progress=False, **options), repeat=3) / 20
+    given, options = (data, {}) if task is signal else ({"BTCUSDC": data}, {"capital": 1_000_000})
+    name = f"a point of a sweep with its measures, {len(data):,} bars, {what}"
+    points = list(itertools.product(*GRID.values()))
+
+    def work() -> Any:
+        return sweep(task, GRID, given, workers=0, progress=False, **options)
+
+    if importlib.util.find_spec("vectorbt") is None:
+        spent, peer, ratio = seconds(work, repeat=3), "", None
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            vectorbt_columns(data.iloc[:100], *zip(*points, strict=True))  # compiles
+            spent, rival = rival_seconds(work, lambda: vectorbt_columns(data, *zip(*points, strict=True)), repeat=3)
+        peer, ratio = f"vectorbt {rival / len(points) * 1e3:.2f} ms a column", rival / spent
+    return Measurement(
+        name,
+        spent / len(points) * 1e3,
+        "ms",
+        target=target,
+        better="lower",
+        peer=peer,
+        ratio=ratio,
+        note="mean of 20 SMA crosses",
+    )
 
 
 def swept(data: Any, fast: int) -> float:
@@ -155,7 +194,7 @@ def _on_dask(workers: int, data: Any) -> float:
 
 
 def rows() -> list[Measurement]:
-    """Measure backtests and sweeps. Without backtesting.py there is no peer, without Dask no sweep."""
+    """Measure backtests and sweeps. Without backtesting.py and vectorbt there are no peers, without Dask no cluster."""
     data = minute_bars()
     found = [
         _cross(data, 50, 200, target=4.0, aim=None),
@@ -167,14 +206,11 @@ def rows() -> list[Measurement]:
             note="the same signal as arrays",
         ),
     ]
-    for count, task, what in ((750, _crossing(), "event-driven"), (750, signal, "arrays"), (45_031, signal, "arrays")):
-        rows_ = data.iloc[:count]
-        given = {"BTCUSDC": rows_} if task is not signal else rows_
-        options = {"capital": 1_000_000} if task is not signal else {}
-        spent = _point_seconds(task, given, **options) * 1_000
-        name = f"a point of a sweep with its measures, {count:,} bars, {what}"
-        limit = 2.0 if count == 750 else None
-        found.append(Measurement(name, spent, "ms", target=limit, better="lower", note="mean of 20 SMA crosses"))
+    found += [
+        _sweep_row(data.iloc[:750], _crossing(), "event-driven", 2.0),
+        _sweep_row(data.iloc[:750], signal, "arrays", 2.0),
+        _sweep_row(data, signal, "arrays", None),
+    ]
     if importlib.util.find_spec("distributed") is None:
         return found
     part = minute_bars(SWEPT_BARS)

@@ -1,26 +1,33 @@
-"""The served venue with its journal at `full`: thirty clients at once beside one alone, with latencies."""
+"""The served venue with its journal at `full`: thirty clients at once beside one alone, and a class of thirty."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ..environments import LOCAL
+from ..environments import LOCAL, environment
 from ..protocol import signing
+from ..session import connect
 from ..venue import development
 from ..venue.local import LocalVenue
+from ..wallet import Wallet
 from . import Measurement
 
 CLIENTS = 30
 ORDERS = 40
 """Orders of each client when all send at once."""
 TARGET = 10.0
+STUDENT_ORDERS = 10
 
 
 def rows() -> list[Measurement]:
@@ -45,8 +52,93 @@ def rows() -> list[Measurement]:
             ratio=pace / pace_alone,
             note=f"p50 {_at(together, 0.5):.1f} ms, p99 {_at(together, 0.99):.1f} ms; alone {pace_alone:,.0f}/s, p99 "
             f"{_at(alone, 0.99):.1f} ms; one sync of this disk {synced:.2f} ms",
-        )
+        ),
+        _class_of_thirty(),
     ]
+
+
+def _class_of_thirty() -> Measurement:
+    """Measure orders of thirty clients with their feeds open, one of them asking for a whole history, in a process
+    apart from the server's."""
+    with tempfile.TemporaryDirectory() as folder, _server(Path(folder)) as (process, port):
+        before = _memory_mb(process.pid)
+        moments, asked = asyncio.run(_students(port))
+        memory = _memory_mb(process.pid)
+        where = environment(LOCAL, base_url=f"http://127.0.0.1:{port}", variables={})
+        resting = 0
+        for number in range(CLIENTS):
+            with connect(where, wallet=Wallet(account=development.master(number).address)) as session:
+                resting += len(session.orders(open=True))
+    return Measurement(
+        f"class of {CLIENTS}: orders lost",
+        CLIENTS * STUDENT_ORDERS - resting,
+        "orders",
+        target=0,
+        better="lower",
+        note=f"{CLIENTS} feeds open, {STUDENT_ORDERS} orders each at once, p50 {_at(moments, 0.5):.0f} ms, p99 "
+        f"{_at(moments, 0.99):.0f} ms; a query over all weeks meanwhile {asked:.1f} s; the server's memory "
+        f"{before:.0f} MB, then {memory:.0f} MB",
+    )
+
+
+@contextmanager
+def _server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Yield a served venue with a simulated market, and its port."""
+    line = [sys.executable, "-m", "toolkit", "venue", "--port", "0", "--accounts", str(CLIENTS)]
+    line += ["--journal", str(folder / "journal")]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            said = list(iter(process.stdout.readline, "ready\n"))
+            yield process, int(said[0].rpartition(":")[2])
+        finally:
+            process.terminate()
+
+
+def _memory_mb(pid: int) -> float:
+    import psutil
+
+    return float(psutil.Process(pid).memory_info().rss / 2**20)
+
+
+async def _students(port: int) -> tuple[list[tuple[float, float]], float]:
+    """Return the moments of all orders, and the seconds of the long query."""
+    ready, go = asyncio.Semaphore(0), asyncio.Event()
+    students = [asyncio.create_task(_student(port, number, ready, go)) for number in range(CLIENTS)]
+    for _ in students:
+        await ready.acquire()
+    go.set()
+    began = time.perf_counter()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    query = "GET /info/kline/list?symbol_name=ETHUSDC&interval=604800&startTime=0&endTime=4102444800000 HTTP/1.1"
+    writer.write(f"{query}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    answer = await reader.read()
+    asked = time.perf_counter() - began
+    assert answer.startswith(b"HTTP/1.1 200"), answer
+    writer.close()
+    return [moment for own in await asyncio.gather(*students) for moment in own], asked
+
+
+async def _student(port: int, number: int, ready: asyncio.Semaphore, go: asyncio.Event) -> list[tuple[float, float]]:
+    """Open the feed, send orders that rest, and keep reading the feed meanwhile."""
+    from websockets.asyncio.client import connect as open_feed
+
+    await _client(port, [_approval(number)])
+    async with open_feed(f"ws://127.0.0.1:{port}/ws/dex", proxy=None) as feed:
+        await feed.send('{"method":"subscribe","subscription":{"type":"orderBook","symbol":"BTCUSDC","depth":20}}')
+        await feed.recv()
+        reading = asyncio.create_task(_read(feed))
+        bodies = [_order(number, 2 * nonce, price="50000") for nonce in range(1, 1 + STUDENT_ORDERS)]
+        ready.release()
+        await go.wait()
+        moments = await _client(port, bodies)
+        reading.cancel()
+    return moments
+
+
+async def _read(feed: Any) -> None:
+    async for _ in feed:
+        pass
 
 
 async def _load(port: int, clients: int, orders: int, *, first: int) -> list[tuple[float, float]]:
@@ -56,11 +148,11 @@ async def _load(port: int, clients: int, orders: int, *, first: int) -> list[tup
     return [moments for own in found for moments in own]
 
 
-def _order(number: int, nonce: int) -> bytes:
-    """Return a signed limit order of one account's agent; half of them trade."""
+def _order(number: int, nonce: int, price: str = "62500") -> bytes:
+    """Return a signed limit order of one account's agent, a purchase when the nonce is even."""
     item = {
         "symbolCode": 1,
-        "ordPx": "62500",
+        "ordPx": price,
         "ordQty": "0.001",
         "ordType": "LIMIT",
         "ordSide": "SELL" if nonce % 2 else "BUY",

@@ -1,4 +1,4 @@
-"""Grades handed-in notebooks: each runs in the sandbox within limits, then hidden checks look at what it left.
+"""Grades handed-in notebooks: each runs in a sandboxed kernel within limits, then hidden checks look at what it left.
 
 The checks never enter the sandbox: a notebook can't read them, and what they raise is not shown to it. They are the
 functions `check_…` of a Python file; each takes a `Work` and fails by raising, best with an `assert` that says why:
@@ -12,18 +12,24 @@ functions `check_…` of a Python file; each takes a `Work` and fails by raising
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
+
+from tqdm import tqdm
 
 from ..errors import InputError
 from ..extras import need
@@ -34,6 +40,8 @@ if TYPE_CHECKING:
 SECONDS, MEMORY_MB = 120.0, 2_048
 """Limits of one notebook unless told otherwise: wall time, and memory of its process."""
 POLL_SECONDS = 0.05
+LARGEST_OUTPUT = 20_000
+BAR_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +105,14 @@ def notebooks(folder: Path) -> list[Path]:
 
 
 def grade(
-    folder: str | Path, checks: str | Path | None = None, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB
+    folder: str | Path,
+    checks: str | Path | None = None,
+    *,
+    seconds: float = SECONDS,
+    memory_mb: int = MEMORY_MB,
+    jobs: int = 1,
 ) -> pd.DataFrame:
-    """Run every notebook of a folder and check it; return one row for each check.
+    """Run every notebook of a folder, `jobs` at a time, and check it; return one row for each check.
 
     Columns: notebook, check, about, points, reached (0 or the points), why (of what failed), seconds, memory_mb.
     Without `checks` there is one: that the notebook runs to its end. A notebook that is stopped at a limit, or fails,
@@ -107,15 +120,19 @@ def grade(
     """
     import pandas as pd
 
-    need("psutil", "IPython")
+    need("psutil", "ipykernel")
     folder = Path(folder)
     wanted = checks_of(Path(checks)) if checks else [Check("runs", "The notebook runs to its end", 1.0, _runs)]
-    rows = []
-    for path in notebooks(folder):
-        work = run(path, seconds=seconds, memory_mb=memory_mb)
-        for check, reached, why in marks(work, wanted):
-            name = path.relative_to(folder).as_posix()
-            rows.append((name, check.name, check.about, check.points, reached, why, work.seconds, work.memory_mb))
+    if jobs < 1:
+        raise InputError(f"jobs {jobs} must be 1 or more", field="jobs", rule="positive", value=jobs)
+    handed_in, rows = notebooks(folder), []
+    with ThreadPoolExecutor(jobs) as pool:
+        works = pool.map(partial(run, seconds=seconds, memory_mb=memory_mb), handed_in)
+        # the bar appears in a terminal only
+        for work in tqdm(works, "grade", len(handed_in), delay=BAR_SECONDS, leave=False, disable=None):
+            name = work.path.relative_to(folder).as_posix()
+            for check, reached, why in marks(work, wanted):
+                rows.append((name, check.name, check.about, check.points, reached, why, work.seconds, work.memory_mb))
     names = ["notebook", "check", "about", "points", "reached", "why", "seconds", "memory_mb"]
     return pd.DataFrame(rows, columns=names)
 
@@ -137,57 +154,137 @@ def marks(work: Work, checks: Sequence[Check]) -> Iterator[tuple[Check, float, s
 
 
 def run(path: Path, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB) -> Work:
-    """Run one notebook in the sandbox, within limits."""
-    need("psutil")
-    import psutil
+    """Run one notebook in a kernel of its own, within limits, as far as the first error."""
+    need("psutil", "ipykernel")
+    from jupyter_client.blocking.client import BlockingKernelClient
+    from jupyter_client.connect import write_connection_file
 
+    cells = cells_of(path)
+    if isinstance(cells, str):
+        return Work(path, cells)
     with tempfile.TemporaryDirectory(prefix="toolkit-grade-") as place:
         folder = Path(place) / "work"
         folder.mkdir()
         shutil.copyfile(path, folder / "notebook.ipynb")
-        result, log = folder / "result.json", Path(place) / "log"
-        began = time.monotonic()
-        with open(log, "wb") as said:
-            process = psutil.Popen(
-                [sys.executable, "-m", "toolkit.classroom.sandbox", "notebook.ipynb", "result.json"],
-                cwd=folder, env=_environment(folder), stdin=subprocess.DEVNULL, stdout=said, stderr=said,
-            )  # fmt: skip
-            stopped, largest = _watch(process, began + seconds, seconds, memory_mb)
-        spent = time.monotonic() - began
-        if stopped:
-            return Work(path, stopped, seconds=spent, memory_mb=largest)
-        try:
-            found = json.loads(result.read_text(encoding="utf-8"))
-            return Work(path, str(found["error"]), str(found["output"]), spent, largest, dict(found["values"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-            return Work(path, f"the notebook ended its process: {' '.join(last)[:500]}", seconds=spent)
+        connection, log = str(folder / "kernel.json"), Path(place) / "log"
+        write_connection_file(connection)
+        with open(log, "wb") as said, Kernel(connection, folder, said, seconds, memory_mb) as kernel:
+            client = BlockingKernelClient(connection_file=connection)
+            client.load_connection_file()
+            client.start_channels()
+            values: dict[str, Any] = {}
+            try:
+                error = kernel.run(client, cells)
+                kernel.execute(client, "from toolkit.classroom.sandbox import leave; leave('result.json')", silent=True)
+                values = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+            except Stopped as stopped:
+                error = str(stopped)
+            except (OSError, ValueError) as failed:
+                error = f"its variables could not be read: {failed}"
+            finally:
+                client.stop_channels()
+        return Work(path, error, kernel.output, kernel.spent, kernel.largest_mb, dict(values))
 
 
-def _watch(process: Any, deadline: float, seconds: float, memory_mb: int) -> tuple[str, float]:
-    """Wait for a process, and end it with all that it started at a limit; return which one, and its memory in MB."""
-    import psutil
+def cells_of(path: Path) -> list[str] | str:
+    """Return the code cells of a notebook, or why the file is none."""
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"it is not a notebook: {type(error).__name__}: {error}"
 
-    largest, stopped = 0.0, ""
-    while not stopped:
+
+class Stopped(Exception):
+    """The kernel was ended, or ended itself; the text says why."""
+
+
+class Kernel:
+    """The process of one notebook, which is ended with all that it started when the block ends.
+
+    Attributes: `output`, the last LARGEST_OUTPUT characters that were printed or shown; `spent` seconds; `largest_mb`.
+    """
+
+    def __init__(self, connection: str, folder: Path, log: IO[bytes], seconds: float, memory_mb: int) -> None:
+        import psutil
+
+        self.output, self.largest_mb, self.spent = "", 0.0, 0.0
+        self._seconds, self._memory_mb, self._log = seconds, memory_mb, log.name
+        self._began, self._watched = time.monotonic(), 0.0
+        self._process = psutil.Popen(
+            [sys.executable, "-m", "toolkit.classroom.sandbox", connection],
+            cwd=folder, env=_environment(folder), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        )  # fmt: skip
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        import psutil
+
+        self.spent = time.monotonic() - self._began
+        with contextlib.suppress(psutil.Error):
+            for each in [*self._process.children(recursive=True), self._process]:
+                each.kill()
+        self._process.wait(10)
+
+    def run(self, client: Any, cells: Sequence[str]) -> str:
+        """Execute cells in order, as far as the first error; return it, or ""."""
+        while True:  # until the kernel listens: what is sent before is lost
+            with contextlib.suppress(queue.Empty):
+                client.kernel_info()
+                client.get_iopub_msg(timeout=0.2)
+                break
+            self.watch()
+        for number, source in enumerate(cells, 1):
+            if error := self.execute(client, source):
+                return f"cell {number}: {error}"[:2_000]
+        return ""
+
+    def execute(self, client: Any, source: str, *, silent: bool = False) -> str:
+        """Execute one cell and return its error, or "". Raises Stopped at a limit."""
+        request, error = client.execute(source, silent=silent, allow_stdin=False), ""
+        while True:
+            self.watch()
+            try:
+                message = client.get_iopub_msg(timeout=POLL_SECONDS)
+            except queue.Empty:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "stream":
+                self._show(content["text"])
+            elif kind in ("execute_result", "display_data"):
+                self._show(f"{content['data'].get('text/plain', '')}\n")
+            elif message["parent_header"].get("msg_id") != request:
+                continue
+            elif kind == "error":
+                error = f"{content['ename']}: {content['evalue']}"
+            elif kind == "status" and content["execution_state"] == "idle":
+                return error
+
+    def _show(self, text: str) -> None:
+        self.output = (self.output + text)[-LARGEST_OUTPUT:]
+
+    def watch(self) -> None:
+        """Raise Stopped when the process has ended, or has reached a limit."""
+        import psutil
+
+        now = time.monotonic()
+        if now < self._watched + POLL_SECONDS:  # an endless stream of messages must not be slowed down by this
+            return
+        self._watched = now
         try:
-            process.wait(POLL_SECONDS)
-            return "", largest
-        except psutil.TimeoutExpired:
-            pass
-        try:
-            family = [process, *process.children(recursive=True)]
-            largest = max(largest, sum(each.memory_info().rss for each in family) / 2**20)
+            if not self._process.is_running() or self._process.status() == psutil.STATUS_ZOMBIE:
+                raise psutil.NoSuchProcess(self._process.pid)
+            family = [self._process, *self._process.children(recursive=True)]
+            self.largest_mb = max(self.largest_mb, sum(each.memory_info().rss for each in family) / 2**20)
         except psutil.Error:
-            continue
-        if largest > memory_mb:
-            stopped = f"it used more than {memory_mb} MB of memory"
-        elif time.monotonic() > deadline:
-            stopped = f"it ran longer than {seconds:g} s"
-    for each in [process, *process.children(recursive=True)]:
-        each.kill()
-    process.wait(10)
-    return stopped, largest
+            last = Path(self._log).read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+            raise Stopped(f"the notebook ended its process {' '.join(last)[:500]}".strip()) from None
+        if self.largest_mb > self._memory_mb:
+            raise Stopped(f"it used more than {self._memory_mb} MB of memory")
+        if now > self._began + self._seconds:
+            raise Stopped(f"it ran longer than {self._seconds:g} s")
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -195,6 +292,7 @@ def _environment(folder: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LANG", "LC_ALL", "TZ") if name in os.environ}
     package = str(Path(__file__).resolve().parent.parent.parent)
     own = {"HOME": "home", "USERPROFILE": "home", "TMPDIR": "tmp", "TEMP": "tmp", "TMP": "tmp", "IPYTHONDIR": "ipython"}
+    own["JUPYTER_RUNTIME_DIR"] = "tmp"
     for name in set(own.values()):
         (folder / name).mkdir(exist_ok=True)
     own = {name: str(folder / value) for name, value in own.items()}
@@ -203,6 +301,7 @@ def _environment(folder: Path) -> dict[str, str]:
         **own,
         "PYTHONPATH": package,
         "PYTHONDONTWRITEBYTECODE": "1",
+        "JPY_PARENT_PID": str(os.getpid()),  # it ends when this process is gone
         "MPLBACKEND": "agg",
         "MPLCONFIGDIR": own["HOME"],
         "TOOLKIT_STATE": own["HOME"],

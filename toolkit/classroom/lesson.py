@@ -26,7 +26,7 @@ CACHED_SECONDS = 1.0
 
 
 class Presence(Hooks):
-    """Remembers when each student was last seen, by what it signed or asked for itself."""
+    """Remembers when each student was last seen, by what it signed: questions carry no proof of who asks."""
 
     def __init__(self, roster: Roster, seen_ms: dict[str, int]) -> None:
         self._owners = {each.address.lower(): each.name for each in roster.students}
@@ -47,8 +47,8 @@ class Lesson:
     """
 
     TEACHER = (
-        "who", "leaderboard", "hold_time", "go_on", "set_speed", "freeze", "unfreeze", "say", "jump", "fund_student",
-        "reset", "save_point", "back_to", "export",
+        "who", "status", "leaderboard", "hold_time", "go_on", "set_speed", "freeze", "unfreeze", "say", "jump",
+        "fund_student", "reset", "save_point", "back_to", "export",
     )  # fmt: skip
 
     def __init__(self, roster: Roster, venues: Mapping[int, LocalVenue], *, balance: str) -> None:
@@ -60,6 +60,8 @@ class Lesson:
         self.seen_ms: dict[str, int] = {}
         self.ports: dict[int, int] = {}
         """Port of each student's venue, where they have one each."""
+        self._held_speed = 1.0
+        """How fast time passed before it was held."""
         self._saved: dict[int, dict[int, int]] = {}
         self._board: tuple[float, list[dict[str, Any]]] = (0.0, [])
         self._lock = threading.Lock()
@@ -123,6 +125,12 @@ class Lesson:
             for student in self.roster.students
         ]
 
+    def status(self) -> dict[str, Any]:
+        """Return the venue's time (Unix ms), its speed (0 while time is held), and whether trading is frozen."""
+        venue = self.all_venues()[0]
+        speed = venue.clock.speed if isinstance(venue.clock, RealClock) else 0.0
+        return {"time": venue.now_ms(), "speed": speed, "frozen": TRADING[0] in venue.core.state.laboratory.disabled}
+
     def leaderboard(self) -> list[dict[str, Any]]:
         """Return rank, name, equity, return, drawdown, fees and trades, best return first; at most a second old."""
         with self._lock:
@@ -142,11 +150,12 @@ class Lesson:
 
     def hold_time(self) -> None:
         """Stop the clock of the class; orders are still answered, prices stand still."""
+        self._held_speed = self.status()["speed"] or self._held_speed
         self.set_speed(0)
 
     def go_on(self) -> None:
-        """Let time pass as fast as real time."""
-        self.set_speed(1)
+        """Let time pass again, as fast as before it was held."""
+        self.set_speed(self._held_speed)
 
     def set_speed(self, speed: float) -> None:
         """Let time pass `speed` times as fast as real time. Raises VenueError for a class with a manual clock."""
@@ -185,18 +194,19 @@ class Lesson:
             self.say(text)
         return {"product": product, "price": moved[0]["oracle"]}
 
-    def fund_student(self, student: str, amount: ExactAmount) -> dict[str, Any]:
-        """Deposit `amount` USDC into a student's account."""
-        chosen = self.roster.named(student)
-        return self.venue_of(chosen).control.fund(chosen.address, amount)
+    def fund_student(self, student: str, amount: ExactAmount) -> dict[str, dict[str, Any]]:
+        """Deposit `amount` USDC into the account of a student, or of each (""); returns each one's balance."""
+        return {one.name: self.venue_of(one).control.fund(one.address, amount) for one in self._chosen(student)}
+
+    def _chosen(self, student: str) -> list[Student]:
+        return [self.roster.named(student)] if student else list(self.roster.students)
 
     def reset(self, student: str = "") -> list[str]:
         """Cancel the orders of a student, or of all, close the positions at market, and restore the starting balance.
 
         Returns the names of those for whom that worked; a position that found no taker stays open.
         """
-        chosen = [self.roster.named(student)] if student else list(self.roster.students)
-        return [each.name for each in chosen if self._reset(self.venue_of(each), each)]
+        return [each.name for each in self._chosen(student) if self._reset(self.venue_of(each), each)]
 
     def _reset(self, venue: LocalVenue, student: Student) -> bool:
         address = student.address

@@ -1,16 +1,16 @@
-"""Runs one handed-in notebook in a process of its own: `python -m toolkit.classroom.sandbox NOTEBOOK RESULT`.
+"""A Jupyter kernel for one handed-in notebook: `python -m toolkit.classroom.sandbox CONNECTION_FILE`.
 
-The process may read what Python and the toolkit need and the notebook's folder, write into that folder only, connect
-to this machine only, and start no other process. This keeps mistakes and curiosity in; it is no defence against
-somebody who attacks the interpreter itself, so grade strangers' work in a container or a virtual machine. Limits of
-time and memory are held by the process that started this one (`grading`).
+It is IPython's own kernel, so a notebook runs as in Jupyter: magics, widgets, plots, `await` and tasks in cells. Its
+process may read what Python and the toolkit need and the working folder, write into that folder only, connect to this
+machine only, and start no other process. This keeps mistakes and curiosity in; it is no defence against somebody who
+attacks the interpreter itself, so grade strangers' work in a container or a virtual machine. Limits of time and memory
+are held by the process that started this one (`grading`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import io
 import json
 import os
 import sys
@@ -21,7 +21,6 @@ from typing import Any
 
 LARGEST_VALUE = 1_000_000
 """Longest JSON text of one variable, in characters; longer ones are left out."""
-LARGEST_OUTPUT = 20_000
 _FORBIDDEN = (
     "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "os.startfile",
     "os.kill", "os.killpg", "ctypes.dlopen", "pty.spawn",
@@ -31,9 +30,7 @@ _LOADED_FIRST = (
     "toolkit.session",
     "toolkit.venue.local",
     "pandas",
-    "matplotlib.pyplot",
     "pyarrow",
-    "ipywidgets",
     "httpx",
 )
 """Imported before the guard, because their own loading opens libraries, which a notebook may not."""
@@ -89,41 +86,31 @@ def _no_process(*_: Any) -> None:
     raise Forbidden("the sandbox does not allow other processes")
 
 
-def run(notebook: Path, result: Path) -> None:
-    """Run the code cells in order, as far as the first error, and write what they left to `result` as JSON."""
-    from IPython.core.interactiveshell import InteractiveShell
+def serve(connection_file: str) -> None:
+    """Answer the requests of a Jupyter client, with everything forbidden that `guard` forbids, until it is ended."""
+    sys.modules["debugpy"] = None  # type: ignore[assignment]  # a debugger takes a second to load
+    from ipykernel.kernelapp import IPKernelApp
 
-    cells = [
-        "".join(cell["source"])
-        for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        if cell["cell_type"] == "code"
-    ]
+    app: Any = IPKernelApp.instance()
+    app.initialize(["-f", connection_file, "--HistoryManager.enabled=False"])
     for name in _LOADED_FIRST:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     package = Path(__file__).resolve().parent.parent
-    roots = [Path(sys.prefix), Path(sys.base_prefix), package, *map(Path, filter(None, sys.path))]
+    places = [Path(place) for place in sys.path if place]
+    if package.parent.name not in ("site-packages", "dist-packages"):
+        places = [place for place in places if place != package.parent]  # a source tree may hold the checks as well
+    roots = [Path(sys.prefix), Path(sys.base_prefix), package, *places]
     roots += [Path(place) for place in ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/urandom")]
-    shell: Any = InteractiveShell.instance()
-    shell.history_manager.enabled = False
-    shell.colors = "nocolor" if "nocolor" in getattr(shell, "_colors", "nocolor") else shell.colors
     guard(roots, Path.cwd())
-    output, error, done = io.StringIO(), "", 0
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        for done, source in enumerate(cells, 1):
-            ran = shell.run_cell(source, store_history=False, silent=False)
-            failure = ran.error_before_exec or ran.error_in_exec
-            if failure is not None:
-                error = f"cell {done}: {type(failure).__name__}: {failure}"[:2_000]
-                break
-    found = {
-        "cells": len(cells),
-        "done": done if not error else done - 1,
-        "error": error,
-        "output": output.getvalue()[-LARGEST_OUTPUT:],
-        "values": values(shell.user_ns),
-    }
-    result.write_text(json.dumps(found), encoding="utf-8")
+    app.start()
+
+
+def leave(result: str) -> None:
+    """Write the variables of the notebook to a file, as JSON."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    Path(result).write_text(json.dumps(values(InteractiveShell.instance().user_ns)), encoding="utf-8")
 
 
 def values(names: dict[str, Any]) -> dict[str, Any]:
@@ -161,4 +148,4 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), Path(sys.argv[2]))
+    serve(sys.argv[1])

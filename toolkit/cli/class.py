@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..venue.served.boundary import WILDCARDS
-from .venue import StopSignals, announce_journal, catch_up, configure_clients, settings_of, until_stopped
+from .venue import StopSignals, announce_journal, catch_up, configure_clients, settings_of, token_file, until_stopped
 
 if TYPE_CHECKING:
     from ..classroom.lesson import Lesson
@@ -52,7 +52,7 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     lesson = _lesson(args)
     stop.starting = False
     serve = serving(lesson, args.port, host=args.host, allow_remote=args.allow_remote, settings=settings)
-    with closing(lesson), serve as served:
+    with closing(lesson), serve as served, token_file(args.journal, settings):
         catch_up(lesson.venues[0], stop)
         host = _own_address() if args.host in WILDCARDS else args.host
         _introduce(lesson, args, f"http://{f'[{host}]' if ':' in host else host}:{served.port}")

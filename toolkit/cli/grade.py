@@ -18,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checks", type=Path, metavar="FILE", help="hidden checks; without: that each runs to its end")
     parser.add_argument("--seconds", type=float, default=120, help="time limit of a notebook (default 120)")
     parser.add_argument("--memory", type=int, default=2048, metavar="MB", help="memory limit (default 2048)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="notebooks that run at a time (default 1)")
     parser.add_argument("--report", type=Path, metavar="FILE", help="also write every check to a .csv or .parquet file")
 
 
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from ..classroom.grading import grade
 
     try:
-        rows = grade(args.folder, args.checks, seconds=args.seconds, memory_mb=args.memory)
+        rows = grade(args.folder, args.checks, seconds=args.seconds, memory_mb=args.memory, jobs=args.jobs)
         if args.report is not None:
             write = rows.to_parquet if args.report.suffix == ".parquet" else rows.to_csv
             write(args.report, index=False)

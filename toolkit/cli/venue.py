@@ -220,7 +220,7 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
         args.port, host=args.host, allow_remote=args.allow_remote, control=args.control, settings=settings
     )
     stop.starting = False
-    with venue, serving as served, _token_file(args, settings):
+    with venue, serving as served, token_file(args.journal if args.control else None, settings):
         catch_up(venue, stop)
         _introduce(served, venue, args, mnemonic)
         if venue.journal is not None:
@@ -342,14 +342,14 @@ class StopSignals:
 
 
 @contextmanager
-def _token_file(args: argparse.Namespace, settings: ServeSettings) -> Iterator[None]:
-    """Keep the control token beside the journal while the venue is served."""
+def token_file(journal: str | None, settings: ServeSettings) -> Iterator[None]:
+    """Keep the control token beside the journal, if there is one, while the venue is served."""
     from ..venue.served.private_files import token_path, write_private
 
-    if not args.control or not args.journal:
+    if journal is None:
         yield
         return
-    path = token_path(args.journal)
+    path = token_path(journal)
     write_private(path, settings.control_token + "\n")
     try:
         yield

@@ -19,14 +19,14 @@ def _last_profit(session: Any) -> Any:
     return session.fills(symbol="ETHUSDC", exact=True)["realized_pnl"].iloc[-1]
 
 
-def _signed_later(answer: Any, request: Any, agent: Any, chain: Any) -> str:
+def _signed_later(answer: Any, action: Any, nonce: int, agent: Any, chain: Any) -> str:
     from ..protocol import signing
 
     if not isinstance(answer, dict) or "signature" not in answer:
         return "a signed request is a dictionary with action, nonce, expiryAfter and signature"
-    if answer.get("action") != request["action"] or answer.get("nonce") != request["nonce"]:
+    if answer.get("action") != action or answer.get("nonce") != nonce:
         return "it is another action, or has another nonce, than the one above"
-    if answer.get("expiryAfter") != request["nonce"] + 60_000:
+    if answer.get("expiryAfter") != nonce + 60_000:
         return f"expiryAfter is {answer.get('expiryAfter')}; a minute has 60,000 ms"
     return "" if signing.recover(answer, chain) == agent.address else "the signer is not the agent"
 
@@ -39,8 +39,7 @@ def _same_digest(answer: Any, action: Any, steps: Any, nonce: int, chain: Any) -
 
 
 def _maker_share(session: Any) -> Any:
-    turnover = session.fills(exact=True).groupby("role")["value"].sum()
-    return turnover.get("MAKER", Decimal(0)) / turnover.sum()
+    return session.fills(role="MAKER", exact=True)["value"].sum() / session.fills(exact=True)["value"].sum()
 
 
 def _funding_paid(session: Any) -> Any:
@@ -55,7 +54,8 @@ def _five_minutes(answer: Any, trades: Any) -> str:
     """Accept the sum over any five minutes of the log: nobody knows when the exercise was begun."""
     log = trades.frame(exact=True)
     seconds = [time.timestamp() for time in log["time"]]
-    sums, first = set(), 0
+    sums: set[Decimal] = set()
+    first = 0
     for last in range(len(seconds)):
         while seconds[last] - seconds[first] > FIVE_MINUTES_SECONDS:
             first += 1
@@ -95,9 +95,14 @@ def _equity_left(session: Any, equity: Any) -> Any:
     return ledger[(ledger["kind"] == "DEPOSIT") | (ledger["symbol"] == "BTCUSDC")]["amount"].sum() / equity
 
 
+def _builder_fees(trader: Any, fills: Any) -> Any:
+    paid = trader.ledger(kind="BUILDER_FEE", exact=True)
+    return -paid[paid["tx_hash"].isin(fills["tx_hash"])]["amount"].sum()
+
+
 def _builder_cost(trader: Any) -> Any:
     fills = trader.fills(exact=True)
-    return fills[fills["side"] == "BUY"]["builder_fee"].sum()
+    return _builder_fees(trader, fills[fills["side"] == "BUY"])
 
 
 def _sold_at_the_cap(answer: Any, trader: Any) -> str:
@@ -106,13 +111,14 @@ def _sold_at_the_cap(answer: Any, trader: Any) -> str:
     fills = fills[fills["order_id"] == order_id]
     if fills.empty or set(fills["side"]) != {"SELL"}:
         return "there is no fill of a sale by this order"
-    rate = float(fills["builder_fee"].sum() / fills["value"].sum())
+    rate = float(_builder_fees(trader, fills) / fills["value"].sum())
     return "" if abs(rate - 0.0003) < 1e-7 else f"the builder took {rate:.5%} of the value"
 
 
 def _shares(session: Any, vault: str) -> Any:
     state = session.info.vault(vault, exact=True).iloc[0]
-    return (Decimal(250) * state["total_shares"] / state["tvl"]).quantize(MICRO, ROUND_DOWN)
+    shares = session.info.vault_depositors(vault, exact=True)["shares"].sum()
+    return (Decimal(250) * shares / state["tvl"]).quantize(MICRO, ROUND_DOWN)
 
 
 def _locked_until(session: Any) -> Any:
@@ -140,6 +146,14 @@ def _balance(session: Any) -> Any:
     return session.wallet_balances(exact=True)["balance"].iloc[0]
 
 
+def _wide(spread: Any) -> Any:
+    return (spread >= 2 * spread.median()).mean()
+
+
+def _moved(own: Any) -> Any:
+    return 2 * own["after a minute"].iloc[-1]
+
+
 QUESTIONS: dict[str, Question] = {
     "first-trade.profit": Question(
         "the last fill is in `session.fills`, by symbol", truth=_last_profit, step="0.000001"
@@ -149,7 +163,9 @@ QUESTIONS: dict[str, Question] = {
     "precision.price": Question("`product.round_price` takes a direction", digest="4030f1605daba806"),
     "signing.mine": Question("`signing.sign` takes `expiry_after`, in Unix ms", judge=_signed_later),
     "signing.same": Question("digest a copy of the action with each of them", judge=_same_digest),
-    "account-data.maker_share": Question("fills have a role and a value", truth=_maker_share, step="0.000001"),
+    "account-data.maker_share": Question(
+        "`session.fills` takes a role, and fills have a value", truth=_maker_share, step="0.000001"
+    ),
     "account-data.funding_paid": Question("`session.funding_payments`; what is paid is negative", truth=_funding_paid),
     "order-ticket.prices": Question("the chips of the price's problem, as `choices`", digest="55b573f5ff2d6def"),
     "order-ticket.margin": Question("`ticket.preview()` has it", truth=_market_margin, step="0.01"),
@@ -167,7 +183,9 @@ QUESTIONS: dict[str, Question] = {
     "funding.income": Question(
         "six payments a day; a positive rate is paid by longs to shorts", digest="b25a382c8224fe0c"
     ),
-    "builder-code.cost": Question("fills have a `builder_fee`; both builder orders bought", truth=_builder_cost),
+    "builder-code.cost": Question(
+        "the ledger has a row for each BUILDER_FEE; both builder orders bought", truth=_builder_cost
+    ),
     "builder-code.sold": Question(
         "`allow_builder` with max_fee_rate, then fee_rate of the same", judge=_sold_at_the_cap
     ),
@@ -176,11 +194,13 @@ QUESTIONS: dict[str, Question] = {
     "strategy.costs": Question("profit without costs, less profit with them", truth=_difference, step="0.01"),
     "strategy.opposite": Question("swap the targets of Trend; fees=(0, 0), funding=None", judge=_opposite),
     "sweeps.sol_late": Question(
-        "the late Sharpe ratio of the row with the best early one", digest="e96029a6f86c4961", step="0.01"
+        "the late Sharpe ratio of the row with the best early one", digest="de7db07970af3928", step="0.01"
     ),
     "sweeps.lucky": Question("`luck` of 1,000 tries and 90 days", digest="41514250814a4bcc", step="0.01"),
     "when-things-go-wrong.attempts": Question("`intents()` counts attempts", digest="6f78f1b07b9283a0"),
     "when-things-go-wrong.state": Question("the state of what `resolve` returns", digest="f5ac41c60436db8e"),
     "testnet.shown": Question("a repr with the key in it would end up in notebooks", digest="b44105f8ce8981a0"),
     "testnet.balance": Question("`wallet_balances` with exact=True", truth=_balance),
+    "market.wide": Question("the mean of what is true or false in each second", truth=_wide, step="0.001"),
+    "market.moved": Question("four times the size has twice the square root", truth=_moved, step="0.01"),
 }

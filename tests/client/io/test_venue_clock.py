@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolkit
+from tests.client.fake import Executed
 from toolkit.cli import doctor
 from toolkit.client.io.transport import Retry
 from toolkit.client.io.venue_clock import JUMP_MS, VenueClock
@@ -114,7 +115,7 @@ def venue(request: pytest.FixtureRequest) -> Iterator[LocalVenue]:
 def test_orders_and_candles_work_at_any_time_of_the_venue(venue: LocalVenue, off: str) -> None:
     with toolkit.connect(
         base_url="http://127.0.0.1:1",
-        transport=venue.transport(),
+        transport=Executed(venue),
         clock=Wrong(venue, OFF[off]),  # type: ignore[arg-type]
         retry=Retry(base=0.0, longest=0.0),
     ) as s:
@@ -134,7 +135,7 @@ def test_orders_and_candles_work_at_any_time_of_the_venue(venue: LocalVenue, off
 def test_an_order_without_a_read_before_it_is_made_once_more(venue: LocalVenue) -> None:
     with toolkit.connect(
         base_url="http://127.0.0.1:1",
-        transport=venue.transport(),
+        transport=Executed(venue),
         clock=Wrong(venue, -(10**9)),
         approve=False,  # type: ignore[arg-type]
     ) as s:

@@ -45,6 +45,7 @@ def test_the_next_session_knows_what_this_one_left_open(tmp_path: Path) -> None:
     fake = FakeVenue(["answer lost"])
     with connect(fake) as s, pytest.raises(errors.OutcomeUnknown):
         buy(s)
+    file_of(s).chmod(0o644)
     with connect(fake) as s:
         assert list(s.intents()["state"]) == ["UNKNOWN"]
         (settled,) = s.resolve()

@@ -47,6 +47,8 @@ def test_a_receipt_follows_its_order(s: toolkit.Session, bob: toolkit.Session) -
     assert r.fee == Decimal("0.02") * 60000 * s.product("BTCUSDC").maker_fee_rate
     assert r.reason == ""
     assert list(r.events()["status"]) == ["NEW", "PARTIALLY_FILLED", "FILLED"]
+    assert r.events()["fill_price"].dtype == float
+    assert r.events(exact=True)["fill_price"].iloc[-1] == Decimal(60000)
     assert "filled 0.02 at 60000" in repr(r)
 
 
@@ -151,7 +153,8 @@ def test_the_awaited_twin(s: toolkit.Session, bob: toolkit.Session) -> None:
         assert (r.status, r.filled) == ("PARTIALLY_FILLED", Decimal("0.004"))
         with pytest.raises(errors.WaitTimeout):
             await r.wait("filled", timeout=0.05)
-        assert len(await r.events()) == 2
+        assert (await r.events())["fill_price"].tolist() == [0.0, 60_000.0]
+        assert (await r.events(exact=True))["fill_price"].tolist() == [0, Decimal(60_000)]
         same = await s.aio.order(r.order_id)
         replaced = await same.replace(orders.buy("BTCUSDC", "0.02", price="50000"))
         assert await replaced.cancel()

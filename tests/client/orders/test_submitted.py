@@ -10,11 +10,15 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import toolkit
 from tests.client.fake import FakeVenue, enveloped, session
 from toolkit import errors, orders
+from toolkit.client.io.flow import Fetch, Reply
 from toolkit.client.orders.intents import IntentState
+from toolkit.client.orders.receipts import receipt
 from toolkit.venue.local import LocalVenue
 
 
@@ -92,6 +96,16 @@ def test_replacements_and_cancels_have_their_results(s: toolkit.Session) -> None
         s.cancel(second)
 
 
+def test_what_an_action_returns_is_in_its_receipt(s: toolkit.Session, at_once: toolkit.Session) -> None:
+    vault = s.exchange.vault_create("Mine", "500").data["vault"]
+    assert vault in set(s.info.vaults()["vault"])
+    assert s.exchange.vault_deposit(vault, "100").data["share"] == "100"
+    later = at_once.exchange.vault_withdraw(vault, "50")
+    assert "amount" not in later.data
+    later.wait("accepted")
+    assert later.data["amount"] == "50"
+
+
 def test_a_bracket_stands_whole_or_not_at_all(s: toolkit.Session) -> None:
     receipt = s.buy("BTCUSDC", "0.01", price="50000", tp="55000", sl="45000")
     assert [result.accepted for result in receipt.results] == [True] * 3
@@ -114,6 +128,113 @@ def test_the_wait_is_bounded() -> None:
         began = time.monotonic()
         assert s.exchange.approve_agent().state is IntentState.SUBMITTED
         assert time.monotonic() - began < 3
+
+
+def refuse_reads(s: toolkit.Session, *paths: str) -> None:
+    """Let the queries of these paths fail from now on."""
+    send = s._driver._send
+
+    def refuse(fetch: Fetch) -> Reply:
+        if any(path in fetch.path for path in paths):
+            raise errors.Disconnected("no route")
+        return send(fetch)
+
+    s._driver._send = refuse
+
+
+@pytest.mark.parametrize("channel", ["order_history", "events"])
+@pytest.mark.parametrize("wire", ["published", "extended"])
+def test_the_feed_tells_what_became_of_orders(channel: str, wire: Any) -> None:
+    with (
+        LocalVenue(clock="manual", market=False, settle_delay="1s", wire=wire) as venue,
+        toolkit.connect(venue=venue),
+        toolkit.connect(venue=venue, account=1) as other,
+        toolkit.connect(venue=venue, approve=False, settle_timeout=0) as s,
+    ):
+        live = getattr(s.stream, channel)()
+        live.rows()
+        good, bad = s.buy("BTCUSDC", "0.01", price="50000"), s.buy("BTCUSDC", "10", price="50000")
+        both = s.place([orders.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000")])
+        bracket = s.buy("BTCUSDC", "0.01", price="50000", tp="55000", sl="45000")
+        refuse_reads(s, "/info/")
+        assert list(s.intents()["state"]) == ["SUBMITTED"] * 4
+        other.sell("BTCUSDC", "0.01", price="70000", cl_ord_id=5)
+        venue.settle()
+        live.rows()
+        assert list(s.intents()["state"]) == ["ACCEPTED", "FAILED", "ACCEPTED", "ACCEPTED"]
+        assert bad.state is IntentState.SUBMITTED  # as it was answered
+        results = [result for made in (good, both, bracket) for result in receipt(s.intent(made.intent)).results]
+        assert len(results) == 6
+        assert all(result.accepted and result.order_id for result in results)
+
+
+def test_the_feed_tells_what_became_of_any_action(venue: LocalVenue, at_once: toolkit.Session) -> None:
+    live = at_once.stream.events()
+    live.rows()
+    made = [
+        at_once.set_leverage("BTCUSDC", 5),
+        at_once.exchange.vault_create("Mine", "500"),
+        at_once.exchange.cancel_order({"symbolCode": 1, "ordId": 99}),
+        at_once.exchange.cancel_all("BTCUSDC", False),
+    ]
+    refuse_reads(at_once, "/info/")
+    venue.settle()
+    live.rows()
+    states = [str(at_once.intent(each.intent).state) for each in made]
+    assert states == ["ACCEPTED", "ACCEPTED", "FAILED", "SUBMITTED"]  # the last one's orders are asked for
+    assert (at_once.intent(made[1].intent).data or {})["vault"]
+
+
+def test_a_waiting_call_ends_when_the_feed_tells(venue: LocalVenue, s: toolkit.Session) -> None:
+    s.product("BTCUSDC")
+    live = s.stream.events()
+    live.rows()
+    refuse_reads(s, "/info/order", "/info/explore")
+    s._driver._settle = lambda seconds: (venue.settle(), live.rows())
+    made = s.buy("BTCUSDC", "0.01", price="50000")
+    assert (made.state, bool(made.order_id)) == (IntentState.ACCEPTED, True)
+    with pytest.raises(errors.ActionRejected):
+        s.buy("BTCUSDC", "10", price="50000")
+
+
+def test_records_of_somebody_else_tell_nothing(venue: LocalVenue, at_once: toolkit.Session) -> None:
+    made = at_once.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=77)
+    row = {"clOrdId": 77, "ordId": 5, "ordSide": "BUY", "execStatus": "NEW"}
+    ack = {"nonce": at_once.intent(made.intent).nonce, "signer": "0x" + "1" * 40, "actionType": "placeOrder"}
+    account = str(at_once.account)
+    told = at_once._delivery.take_records
+    told("orderHist", "0x" + "2" * 40, [row], venue.now_ms())
+    told("trades", account, [row], venue.now_ms())
+    for wrong in ({"clOrdId": 78}, {"ordSide": "SELL"}, {"execStatus": "CANCELED"}, {"clOrdId": "x"}):
+        told("orderHist", account, [row | wrong], venue.now_ms())
+    for event in ({}, {"eventType": "actionAck", "event": [ack | {"txCode": 5}, 7]}, {"eventType": "perpOrder"}):
+        told("userEvent", account, [event], venue.now_ms())
+    assert at_once.intent(made.intent).state is IntentState.SUBMITTED
+    told("orderHist", account, [row], venue.now_ms())
+    assert at_once.intent(made.intent).state is IntentState.ACCEPTED
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["BUY", "NEW", "REJECTED", 77]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = ("ordId", "ordSide", "side", "execStatus", "reason", "nonce", "signer", "actionType", "txCode", "data")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(row=st.dictionaries(st.sampled_from(NAMES), JUNK), kind=st.sampled_from(["perpOrder", "actionAck"]))
+def test_a_feed_that_tells_nonsense_does_no_harm(
+    venue: LocalVenue, at_once: toolkit.Session, row: dict[str, Any], kind: str
+) -> None:
+    if at_once.intents("submitted").empty:
+        at_once.buy("BTCUSDC", "0.01", price="50000", cl_ord_id=78)
+    before = list(at_once.intents()["state"])
+    row |= {"clOrdId": 78}
+    for channel, items in (("orderHist", [row]), ("userEvent", [{"eventType": kind, "event": [row]}, row])):
+        at_once._delivery.take_records(channel, str(at_once.account), items, venue.now_ms())
+    tells = row.get("execStatus") in ("NEW", "REJECTED") and row.get("ordSide", "BUY") == "BUY"
+    assert tells or list(at_once.intents()["state"]) == before
 
 
 class TransactionsOnly:

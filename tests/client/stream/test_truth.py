@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.venue.traders import Trader
 from toolkit.client.stream.live import Live
 from toolkit.client.stream.stream import Stream
+from toolkit.protocol.reads.feed import RECENT
 from toolkit.venue.api import records
 from toolkit.venue.local import LocalVenue
 
@@ -173,7 +174,8 @@ def test_live_objects_equal_the_venue_through_hours_of_simulated_market() -> Non
         stream = Stream(SimpleNamespace(venue=venue, environment=None, account=None))
         book, trades = stream.order_book("ETHUSDC", 10), stream.trades("ETHUSDC")
         candles, height = stream.candles("ETHUSDC", "1h"), stream.block_height()
-        product = venue.core.products[2]
+        product, before = venue.core.products[2], len(trades)  # those of the past before genesis
+        assert before == RECENT
         for span in ("1s", "3s", "59s", "1m", "30m", "2h"):
             venue.advance(span)
             for side, levels in ((1, book.bids()), (-1, book.asks())):
@@ -181,7 +183,7 @@ def test_live_objects_equal_the_venue_through_hours_of_simulated_market() -> Non
                     (records.price(product, price), records.quantity(product, total))
                     for price, total in venue.core.books[2].depth(side, 10)
                 ]
-            assert len(trades) == len(venue.core.state.history.trades[2])
+            assert len(trades) == before + len(venue.core.state.history.trades[2])
             query = [("symbol_name", "ETHUSDC"), ("interval", "3600"), ("limit", str(len(candles)))]
             answer = venue.handle("GET", "/info/kline/last", query)
             assert raw(candles) == json.loads(answer.body)["data"][::-1]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
+from tests.node import installed
 from tests.test_info_contract import World, minimal, world
 from toolkit import __version__
 from toolkit.protocol.actions import ACTIONS
@@ -66,6 +68,18 @@ def test_the_asyncapi_document_names_every_channel_and_resolves() -> None:
         for part in reference.removeprefix("#/").split("/"):
             found = found[part]
         assert found
+
+
+@pytest.mark.slow
+def test_the_asyncapi_document_is_what_the_standards_own_schema_allows(tmp_path: Path) -> None:
+    folder = installed(Path(__file__).parent / "asyncapi", tmp_path / "asyncapi")
+    schemas = folder / "node_modules" / "@asyncapi" / "specs" / "schemas"
+    schema = json.loads((schemas / "3.0.0-without-$id.json").read_text(encoding="utf-8"))
+    standard = jsonschema.Draft7Validator(schema)
+    document = json.loads(json.dumps(FEED))
+    standard.validate(document)
+    for part in ("channels", "operations", "components", "info"):
+        assert not standard.is_valid({**document, part: {"x": 5}}), part
 
 
 def references(value: Any) -> list[str]:

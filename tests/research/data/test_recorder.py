@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ import pytest
 
 import toolkit
 from toolkit.errors import FeedError, InputError
+from toolkit.research import data
 from toolkit.research.data.recorder import record
 from toolkit.research.data.recording import Recording
 from toolkit.research.data.recording_store import RECORDED, Store, table
@@ -296,3 +298,22 @@ def test_parts_written_under_a_temporary_name_are_not_parts(tmp_path: Path) -> N
     finally:
         os.replace = replace
     assert seen == [[]]
+
+
+def test_loading_finds_what_a_crash_left_in_the_journal_and_says_what_is_still_being_recorded(tmp_path: Path) -> None:
+    now = pd.Timestamp("2026-01-01", tz="UTC").to_pydatetime()
+    rows = [{"time": now, "side": "BUY", "price": Decimal(at + 1), "quantity": Decimal(1)} for at in range(9)]
+    store = Store(tmp_path / "tape", rows_per_file=6)
+    for at, row in enumerate(rows[:-1]):
+        store.append("trades", "BTCUSDC", [row], now, "incremental", at)
+    shutil.copytree(tmp_path / "tape", tmp_path / "broken off")
+    growing = data.load(tmp_path / "tape", format="recording")
+    assert len(growing) == 6
+    assert "still being recorded" in data.check(growing)["detail"].iloc[0]
+    found = data.load(tmp_path / "broken off", format="recording")
+    assert (found.array["price"].tolist(), found.notes) == ([float(at + 1) for at in range(8)], ())
+    store.close()
+    part = next((tmp_path / "broken off").rglob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(InputError, match="expected the parts of a recording"):
+        data.load(tmp_path / "broken off", format="recording")

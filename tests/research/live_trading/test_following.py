@@ -143,6 +143,89 @@ def test_an_account_is_copied_with_balance_positions_and_orders(upstream: LocalV
                 venue.following.fork(session, address)
 
 
+ORDER = [
+    "symbol",
+    "side",
+    "type",
+    "status",
+    "price",
+    "remaining",
+    "trigger_price",
+    "trigger_type",
+    "tif",
+    "reduce_only",
+]
+
+
+def open_orders(session: toolkit.Session) -> list[Any]:
+    table = session.orders(open=True, exact=True).sort_values("order_id").reset_index(drop=True)
+    parents = [table.index[table["order_id"] == parent].tolist() for parent in table["parent_order_id"]]
+    return [*map(tuple, table[ORDER].to_numpy().tolist()), parents]
+
+
+def test_brackets_stops_conditional_orders_and_settings_are_copied(upstream: LocalVenue) -> None:
+    with (
+        toolkit.connect(venue=upstream, account=2) as theirs,
+        toolkit.connect(venue=upstream, account=3, approve=False) as builder,
+    ):
+        builder.exchange.register_builder("Acme")
+        agent = toolkit.Wallet.create()
+        theirs.exchange.approve_agent_to_builder(agent.agent, builder.account, "0.0005")
+        theirs.exchange.set_leverage("ETHUSDC", "3")
+        theirs.buy("BTCUSDC", "0.1")
+        theirs.buy("BTCUSDC", "0.02", price="50000", tp="70000", sl="40000")
+        theirs.place(toolkit.orders.stop("BTCUSDC", "SELL", "45000"))
+        theirs.place(toolkit.orders.take_profit("BTCUSDC", "SELL", "80000", "0.05", trigger_by="LAST_PRICE"))
+        stop = toolkit.orders.order("BTCUSDC", "BUY", "0.01", "81000", type="STOP_LIMIT", trigger_price="80500")
+        placing = toolkit.Wallet(agent=agent.key("agent").reveal(), account=builder.account)
+        with toolkit.connect(venue=upstream, wallet=placing) as session:
+            session.exchange.place_builder_order(stop, builder.account, "0.0002")
+        given = open_orders(theirs)
+        assert len(given) == 7
+        with toolkit.connect("local", follow=reader(upstream), fork=theirs.account) as session:
+            assert session.venue.following.notes == ["live"]
+            assert open_orders(session) == given
+            account = session.venue.core.state.accounts[session.account.lower()]
+            assert {code: held.leverage for code, held in account.positions.items()}[2] == 300
+            assert session.venue.core.violations() == []
+
+
+def test_a_hedged_account_and_orders_that_do_not_fit(upstream: LocalVenue) -> None:
+    with toolkit.connect(venue=upstream, account=2) as theirs:
+        upstream.control.set_position_mode(theirs.account, "HEDGE")
+        theirs.buy("BTCUSDC", "0.1")
+        theirs.sell("BTCUSDC", "0.03")
+        theirs.buy("SOLUSDC", "1", price="50")
+        theirs.place(toolkit.orders.take_profit("BTCUSDC", "SELL_CLOSE_HEDGE", "80000"))
+        with (
+            follow(reader(upstream), symbols=["BTCUSDC"]) as venue,
+            toolkit.connect(venue=venue) as session,
+        ):
+            venue.following.fork(session, str(theirs.account))
+            held = session.positions()[["side", "size"]].to_numpy().tolist()
+            assert sorted(held) == [["LONG", 0.1], ["SHORT", 0.03]]
+            assert venue.following.notes[1:] == ["the order BUY 1.00 SOLUSDC was not copied: SOLUSDC is not followed"]
+            assert session.orders(open=True)["side"].tolist() == ["SELL_CLOSE_HEDGE"]
+            venue.control.pause("BTCUSDC")
+            venue.following._copy_orders(session, str(theirs.account))
+            assert venue.following.notes[-1].endswith("was not copied: trading in BTCUSDC is paused")
+            assert venue.core.violations() == []
+
+
+@pytest.mark.parametrize(("setting", "paused"), [("pause", True), ("continue", False)])
+def test_connect_says_whether_trading_pauses_while_the_feed_is_lost(
+    upstream: LocalVenue, setting: str, paused: bool
+) -> None:
+    with (
+        toolkit.connect("local", follow=reader(upstream), when_stale=setting) as session,
+        upstream.faults.add("feed-cut", count=None),
+    ):
+        upstream.advance("3s")
+        assert session.venue.core.state.markets[1].paused is paused
+    with pytest.raises(InputError, match="pause or continue"):
+        toolkit.connect("local", follow=reader(upstream), when_stale="wait")
+
+
 def test_what_was_recorded_meanwhile_replays_to_the_same_fills(upstream: LocalVenue, tmp_path: Path) -> None:
     def quote(session: toolkit.Session, book: Any, product: Any) -> None:
         for side, best in (("BUY", book.bids.best), ("SELL", book.asks.best)):
@@ -152,7 +235,9 @@ def test_what_was_recorded_meanwhile_replays_to_the_same_fills(upstream: LocalVe
         # without times: a follower knows of a trade when it is told, the recording has the time of the trade
         return session.fills()[["side", "price", "quantity", "role"]].to_numpy().tolist()
 
-    with follow(reader(upstream), symbols=["BTCUSDC"]) as venue, toolkit.connect(venue=venue) as session:
+    # At once: with a delay the orders would meet another moment of the tape, which begins with them.
+    following = follow(reader(upstream), symbols=["BTCUSDC"], settle_delay=0)
+    with following as venue, toolkit.connect(venue=venue) as session:
         with record(venue.following.upstream, tmp_path / "tape", ["BTCUSDC"], depth=200):
             upstream.advance("3s")
             began = upstream.now_ms()
@@ -162,7 +247,8 @@ def test_what_was_recorded_meanwhile_replays_to_the_same_fills(upstream: LocalVe
         fills = known(session)
         done = [(one.side, one.price, one.quantity) for one in venue.core.state.history.trades[1]]
     tape = data.load(tmp_path / "tape", format="recording")
-    with LocalVenue(replay={"BTCUSDC": tape}, clock="manual") as again, toolkit.connect(venue=again) as session:
+    replaying = LocalVenue(replay={"BTCUSDC": tape}, clock="manual", settle_delay=0)
+    with replaying as again, toolkit.connect(venue=again) as session:
         again.advance(until=began)
         quote(session, again.core.books[1], again.core.products[1])
         again.advance(until=upstream.now_ms())

@@ -50,10 +50,15 @@ class Turning(Strategy):
             ctx.target(bar.symbol, self.size if count % 2 else f"-{self.size}")
 
 
+def minutes(run: Any) -> Any:
+    """Return the minutes of a run: where a venue takes a second to execute, it does not begin and end on one."""
+    return run.equity.index.floor("1min").unique()
+
+
 def test_the_same_strategy_runs_in_backtest_and_paper(session: Any) -> None:
     strategy = Turning()
     run = paper(strategy, [BTC], session=session, duration="20m")
-    history = session.klines(BTC, "1m", start=run.equity.index[0], end=run.equity.index[-1], closed=True)
+    history = session.klines(BTC, "1m", start=minutes(run)[0], end=run.equity.index[-1], closed=True)
     tested = backtest(strategy, {BTC: history}, funding=None)
     assert run.fills["side"].tolist() == tested.fills["side"].tolist()
     assert run.fills["quantity"].tolist() == tested.fills["quantity"].tolist()
@@ -286,7 +291,7 @@ def test_warm_up_hands_over_the_past_and_sends_nothing(session: Any) -> None:
     assert run.records["bars"].iloc[-1] == 13
     assert len(run.fills) == 0
     assert placed == []
-    assert len(run.equity) == 4
+    assert len(minutes(run)) == 4
 
 
 class Counting(Strategy):
@@ -302,7 +307,7 @@ class Counting(Strategy):
 def test_stopping_from_inside_ends_it(session: Any) -> None:
     run = ask({1: lambda ctx: ctx.stop("enough")}, session)
     assert run.events[["kind", "text"]].iloc[0].tolist() == ["STOP", "enough"]
-    assert len(run.equity) == 3
+    assert len(minutes(run)) == 3
 
 
 def test_a_run_in_the_background_is_killed_from_outside() -> None:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tests.research.markets import Wandering, walk
-from tests.research.tasks import counted, deadly, fragile, leaving, measure, total
+from tests.research.tasks import connected, counted, deadly, fragile, leaving, measure, total
 from toolkit.errors import InputError
 from toolkit.research.analysis.results import Results
 from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import RandomLatency
+from toolkit.research.selection.optimising import optimise
 from toolkit.research.selection.sweeps import fingerprint, sweep
 
 GRID = {"a": [1, 2, 3], "b": [0.1, 0.2]}
@@ -57,6 +61,15 @@ def test_a_cluster_gives_the_frame_of_one_process(cluster: Any) -> None:
     pd.testing.assert_frame_equal(sweep(measure, GRID, seeds=[7], client=cluster, progress=False), alone)
     failing = sweep(fragile, {"a": [1, 2, 3]}, client=cluster, progress=False)
     assert list(failing["status"]) == ["ok", "failed", "ok"]
+
+
+@pytest.mark.parametrize("search", [{}, {"method": "bayes", "points": 5}])
+def test_a_search_on_a_cluster_finds_what_one_process_finds(cluster: Any, search: Any) -> None:
+    data, space = walk(3, 200), {"every": list(range(5, 12))}
+    there = optimise(Wandering, space, data, client=cluster, progress=False, **search)
+    alone = optimise(Wandering, space, data, workers=2 if search else 0, progress=False, **search)
+    pd.testing.assert_frame_equal(there.table, alone.table)
+    np.testing.assert_array_equal(there.returns, alone.returns)
 
 
 @pytest.mark.slow
@@ -222,26 +235,55 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
     assert done.stdout.split() == ["['failed']"]
 
 
-def test_a_killed_sweep_leaves_no_worker_behind(tmp_path: Path) -> None:
+def test_a_killed_search_leaves_no_worker_behind_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    file = tmp_path / "points.jsonl"
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
-        port = server.getsockname()[1]
+        space = {"port": [server.getsockname()[1]], "a": [1, 2, 3, 4]}
+        search = f"optimise(connected, {space}, maximise='value', workers=2, results={str(file)!r})"
         script = tmp_path / "script.py"
         lines = (
-            "from tests.research.tasks import connected\nfrom toolkit.research import sweep\n"
-            "if __name__ == '__main__':\n"
-            f"    sweep(connected, {{'port': [{port}], 'a': [1, 2, 3, 4]}}, workers=2, progress=False)\n"
+            "from tests.research.tasks import connected\nfrom toolkit.research import optimise\n"
+            f"if __name__ == '__main__':\n    {search}\n"
         )
         script.write_text(lines, encoding="utf-8")
         places = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
-        with subprocess.Popen([sys.executable, str(script)], env=places) as parent, contextlib.ExitStack() as lines_up:
+        with (
+            subprocess.Popen([sys.executable, str(script)], env=places, stderr=subprocess.PIPE) as parent,
+            contextlib.ExitStack() as lines_up,
+        ):
             workers = [lines_up.enter_context(server.accept()[0]) for _ in range(2)]
             assert [line.recv(1) for line in workers] == [b"x", b"x"]
+            workers.pop().sendall(b"y")
+            assert parent.stderr is not None
+            shown = b""
+            while not re.search(rb"1/4 \[\d\d:\d\d<\d\d:\d\d", shown):  # done, time taken < time left
+                more = parent.stderr.read1()
+                assert more, shown.decode()
+                shown += more
+            workers.append(lines_up.enter_context(server.accept()[0]))
+            assert workers[1].recv(1) == b"x"
             parent.kill()
             for line in workers:
                 line.settimeout(60)
                 with contextlib.suppress(ConnectionResetError):  # what the end of a process looks like on Windows
                     assert line.recv(1) == b"", "the worker still runs"
+
+        done = len(file.read_text(encoding="utf-8").splitlines())
+        assert done == 1
+
+        def answer() -> None:
+            for _ in range(4 - done):
+                with server.accept()[0] as line:
+                    line.recv(1)  # closing a line with something unread would reset it
+                    line.sendall(b"y")
+
+        answers = threading.Thread(target=answer)
+        answers.start()
+        found = optimise(connected, space, maximise="value", workers=0, results=file, progress=False)
+        answers.join()
+    assert found.table["value"].tolist() == [1, 2, 3, 4]
+    assert found.best["a"] == 4
 
 
 def test_options_are_told_apart_by_their_values(tmp_path: Path) -> None:

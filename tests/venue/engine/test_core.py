@@ -11,6 +11,7 @@ from toolkit.errors import VenueError
 from toolkit.venue.engine import codec, registry
 from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit
 from toolkit.venue.engine.core import Core
+from toolkit.venue.engine.events import BlockDone
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import saved
 
@@ -117,6 +118,21 @@ def test_blocks_hold_their_transactions(core: Core) -> None:
     assert len({block.hash for block in blocks}) == 2
 
 
+def test_a_block_is_complete_when_its_second_is_over_and_says_when_that_was(core: Core) -> None:
+    core.events.clear()
+    submit(core, 1)
+    core.apply(Advance(GENESIS_TIME + 999))
+    assert not core.state.history.blocks
+    assert not [event for event in core.events if isinstance(event, BlockDone)]
+    core.apply(Advance(GENESIS_TIME + 1_000))
+    core.apply(Advance(GENESIS_TIME + 5_500))
+    assert [(block.height, block.time, block.count) for block in core.state.history.blocks] == [
+        (1, GENESIS_TIME + 1_000, 1)
+    ]
+    done = [(event.height, event.time, event.count) for event in core.events if isinstance(event, BlockDone)]
+    assert done == [(1, GENESIS_TIME + 1_000, 1), (5, GENESIS_TIME + 5_000, 0)]
+
+
 def test_a_restored_core_continues_identically(core: Core) -> None:
     submit(core, 1)
     copy = Core.load(core.dump())
@@ -182,3 +198,30 @@ def test_recording_events_does_not_change_the_state() -> None:
     cores[1].record_events(True)
     cores[1].apply(Advance(cores[1].state.time + 60_000))
     assert cores[1].events
+
+
+def blocks_done(core: Core) -> list[tuple[int, int, int]]:
+    found = [(one.height, one.time, one.count) for one in core.events if isinstance(one, BlockDone)]
+    core.events.clear()
+    return found
+
+
+def test_a_block_is_announced_once_at_its_end_with_its_number_of_transactions(core: Core) -> None:
+    block_ms, begin = core.state.block_ms, core.state.genesis_time
+    core.events.clear()
+    submit(core, 1)
+    submit(core, 2)
+    core.apply(Advance(begin + block_ms - 1))
+    assert blocks_done(core) == []
+    core.apply(Advance(begin + block_ms))
+    assert blocks_done(core) == [(1, begin + block_ms, 2)]
+    core.apply(Advance(begin + 3 * block_ms))
+    assert blocks_done(core) == [(3, begin + 3 * block_ms, 0)], "the newest of those that ended"
+    assert [(one.height, one.first, one.count) for one in core.state.history.blocks] == [(1, 0, 2)]
+
+
+def test_a_block_without_transactions_leaves_no_record(core: Core) -> None:
+    core.wake("blocks", core.state.time + 1)
+    core.apply(Advance(core.state.time + 10))
+    assert core.state.history.blocks == []
+    assert "blocks" not in core.state.schedule

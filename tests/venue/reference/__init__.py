@@ -22,8 +22,8 @@ def _counted(name: str, source: str) -> ast.Module:
             block = getattr(node, part, None)
             if not block or (part == "orelse" and isinstance(block[0], ast.If)):
                 continue
-            text = lines[node.lineno - 1].strip() if part == "body" else "else: " + lines[block[0].lineno - 1].strip()
-            key = f"{name}.py:{node.lineno if part == 'body' else block[0].lineno}  {text}"
+            at = node.lineno if part == "body" else block[0].lineno
+            key = f"{name}.py:{at:03}  {'' if part == 'body' else 'else: '}{lines[at - 1].strip()}"
             BRANCHES[key] = 0
             block[:0] = ast.parse(f"BRANCHES[{key!r}] += 1").body
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("self.require", "require"):

@@ -77,15 +77,15 @@ def settings_of(config: genesis.Config) -> dict[str, Any]:
 
 
 def first(coarse: bool) -> genesis.Genesis:
-    """Return a small venue: two products with low tiers and limits, a poor LP vault, small slices, cheap fee tiers."""
+    """Return a small venue: two products with low tiers and limits, a poor LP vault, small slices, makers' rebates."""
     products = [dict(row) for row in genesis.default_products()[:2]]
     limits = {"maxPositionNtnl": "250000", "minOrderValue": "100", "fundingInterval": 3_600 if coarse else 300}
     rows = [row | limits | {"maxOrderQty": "3.9" if row["code"] == "1" else "99"} for row in products]
     table = genesis.default_margin_tables()[1]
     table = [table[0], table[1] | {"minimumValue": "60000"}]
-    tiers = [genesis.FeeTier(each.volume // 50, each.maker, each.taker) for each in genesis.default_fee_tiers()]
+    tiers = [genesis.FeeTier(each.volume // 50, each.maker - 8_001, each.taker) for each in genesis.default_fee_tiers()]
     config = genesis.Config(
-        price_interval=60_000 if coarse else 3_000, fee_tiers=tiers,
+        price_interval=600_000 if coarse else 3_000, fee_tiers=tiers,
         lp_capital=3_000 * USDC, liquidation_whole=25_000 * USDC,
     )  # fmt: skip
     prices = {code: f"{price}.00" for code, price in MIDDLE.items()}

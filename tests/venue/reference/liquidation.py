@@ -118,7 +118,7 @@ class Liquidation(Trading):
         market, vault, leg, times = held.market, self.accounts[LP], held.legs[side], self.config["lp_leverage"]
         _, equity = self.bankruptcy(account, group, held, side)
         lack, own = max(0, -floor(Fraction(equity, leg.size))), self.holding(vault, market.code)
-        worth, others = self.cross(vault)[0], sum(each.notional for each in vault.holdings.values() if each is not own)
+        worth, others = self.equity(vault), sum(each.notional for each in vault.holdings.values() if each is not own)
         net = side * (own.legs[1].size - own.legs[-1].size) * market.step_value
         room = (worth * times - others - net) / (market.step_value + lack * times)
         taken = min(steps, floor(min(room, Fraction(worth, lack)) if lack else room)) if worth > 0 else 0
@@ -148,13 +148,11 @@ class Liquidation(Trading):
 
     def deleverage(self, account: Account, group: int, held: Holding, side: int, steps: int) -> None:
         """4: opposite positions in order of score, at the bankruptcy price; nobody gives more than it has."""
-        market, found = held.market, []
-        for other, theirs in self.holders(market):
-            if other is not account and theirs.legs[-side].size:
-                rank = -self.score(other, theirs, -side), theirs.legs[-side].opened
-                found.append((rank, other, theirs, theirs.legs[-side].size))
-        for _, other, theirs, size in sorted(found, key=lambda each: each[0]):
-            part = min(steps, size)
+        market = held.market
+        found = [each for each in self.holders(market) if each[0] is not account and each[1].legs[-side].size]
+        ranked = sorted(found, key=lambda each: (-self.score(*each, -side), each[1].legs[-side].opened))
+        for other, theirs in ranked:
+            part = min(steps, theirs.legs[-side].size)
             if not part:
                 break
             steps -= part

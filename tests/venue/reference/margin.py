@@ -96,15 +96,14 @@ class Margin:
         beyond = flips - held.notional  # C4: a flip is a close, which sets margin free, and an open
         return max(held.initial(grows), held.initial(beyond) - max(0, held.equity) if beyond > 0 else 0)
 
-    def cross(self, account: Account) -> tuple[int, int]:
-        """Equity and maintenance margin of the cross positions."""
-        held = [each for each in account.holdings.values() if each.size and not each.isolated]
-        equity = account.balance + sum(each.unrealized for each in held)
-        return equity, sum(each.maintenance() for each in held)
+    def equity(self, account: Account) -> int:
+        """Cross equity = balance, which isolated margins have left, + cross unrealised PnL."""
+        crossed = [held for held in account.holdings.values() if held.size and not held.isolated]
+        return account.balance + sum(held.unrealized for held in crossed)
 
     def available(self, account: Account) -> int:
         """Equity less the initial margin of the cross positions and of all orders."""
-        return self.cross(account)[0] - sum(self.initial(account, held) for held in account.holdings.values())
+        return self.equity(account) - sum(self.initial(account, held) for held in account.holdings.values())
 
     def withdrawable(self, account: Account) -> int:
         """Available to withdraw leaves out positive unrealised PnL."""
@@ -115,7 +114,7 @@ class Margin:
         """Equity and maintenance margin of the isolated position in a product, or (0) of the cross positions."""
         if group:
             return account.holdings[group].equity, account.holdings[group].maintenance()
-        return self.cross(account)
+        return self.equity(account), sum(held.maintenance() for held in account.holdings.values() if not held.isolated)
 
     def reach(self, account: Account, held: Holding, side: int) -> int:
         """The notional that a position could reach by its resting orders of `side`."""
@@ -179,7 +178,7 @@ class Margin:
 
     def spare(self, account: Account, freed: int = 0) -> int:
         """What the cross positions can give while their ratio stays where liquidation stops."""
-        equity, maintenance = self.cross(account)
+        equity, maintenance = self.figures(account, 0)
         return max(0, equity + freed - ceil(maintenance / self.config["stop"]))
 
     def isolated_fits(self, account: Account, order: Order, opens: int) -> bool:
@@ -224,7 +223,7 @@ class Margin:
         before, order.exact_fee = order.exact_fee, order.exact_fee + value * rate
         paid = ceil(order.exact_fee) - ceil(before)
         self.pay(account.name, FEES, paid, "TRADING_FEE", code, about, floor(value * rate))
-        if paid and account.inviter:
+        if paid > 0 and account.inviter:
             self.rebate(account, paid)
         extra, part = ceil(value * order.builder_rate), floor(value * order.builder_rate)
         if extra:

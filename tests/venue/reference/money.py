@@ -1,11 +1,16 @@
 """The rules of money as plain code: the definition that the venue is held against, with which it shares no code.
 
 Read it in this order: `money` (records and formulas), `margin` (cash, margin, fees), `trading` (orders and fills),
-`liquidation`, `venue` (settings, time, triggers). `wire` reads signed actions into calls of these.
+`liquidation`, `venue` (settings, time, triggers). It is written to be read, not to be fast, and it is as long as the
+rules: hedge and one-way, cross and isolated, brackets and waiting exits each change what an order may do, and the venue
+agrees with all of it to the last digit. `wire` reads signed actions into calls of it; `steps`, `driver` and the tests
+are no part of it.
 
 Integers are ticks, steps, micro-USDC and milliseconds, everything else is a fraction; a side is 1 (long, buy) or −1.
 Who pays is rounded up, who receives is rounded down (Numbers). Comments name the sections of the rules: Numbers,
-Prices, Funding, Margin, Liquidation 1 to 5, Order rules, Bracket, and C1 to C9, their clarifications.
+Prices, Funding, Margin, Liquidation 1 to 5, Order rules, Bracket, and C1 to C9, their clarifications: C1
+`check_increase`, `drop_uncovered`; C2 `triggered_bound`, `give_up`; C3 `liquidate`; C4 `need`, `check_increase`; C5
+`check_terms`, `holds_less`; C6 `match`, `run_triggers`; C7 `charge`; C8 `unwind`, `follow_mark`; C9 `check_terms`.
 """
 
 from __future__ import annotations

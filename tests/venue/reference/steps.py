@@ -16,7 +16,7 @@ Step = tuple[Any, ...]
 TRADERS, HEDGED, BUILDERS_TRADER = range(5), (3, 4), 2
 MIDDLE = {1: 62_500, 2: 2_450}
 FINE = (1, 250, 3_000, 3_000, 31_000, 61_000, 299_000)
-COARSE = (60_000, 600_000, 600_000, 3_600_000, 3_600_000, 86_400_000)
+COARSE = (60_000, 600_000, 600_000, 3_600_000, 3_600_000, 28_800_000)
 TYPES = ("STOP_MARKET", "STOP_LIMIT", "TAKE_PROFIT_MARKET", "TAKE_PROFIT_LIMIT")
 
 
@@ -28,7 +28,7 @@ def text(size: Fraction, count: int) -> str:
 
 
 class Steps:
-    """Makes steps of a seed. Of four seeds, one counts in minutes and days instead of seconds, one has wild prices."""
+    """Makes steps of a seed. Of four seeds, one counts in minutes and hours instead of seconds, one has wild prices."""
 
     def __init__(self, seed: int, reference: ReferenceVenue, names: list[str], builder: str) -> None:
         self.chance, self.coarse, self.wild = random.Random(seed), is_coarse(seed), seed % 4 == 1
@@ -53,7 +53,8 @@ class Steps:
         if (account.balance < 1_000 * 10**6 and kind < 0.5) or saved:  # who has lost everything does nothing more
             return ("fund", index, "3000")
         mine = [order for order in self.reference.orders.values() if order.name == self.names[index]]
-        return ("act", index, self._action(index, code, mine))
+        settings = index in liquidated and chance.random() < 0.2
+        return ("act", index, self._action(index, code, mine, least=0.9 if settings else 0.0))
 
     def _aimed(self, index: int, code: int) -> float:
         """Return the price at which a position is to be liquidated with something left, 0 when there is none."""
@@ -67,8 +68,8 @@ class Steps:
         price = float((market.oracle - lost) * market.tick)
         return price if abs(price / MIDDLE[code] - 1) < 0.2 else 0.0
 
-    def _action(self, index: int, code: int, mine: list[Order]) -> dict[str, Any]:
-        chance, kind = self.chance, self.chance.random()
+    def _action(self, index: int, code: int, mine: list[Order], least: float) -> dict[str, Any]:
+        chance, kind = self.chance, self.chance.uniform(least, 1)
         if kind < 0.20 and index == BUILDERS_TRADER:
             order, rate = self._order(index, code, mine), chance.choice(("0.0001", "0.001", "0"))
             if chance.random() < 0.4:

@@ -13,8 +13,15 @@ from tests.venue.reference.driver import Pair
 from tests.venue.reference.margin import Margin
 
 SEEDS, STEPS, PIECES = range(1_000, 1_200), 1_000, 8
-BY_HAND = ("C4: isolated maintenance margin",)
-"""Too rare for random steps; `test_rules` has them."""
+BY_HAND = (
+    "refused: C4: isolated maintenance margin",
+    "  for maker, steps in trimmed:",
+    "  if held.isolated and account.balance < 0:",
+)
+"""Too rare for random steps: margin lost within one request, or under a fill-or-kill; a debt paid by isolated margin.
+
+`test_rules` has them.
+"""
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -52,7 +59,7 @@ def test_long_runs_leave_both_in_the_same_state_and_meet_every_rule(
         met, sent = (sum(map(Counter, each), Counter[str]()) for each in zip(*pieces, strict=True))
         with capsys.disabled():
             print(f"\n{len(SEEDS)} seeds of {STEPS:,} steps: {dict(sent)}")
-            print("\n".join(f"{met[branch]:11,}  {branch}" for branch in BRANCHES))
+            print("\n".join(f"{met[branch]:11,}  {branch}" for branch in sorted(BRANCHES)))
         assert not [each for each in BRANCHES if not met[each] and not each.endswith(BY_HAND)]
 
 

@@ -107,6 +107,15 @@ def test_c1_a_flip_is_judged_by_what_opens_after_the_rest_was_closed_at_its_boun
     assert play.place("alice", "SELL", "59500", str(Decimal("3.2") + Decimal(beyond))) == accepted, "8,400 USDC at 20x"
 
 
+def test_c1_older_orders_lose_their_cover_to_the_rest_of_a_flip() -> None:
+    play = Play("alice", maker=10**6)
+    play.trade("alice", "maker", "60000", "1")
+    assert play.place("alice", "SELL", "60500", "1")
+    assert play.place("maker", "BUY", "60000", "1")
+    assert play.place("alice", "SELL", "60000", "4.2")
+    assert play.leaves("alice") == [3_200], "3.2 at 60,000 need 9,600, and 1 at 60,500 would need 3,025 more"
+
+
 def test_c2_an_exit_that_nobody_takes_stays_armed_and_closes_at_the_first_bid() -> None:
     play = Play("alice", maker=10**6)
     play.trade("alice", "maker", "60000", "0.5")

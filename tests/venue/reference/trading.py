@@ -66,13 +66,6 @@ class Trading(Margin):
         """Reduce-only is exempt from minOrderValue if it closes the whole rest."""
         self.require(whole or price * steps * market.unit >= market.min_value, "minOrderValue of an exit")
 
-    def check_account(self, account: Account, order: Order, limit: int) -> None:
-        """Apply the rules that need the account to an order without a main order."""
-        if order.reducing:
-            self.fit(account, self.holding(account, order.code), order, order.trigger or limit)
-        elif not order.trigger:  # Margin: a waiting trigger holds no margin
-            self.check_increase(account, order, order.leaves, limit)
-
     def fit(self, account: Account, held: Holding, order: Order, price: int) -> None:
         """Reduce-only: never opens or flips."""
         self.require(not account.hedge or order.closing, "BUY and SELL can't reduce in hedge mode")
@@ -109,7 +102,10 @@ class Trading(Margin):
             if main is order:
                 self.check_terms(account, order)
                 self.require(not (exits and order.reducing), "the main order of a bracket opens")
-                self.check_account(account, order, price if order.reducing else limit)
+                if order.reducing:
+                    self.fit(account, self.holding(account, order.code), order, order.trigger or price)
+                elif not order.trigger:  # Margin: a waiting trigger holds no margin
+                    self.check_increase(account, order, order.leaves, limit)
             for child in children:
                 self.check_child(account, main, child)
             family = [*(self.bracket(main.id) if joins else ()), *children]
@@ -182,46 +178,51 @@ class Trading(Margin):
         return lost
 
     def replace(self, account: Account, order: Order, new: Order) -> None:
-        """Replace keeps priority only if the price is unchanged and the quantity falls; quantity is the new total."""
-        waiting, main = order.waiting, self.orders.get(order.group) if order.waiting and order.grouped else None
-        self.require(not (waiting and order.triggered), "an exit that tries again can't be replaced")
-        if order.triggered:
+        """Replace: side, kind and option stay, the quantity is the new total; a refusal leaves the order as it is."""
+        held, main = self.holding(account, order.code), None
+        if order.waiting:
+            self.require(not order.triggered, "an exit that tries again can't be replaced")
+            main = self.orders.get(order.group) if order.grouped else None
+        elif order.triggered:
             new.trigger, new.by = 0, ""
         entry = (main.price or main.trigger) if main is not None and not order.armed else 0
         self.check_terms(account, new, entry, order)
-        same = (order.side, order.closing, order.kind, order.reduce, order.by if waiting else "")
-        self.require(same == (new.side, new.closing, new.kind, new.reduce, new.by if waiting else ""), "the same kind")
-        held, left = self.holding(account, order.code), new.quantity - order.filled
-        keeps, less = waiting or (new.price == order.price and left <= order.leaves), True
-        if waiting:
+        kinds = [(o.side, o.closing, o.kind, o.reduce, o.by if order.waiting else "") for o in (order, new)]
+        self.require(kinds[0] == kinds[1], "the same kind")
+        if order.waiting:
             self.require(main is None or new.quantity <= main.quantity, "an exit larger than its main order")
             free = held.legs[-order.side].size if order.reducing and account.hedge == order.closing else 0
             part = 0 < new.quantity < (free if main is None else main.quantity)
             self.require_value(held.market, new.trigger, new.quantity, not part)
             order.trigger, order.up, order.slippage = new.trigger, new.up, new.slippage
-        else:
-            self.require(new.tif in RESTS, "timeInForce of an open order")
-            self.require(left > 0, "above what has filled")
-        if keeps and not waiting:
+            self.amend(order, new, new.quantity)
+            return
+        left = new.quantity - order.filled
+        self.require(new.tif in RESTS, "timeInForce of an open order")
+        self.require(left > 0, "above what has filled")
+        if new.price == order.price and left <= order.leaves:  # only so it keeps its place
             self.require_value(held.market, new.price, left, not order.reducing or left == order.leaves)
-        elif not waiting:
-            less, before = self.holds_less(order, new, left), order.leaves
-            new.leaves, new.builder_rate, order.leaves = left, order.builder_rate, 0  # it doesn't count against itself
-            try:
-                if order.reducing:
-                    self.fit(account, held, new, new.price)
-                else:
-                    self.check_increase(account, new, left, new.price, only_size=less)
-            finally:
-                order.leaves = before
-            self.leave(order)
-            left = new.leaves
+            self.amend(order, new, left)
+            return
+        less, before = self.holds_less(order, new, left), order.leaves
+        new.leaves, new.builder_rate, order.leaves = left, order.builder_rate, 0  # it doesn't count against itself
+        try:
+            if order.reducing:
+                self.fit(account, held, new, new.price)
+            else:
+                self.check_increase(account, new, left, new.price, only_size=less)
+        finally:
+            order.leaves = before
+        self.leave(order)
+        self.amend(order, new, new.leaves)
+        if less:
+            self.rest(order)
+        else:
+            self.process(account, order, new.price)
+
+    def amend(self, order: Order, new: Order, left: int) -> None:
         order.price, order.quantity, order.tif, order.leaves = new.price, new.quantity, new.tif, left
         self.log(order)
-        if not keeps and less:
-            self.rest(order)
-        elif not keeps:
-            self.process(account, order, new.price)
 
     def holds_less(self, order: Order, new: Order, left: int) -> bool:
         """C5: moving an opening order away from the market, or shrinking it, is never refused for margin."""

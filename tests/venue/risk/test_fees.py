@@ -8,7 +8,8 @@ from tests.venue.play import BTC, MICRO, Play
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import VenueAccount, VenueOrder
 from toolkit.venue.model.constants import DAY, MAKER, TAKER
-from toolkit.venue.risk import fees, ledger
+from toolkit.venue.model.genesis import FeeTier
+from toolkit.venue.risk import equity_curve, fees, ledger
 
 HOUR = 3_600_000
 
@@ -130,3 +131,27 @@ def test_rebates_are_paid_out_of_the_fees(play: Play, rebates: list[int]) -> Non
     assert rebates == [3 * MICRO, 18 * MICRO]
     assert play.core.account("0xee").balance == 2_100_000
     assert play.core.state.accounts[ledger.FEES].balance == 21 * MICRO - 2_100_000
+
+
+def test_a_rebate_below_the_smallest_coin_is_paid_into_rounding_and_not_to_the_maker(play: Play) -> None:
+    """0.001 BTC at 60,000 and −1e-8: 0.6 micro-USDC, which the venue pays rounded up, the maker gets rounded down."""
+    play.account("bob").maker_rate = -1
+    before = {name: play.core.state.accounts[name].balance for name in (ledger.FEES, ledger.ROUNDING)}
+    play.trade("ann", "bob", "0.001", 60_000)
+    gained = {name: play.core.state.accounts[name].balance - balance for name, balance in before.items()}
+    assert gained == {ledger.FEES: 36_000 - 1, ledger.ROUNDING: 1}
+    assert play.balance("bob") == 100_000 * MICRO
+
+
+def test_an_account_funded_at_this_moment_has_one_point_of_equity(play: Play) -> None:
+    play.fund(5, "cat")
+    points = equity_curve.curve(play.core, play.account("cat"), 0, play.now + 1)
+    assert [(point.time, point.equity, point.net_deposits) for point in points] == [(play.now, 5 * MICRO, 5 * MICRO)]
+
+
+def test_a_tier_may_pay_its_makers() -> None:
+    play = Play(fee_tiers=[FeeTier(0, -2_000, 50_000)])
+    play.fund(100_000, "ann", "bob")
+    play.trade("ann", "bob", "0.5", 60_000)
+    assert play.balance("bob") == 100_000 * MICRO + 600_000, "0.002 % of 30,000"
+    assert play.balance("ann") == 100_000 * MICRO - 15 * MICRO

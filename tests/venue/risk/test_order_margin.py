@@ -110,6 +110,17 @@ def test_a_flip_is_judged_by_the_part_that_opens() -> None:
     assert floor.status(resting.id) == "CANCELED"
 
 
+def test_older_orders_lose_their_cover_to_the_rest_of_a_flip() -> None:
+    floor = floor_with(10_000)
+    floor.order(ADA, "BUY 1 at 60000")
+    older = floor.order(ADA, "SELL 1 at 60500")
+    floor.order(BOB, "BUY 1 at 59990")
+    flip = floor.order(ADA, "SELL 4.2 at 59990")
+    assert (flip.leaves, floor.legs(ADA)) == (3_200, (0, 0))
+    # 3.2 at 60,000 need 9,600, and 1 at 60,500 would need 3,025 more
+    assert floor.status(older.id) == "CANCELED"
+
+
 def test_exits_placed_one_after_the_other_do_not_reach_beyond_the_largest_position() -> None:
     floor = floor_with(10_000_000)
     floor.order(BOB, "SELL 1000 at 60000")

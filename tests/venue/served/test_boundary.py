@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect as open_feed
 
 from tests.venue.quiet import venue  # a fixture
+from tests.venue.wallets import MASTER, Signer
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served.boundary import Boundary, host_name, is_protected
 from toolkit.venue.served.server import Served
@@ -217,6 +219,7 @@ def test_a_drip_does_not_hold_a_connection_open(venue: LocalVenue) -> None:
 
 def test_a_wildcard_answers_to_the_address_that_was_reached(venue: LocalVenue) -> None:
     with venue.serve(host="0.0.0.0", allow_remote=True) as served:
+        assert served.base_url == f"http://127.0.0.1:{served.port}"
         for host, status in (
             ("127.0.0.1", b"200"),
             ("localhost", b"200"),
@@ -228,6 +231,32 @@ def test_a_wildcard_answers_to_the_address_that_was_reached(venue: LocalVenue) -
     with venue.serve(settings=ServeSettings(hosts=("venue.example",))) as served:
         request = f"GET {META} HTTP/1.1\r\nHost: Venue.Example:80\r\nConnection: close\r\n\r\n"
         assert raw(served.port, request).split(b" ")[1] == b"200"
+
+
+def test_a_log_line_says_who_did_what_and_shows_no_secret(venue: LocalVenue) -> None:
+    lines: list[str] = []
+    with venue.serve(control=True, settings=ServeSettings(log=lines.append)) as served:
+        with httpx.Client(base_url=served.base_url) as client:
+            body = Signer(MASTER).request({"type": "withdraw", "destination": MASTER.address, "amount": "2"})
+            client.post(POST, json=body)
+            client.post(POST, json=body)
+            client.post("/join/abcdefghijkl", json={})
+            client.get("/a%0A2026-01-01 forged%1b[2J?key=secret")
+            client.post("/control/fund", json={}, headers={"authorization": f"Bearer {served.control_token}"})
+        with pytest.raises(InvalidStatus), open_feed(f"{served.ws_url}/ws/dex", origin="http://evil.example"):  # type: ignore[arg-type]
+            pass
+    patterns = [
+        rf"POST {POST} withdraw {MASTER.address} HTTP 200 code 0 \d+\.\d ms",
+        rf"POST {POST} withdraw {MASTER.address} HTTP 200 code 40207 \d+\.\d ms",
+        r"POST /join/… HTTP 404 code 404 \d+\.\d ms",
+        r"GET /a\?2026-01-01 forged\?\[2J HTTP 404 code 404 \d+\.\d ms",
+        r"POST /control/fund HTTP 400 code 40003 \d+\.\d ms",
+    ]
+    for line, pattern in zip(lines, patterns, strict=False):
+        assert re.fullmatch(f"127\\.0\\.0\\.1 {pattern}", line, re.IGNORECASE), line
+    assert "WebSocket /ws/dex refused: " in lines[5]
+    assert len(lines) == 6
+    assert served.control_token not in "".join(lines)
 
 
 def test_health_and_readiness_are_told(served: Served) -> None:

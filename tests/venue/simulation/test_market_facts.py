@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from toolkit.benchmarks import market as measured
+from toolkit.benchmarks import own_orders
 from toolkit.venue.engine.commands import Advance
 
 
@@ -46,8 +47,33 @@ def test_returns_have_fat_tails_and_products_move_together(seen: list[measured.O
 
 
 def test_funding_rates_differ_between_settlements_and_products() -> None:
-    core = measured.simulated(1)
+    core = own_orders.simulated(1)
     core.apply(Advance(core.state.time + 12 * 3_600_000))
     rates = [rate.rate for settled in core.state.history.funding_rates.values() for rate in settled]
     assert len(rates) == 12
     assert len(set(rates)) >= 4
+
+
+def test_own_orders_move_the_mid_and_larger_ones_move_it_further() -> None:
+    rows = own_orders.impact_rows(sizes=(30_000, 1_000_000), seeds=(1,), wait_ms=600_000)
+    small, _, large, left = (row.value for row in rows)
+    assert 0 < small < large
+    assert 2 < large / small < 15  # the square root of 33 is 5.8
+    assert 0 < left < 1
+
+
+def test_quotes_are_filled_by_takers_and_the_naive_one_is_filled_when_it_is_wrong() -> None:
+    naive, better = (
+        own_orders.run(quote, 3, 0.15, every_ms)
+        for quote, every_ms in ((own_orders.naive, 5_000), (own_orders.first, 100))
+    )
+    assert naive.fills > 10
+    assert better.fills > naive.fills
+    assert naive.from_takers == better.from_takers == 1
+    assert naive.after_bp[1] < better.after_bp[1]
+
+
+@pytest.mark.slow
+def test_a_sane_quote_neither_always_earns_nor_always_loses() -> None:
+    profits = [own_orders.run(own_orders.sane, seed, 0.5, 100).profit_bp for seed in range(1, 13)]
+    assert min(profits) < 0 < max(profits)

@@ -121,6 +121,23 @@ def test_the_past_trades_as_much_as_the_present() -> None:
     assert 0.8 < ratios[3] < 1.25, "number of trades"
 
 
+def test_trades_before_genesis_add_up_to_the_candles(core: Core) -> None:
+    before = past_from(core)
+    found = past.trades(before, 400)
+    assert len(found) == 400
+    assert len({trade.id for trade in found}) == 400
+    assert [trade.time for trade in found] == sorted(trade.time for trade in found)
+    assert all(trade.time < GENESIS_TIME and trade.quantity > 0 for trade in found)
+    assert past.trades(before, 150) == found[-150:]
+    for bar in past.candles(before, found[0].time + MINUTE, GENESIS_TIME):
+        own = [trade for trade in found if bar.start <= trade.time < bar.start + MINUTE]
+        assert (own[-1].price, len(own)) == (bar.close, bar.count)
+        assert sum(trade.quantity for trade in own) == bar.volume
+        assert all(bar.low <= trade.price <= bar.high for trade in own)
+    sides = np.array([trade.side for trade in found])
+    assert np.corrcoef(sides[1:], sides[:-1])[0, 1] > 0.3
+
+
 def test_years_of_weeks_cost_a_fraction_of_a_second() -> None:
     core = Core(Genesis(seed=99, settings={"market": True}))  # nothing of this seed is in memory yet
     before = past_from(core)

@@ -31,10 +31,10 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 
-from ...errors import InputError
+from ...errors import InputError, NotSent
 from ...guards import key_argument, parameter_names, refusal
 
 T = TypeVar("T")
@@ -45,7 +45,8 @@ P = ParamSpec("P")
 class Fetch:
     """Request: send this over HTTP. The result is a `Reply`.
 
-    `query` keeps its order; `timeout` (seconds) overrides the transport's default.
+    `query` keeps its order; `timeout` (seconds) overrides the transport's default; the answer must be whole after
+    `within` seconds.
     """
 
     method: str
@@ -55,6 +56,7 @@ class Fetch:
     timeout: float | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further headers; not shown, as one may be a token."""
+    within: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Request: wait this many seconds. The result is None."""
+    """Request: wait this many seconds. The result is None. `queued`: for this client's own turn; no bound counts it."""
 
     seconds: float
+    queued: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,3 +356,50 @@ def together(flows: Sequence[Flow[T]]) -> Flow[list[T]]:
     """Run several flows with `Gather` and return their results in order."""
     results: list[T] = yield Gather(tuple(flows))
     return results
+
+
+def within(flow: Flow[T], seconds: float) -> Flow[T]:
+    """Run a flow whose requests take `seconds` in all, at most: then it sends nothing more and waits no longer.
+
+    Further requests raise NotSent inside it, so that it ends as if the network were gone. Between its requests a person
+    may be asked, which does not count.
+    """
+    spent_ms, since_ms = 0, None
+    try:
+        request = next(flow)
+        while True:
+            try:
+                if isinstance(request, Fetch | Sleep | Settle | Gather):
+                    began_ms: int = yield Elapsed()
+                    spent_ms += 0 if since_ms is None else began_ms - since_ms
+                    since_ms = None if isinstance(request, Sleep) and request.queued else began_ms
+                    answer = yield _cut(request, seconds - spent_ms / 1000)
+                    ended_ms: int = yield Elapsed()
+                    spent_ms, since_ms = spent_ms + (0 if since_ms is None else ended_ms - began_ms), None
+                else:
+                    answer = yield request
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                request = flow.throw(error)
+            else:
+                request = flow.send(answer)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    finally:
+        flow.close()
+
+
+def _cut(request: Request, left: float) -> Request:
+    """Return a request that takes no longer than is left. Raises NotSent for what can't be sent any more."""
+    match request:
+        case Fetch() if left <= 0:
+            raise NotSent(f"{request.method} {request.path} was not sent: the time for this call is over")
+        case Fetch():
+            return replace(request, within=left if request.within is None else min(left, request.within))
+        case Sleep(queued=False) | Settle():
+            return replace(request, seconds=min(request.seconds, max(0.0, left)))
+        case Gather():
+            return Gather(tuple(within(each, left) for each in request.flows))
+    return request

@@ -50,7 +50,7 @@ class Retry:
 
     `attempts` includes the first one. The wait after attempt n is uniform between 0 and min(cap, base·2ⁿ) seconds, or
     what the venue's Retry-After header demands, at most `longest` seconds. No attempt begins `total` seconds after the
-    first.
+    first, and no call that trades takes longer than twice that, with all that it asks.
     """
 
     attempts: int = 4
@@ -237,22 +237,20 @@ class HttpTransport:
 
         threading.Thread(target=perform, name="toolkit-request", daemon=True).start()
         try:
-            answer = answers.get(timeout=self._seconds(fetch))
+            answer = answers.get(timeout=_total_seconds(fetch, self._timeout))
         except queue.Empty:
             raise _too_slow(fetch, self._base_url) from None
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    def _seconds(self, fetch: Fetch) -> float:
-        return TOTAL * (fetch.timeout or self._timeout)
-
     def _send(self, fetch: Fetch) -> Reply:
         import httpx
 
-        client, reader = self._open(), _Body(fetch, self._base_url, self._seconds(fetch))
+        seconds = _total_seconds(fetch, self._timeout)
+        client, reader = self._open(), _Body(fetch, self._base_url, seconds)
         try:
-            with client.stream(fetch.method, fetch.path, **_arguments(fetch)) as response:
+            with client.stream(fetch.method, fetch.path, **_arguments(fetch, self._timeout)) as response:
                 if reader.begin(response):
                     for chunk in response.iter_raw():
                         reader.add(chunk)
@@ -292,11 +290,11 @@ class AsyncHttpTransport:
         """As HttpTransport.send, with the same bounds."""
         import httpx
 
-        seconds = TOTAL * (fetch.timeout or self._timeout)
+        seconds = _total_seconds(fetch, self._timeout)
         client, reader = self._open(), _Body(fetch, self._base_url, seconds)
         try:
             async with asyncio.timeout(seconds):
-                async with client.stream(fetch.method, fetch.path, **_arguments(fetch)) as response:
+                async with client.stream(fetch.method, fetch.path, **_arguments(fetch, self._timeout)) as response:
                     if reader.begin(response):
                         async for chunk in response.aiter_raw():
                             reader.add(chunk)
@@ -357,7 +355,12 @@ def _client_options(base_url: str, timeout: float) -> dict[str, Any]:
     }
 
 
-def _arguments(fetch: Fetch) -> dict[str, Any]:
+def _total_seconds(fetch: Fetch, timeout: float) -> float:
+    seconds = TOTAL * (fetch.timeout or timeout)
+    return seconds if fetch.within is None else min(seconds, fetch.within)
+
+
+def _arguments(fetch: Fetch, timeout: float) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     if fetch.query:
         arguments["params"] = fetch.query
@@ -366,8 +369,8 @@ def _arguments(fetch: Fetch) -> dict[str, Any]:
     if fetch.body:
         arguments["content"] = fetch.body
         arguments["headers"] = {"content-type": "application/json", **fetch.headers}
-    if fetch.timeout is not None:
-        arguments["timeout"] = fetch.timeout
+    if fetch.timeout is not None or fetch.within is not None:
+        arguments["timeout"] = min(fetch.timeout or timeout, fetch.within or float("inf"))
     return arguments
 
 

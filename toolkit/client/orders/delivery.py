@@ -11,11 +11,12 @@ a nonce once, so repeating them is safe: 40207 after a repetition means that an 
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ...environments import Environment
 from ...errors import (
@@ -30,11 +31,11 @@ from ...errors import (
     TransportError,
     WalletError,
 )
-from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep
+from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep, flow, within
 from ..io.rate_limits import RateLimiter
 from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_after
 from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
-from .outcome import Foreign, Found, Missing, query_execution, query_outcome
+from .outcome import ACCOUNT_EVENTS, ORDER_EVENTS, Foreign, Found, Missing, query_execution, query_outcome
 from .receipts import UNSET, Receipt, Unset, receipt
 from .settlement import Settlement, check_belongs, is_transient, proves_not_received
 
@@ -53,6 +54,8 @@ SETTLE_SECONDS = 5.0
 SAFE_RESEND_MS = 60_000
 """`resolve` repeats an action without expiryAfter only until this age."""
 IDS_PER_NONCE = 1_000
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Confirm = bool | Callable[[str], bool] | None
 """Confirmation of writes on Mainnet: True, or a function that is given a description of the action."""
@@ -330,6 +333,19 @@ class Delivery:
         assert failure is not None
         return (yield from self._settlement.give_up(intent, failure, in_doubt))
 
+    def take_records(self, channel: str, owner: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
+        """Settle what was submitted and is told by new records of a channel of the feed, those of this account."""
+        if self.closed or channel not in (ORDER_EVENTS, ACCOUNT_EVENTS):
+            return
+        submitted: list[Intent] = []
+        with suppress(ToolkitError):  # a ledger that can't be used: the next call that trades says so
+            submitted = self.ledger.all((IntentState.SUBMITTED,))
+        for intent in submitted:
+            own = (intent.vault_address or intent.account).lower() == owner.lower()
+            if own and intent.environment == self.environment.name and "builder" not in intent.payload:
+                with suppress(ToolkitError):  # another process has settled it differently
+                    self._settlement.settle_by_feed(intent, channel, items, now)
+
     def resolve(self, ids: Iterable[str] | None = None, resend: bool | None = None) -> Flow[list[Receipt]]:
         """Settle intents whose outcome is unknown, and return the receipt of each, oldest first.
 
@@ -423,7 +439,7 @@ class Delivery:
         elapsed_ms: int = yield Elapsed()
         wait = self.limiter.reserve(action, elapsed_ms)
         if wait > 0:
-            yield Sleep(wait)
+            yield Sleep(wait, queued=True)
 
     def _expiry(self, declaration: Action, given: int | Unset | None, now: int) -> int | None:
         if not isinstance(given, Unset):
@@ -431,6 +447,21 @@ class Delivery:
         if not declaration.expiry:
             return None
         return now + (WITHDRAW_EXPIRY_MS if declaration.type == "withdraw" else self.expiry_ms)
+
+
+def bounded(generator: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[Concatenate[Any, P], Flow[T]]:
+    """Decorate a flow of an object with a `_delivery`: its requests take twice the policy's `total` at most."""
+
+    @functools.wraps(generator)
+    def call(self: Any, /, *args: P.args, **keywords: P.kwargs) -> Flow[T]:
+        return within(generator(self, *args, **keywords), 2 * self._delivery.retry.total)
+
+    return call
+
+
+def trading_flow(generator: Callable[Concatenate[Any, P], Flow[T]]) -> flow[P, T]:
+    """Decorate a method as `flow` does; its call ends in bounded time."""
+    return flow(bounded(generator))
 
 
 def with_client_ids(payload: Mapping[str, Any], nonce: int) -> tuple[dict[str, Any], tuple[int, ...]]:

@@ -21,9 +21,9 @@ from ...protocol.actions import ACTIONS, Action
 from ...protocol.fields import Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting
-from ..io.flow import AsyncDriver, Driver, Flow, flow
+from ..io.flow import AsyncDriver, Driver, Flow
 from ..reads.catalogue import Catalogue
-from .delivery import Delivery
+from .delivery import Delivery, trading_flow
 from .order_calls import OrderCalls
 from .receipts import UNSET, Receipt, Unset
 
@@ -59,7 +59,7 @@ class ExchangeFlows(Suggesting):
         self._catalogue = catalogue
         self._calls = OrderCalls(driver, delivery, catalogue)
 
-    @flow
+    @trading_flow
     def send(
         self,
         payload: Mapping[str, Any],
@@ -74,7 +74,7 @@ class ExchangeFlows(Suggesting):
         """
         return (yield from self._calls.submit(payload, expiry_after, vault_address))
 
-    @flow
+    @trading_flow
     def revoke_agent(self, agent_name: str = AGENT_NAME, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """Revoke the agent approved under this name: approveAgent with the zero address and validitySeconds 0.
 
@@ -268,4 +268,4 @@ def _needed(field: Field) -> str:
 
 
 for _action in ACTIONS.values():
-    setattr(ExchangeFlows, _action.method, flow(_method(_action)))
+    setattr(ExchangeFlows, _action.method, trading_flow(_method(_action)))

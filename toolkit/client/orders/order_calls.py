@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...errors import ExchangeError, InputError, ToolkitError, TransportError, WaitFailed, WaitTimeout
 from ...orders import Order
 from ...protocol.actions import declaration
-from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Settle
+from ..io.flow import AsyncDriver, Driver, Elapsed, Flow, Settle, within
 from ..reads.catalogue import Catalogue
 from ..reads.conversion import OrderRef, is_order_row, order_ref
 from ..reads.reading import Reader, fetch_rows
-from .delivery import Delivery
+from .delivery import Delivery, bounded
 from .intents import OPEN, IntentState
 from .outcome import EVENTS, FIRST_WAIT, LONGEST_WAIT, ORDERS, is_same_order, owner_of
 from .receipts import (
@@ -42,6 +42,8 @@ _UNTIL = {
     "ended": (*ENDED, str(IntentState.FAILED)),
 }
 """What `wait` takes → the statuses that end the wait."""
+LAST_READ_SECONDS = 1.0
+"""What the last read of a wait may take, also where its time is over."""
 By = Literal["order_id", "cl_ord_id"]
 
 
@@ -87,6 +89,7 @@ class OrderCalls:
         options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
         return (yield from self.live(self._delivery.submit(declaration(payload), payload, **options)))
 
+    @bounded
     def find(self, order: object, by: By | None, vault: str | None) -> Flow[Receipt]:
         """Return the receipt of an order of the account, or vault, by either id. Raises InputError without one."""
         ref = order_ref(order)
@@ -123,6 +126,7 @@ class OrderCalls:
         made = Receipt("placeOrder", state, 0, "", "", results=(result,), items=(item,), owner=vault, rows={0: row})
         return self.bind(made)
 
+    @bounded
     def refresh(self, made: Receipt, positions: Iterable[int] | None = None) -> Flow[None]:
         """Read the outcome of the receipt's request, where that is open, and the orders at these positions (all)."""
         if made.state in OPEN and made.intent and not self._delivery.closed:
@@ -164,11 +168,11 @@ class OrderCalls:
                 field="until", rule="known", value=until, nearest=tuple(_UNTIL),
             )  # fmt: skip
         began_ms: int = yield Elapsed()
-        waited, wait = 0.0, FIRST_WAIT
+        waited, wait, left = 0.0, FIRST_WAIT, timeout
         while True:
             failure: Exception | None = None
             try:
-                yield from self.refresh(made, (0,) if made.items else ())
+                yield from within(self.refresh(made, (0,) if made.items else ()), max(left, LAST_READ_SECONDS))
             except (TransportError, ExchangeError) as error:
                 failure = error  # the next read may succeed
             if until(made) if callable(until) else made.known_status in _UNTIL[until]:
@@ -183,6 +187,7 @@ class OrderCalls:
             yield Settle(min(wait, left))
             waited, wait = waited + wait, min(2 * wait, LONGEST_WAIT)
 
+    @bounded
     def cancel_receipt(self, made: Receipt) -> Flow[Receipt]:
         """Cancel the open orders of a receipt."""
         cancels = yield from self.cancels_of(made)
@@ -231,6 +236,7 @@ class OrderCalls:
             )
         return cancel_item(int(rows[0]["symbol"]), ref)
 
+    @bounded
     def replace(
         self,
         existing: object,
@@ -264,6 +270,7 @@ class OrderCalls:
             )  # fmt: skip
         return (yield from self.submit(payload, expiry_after, vault_address))
 
+    @bounded
     def events(self, made: Receipt, exact: bool) -> Flow[pd.DataFrame]:
         """Return the events of the receipt's order as a frame."""
         from ..reads.paging import frame_of, read_all

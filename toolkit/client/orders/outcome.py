@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +21,10 @@ TRANSACTIONS = "/info/explore/transaction/page"
 TRANSACTION = "/info/explore/transaction/detail"
 BUILDER_AGENTS = "/info/builder/agents"
 _DONE = ("SUCCESS", "FAILED")
+ORDER_EVENTS, ACCOUNT_EVENTS = "orderHist", "userEvent"
+"""Channels of the feed that tell outcomes."""
+_TELLING = ("NEW", "PARTIALLY_FILLED", "FILLED", "ORDER_STATUS_UNTRIGGERED", "REJECTED")
+"""Statuses of a first event. An end alone may be that of an earlier order with the same client id."""
 PAGE_SIZE, PAGES = 100, 10
 """How far back transactions, and the events of one transaction, are searched."""
 FIRST_WAIT, LONGEST_WAIT = 0.05, 1.0
@@ -49,8 +53,11 @@ class Foreign:
     """The transaction that an answer named is another request's, so the answer was too."""
 
 
-def poll_execution(intent: Intent, timeout: float) -> Flow[Found | Missing | Foreign]:
-    """Query a submitted request until the venue shows that it was executed, for about `timeout` seconds."""
+def poll_execution(intent: Intent, timeout: float, is_settled: Callable[[], bool]) -> Flow[Found | Missing | Foreign]:
+    """Query a submitted request until the venue shows that it was executed, for about `timeout` seconds.
+
+    It ends as soon as `is_settled`: the feed, or another process, may know first.
+    """
     began_ms: int = yield Elapsed()
     waited, wait = 0.0, FIRST_WAIT
     while True:
@@ -62,7 +69,12 @@ def poll_execution(intent: Intent, timeout: float) -> Flow[Found | Missing | For
         left = timeout - max(waited, (elapsed_ms - began_ms) / 1000)
         if not isinstance(answer, Missing) or left <= 0:
             return answer
-        yield Settle(min(wait, left))
+        pause = min(wait, left)
+        while pause > 0:
+            yield Settle(min(pause, FIRST_WAIT))
+            pause -= FIRST_WAIT
+            if is_settled():
+                return Missing(certain=False)
         waited, wait = waited + wait, min(2 * wait, LONGEST_WAIT)
 
 
@@ -138,6 +150,11 @@ def _find_orders(intent: Intent, in_part: bool = True) -> Flow[Found | Missing]:
             return Missing(certain=False)
     if all(result["txCode"] < 0 for result in results):
         return Missing(certain=True)
+    return _found(results)
+
+
+def _found(results: list[dict[str, Any]]) -> Found:
+    """Return the outcome of a request of orders, given that of each."""
     refused = [result for result in results if result["txCode"] != 0]
     reasons = "; ".join(f"clOrdId {result['clOrdId']}: {result['txMsg']}" for result in refused)
     return Found(
@@ -146,6 +163,42 @@ def _find_orders(intent: Intent, in_part: bool = True) -> Flow[Found | Missing]:
         message=reasons or "the venue knows its orders",
         data={"results": results},
     )
+
+
+def told_by_feed(intent: Intent, channel: str, items: Sequence[Mapping[str, Any]]) -> Found | None:
+    """Return the outcome of a submitted request that new records of a channel of the feed show, None without one.
+
+    A placement is told by the events of its orders, of which each must be among the records; anything else by its
+    acknowledgement, where that names signer and nonce. A cancellation of all orders is left to the queries.
+    """
+    events, acknowledged = (list(items), []) if channel == ORDER_EVENTS else _account_events(items)
+    for row in acknowledged:
+        if parse_id(row.get("nonce")) == intent.nonce and row.get("signer") and _belongs(row, intent):
+            code, message, data = _shown(row)
+            if code or intent.action not in _ORDER_ACTIONS:
+                results = _results(intent, [], code, message)
+                return Found(not code, code, message, {**data, "results": results} if results else data)
+    results = []
+    for item, cl_ord_id in zip(_orders(intent.payload) if intent.client_ids else [], intent.client_ids, strict=True):
+        told = [row for row in events if parse_id(row.get("clOrdId")) == cl_ord_id and _same_side(row, item)]
+        first = next((row for row in told if str(row.get("execStatus")) in _TELLING), None)
+        if first is None:
+            return None
+        rejected = str(first["execStatus"]) == "REJECTED"
+        message = str(first.get("reason") or first["execStatus"]) if rejected else "success"
+        results.append(_result(cl_ord_id, first, int(rejected), message))
+    return _found(results) if results else None
+
+
+def _account_events(items: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Return the order events and the acknowledgements among the records of userEvent."""
+    found: dict[str, list[Mapping[str, Any]]] = {"perpOrder": [], "actionAck": []}
+    for item in items:
+        rows = item.get("event")
+        kept = found.get(str(item.get("eventType")))
+        if kept is not None and isinstance(rows, list):
+            kept += [row for row in rows if isinstance(row, Mapping)]
+    return found["perpOrder"], found["actionAck"]
 
 
 def _find_order(owner: str, item: Mapping[str, Any], cl_ord_id: int) -> Flow[dict[str, Any]]:
@@ -173,8 +226,12 @@ def _result(cl_ord_id: int | None, row: Mapping[str, Any], code: int, message: s
 def is_same_order(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
     """Return whether product and side agree: the client id alone may name another order of the account."""
     same_product = "symbol" not in row or str(row["symbol"]) == str(item.get("symbolCode"))
-    same_side = "side" not in row or ENUMS["order_side"].text(row["side"]) == str(item.get("ordSide"))
-    return same_product and same_side
+    return same_product and _same_side(row, item)
+
+
+def _same_side(row: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+    side = row.get("side", row.get("ordSide"))
+    return side is None or ENUMS["order_side"].text(side) == str(item.get("ordSide"))
 
 
 def _orders(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -218,9 +275,7 @@ def _find_transaction(intent: Intent) -> Flow[Found | Missing]:
 
 def _executed(intent: Intent, row: Mapping[str, Any]) -> Flow[Found]:
     """Return the outcome that a transaction shows, with the result of each order from its events."""
-    code = parse_tx_code(row.get("txCode")) or int(str(row.get("status") or "").upper() == "FAILED")
-    message = str(row.get("txMsg") or ("failed" if code else "success"))
-    data = {"txHash": row.get("txHash"), "txCode": code, "txMsg": message}
+    code, message, data = _shown(row)
     events: list[Mapping[str, Any]] = []
     if intent.action in _ORDER_ACTIONS:
         owner = intent.vault_address or str(row.get("user") or intent.account)
@@ -228,6 +283,15 @@ def _executed(intent: Intent, row: Mapping[str, Any]) -> Flow[Found]:
     results = _results(intent, events, code, message)
     accepted = any(not result["txCode"] for result in results) if results else code == 0
     return Found(accepted=accepted, code=code, message=message, data={**data, "results": results} if results else data)
+
+
+def _shown(row: Mapping[str, Any]) -> tuple[int, str, dict[str, Any]]:
+    """Return code, message and data of a response that a transaction shows."""
+    code = parse_tx_code(row.get("txCode")) or int(str(row.get("status") or "").upper() == "FAILED")
+    message = str(row.get("txMsg") or ("failed" if code else "success"))
+    returned = row.get("data")  # such as a new vault's address
+    told = returned if isinstance(returned, Mapping) else {}
+    return code, message, {**told, "txHash": row.get("txHash"), "txCode": code, "txMsg": message}
 
 
 _ORDER_ACTIONS = frozenset(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BadRequest, HttpStatus, InputError
 from ...orders import Bracket, Order
 from ...products import Amount, decimal_text
-from ..io.flow import Flow, flow, subflow
+from ..io.flow import Flow, subflow
 from ..reads.derived_columns import records
 from ..reads.reading import Reader
-from .delivery import Delivery
+from .delivery import Delivery, trading_flow
 from .receipts import UNSET, Receipt, Unset
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class PermissionFlows:
     _account: Any
     _delivery: Delivery
 
-    @flow
+    @trading_flow
     def permissions(self, *, ended: bool = False, builders: Iterable[str] = ()) -> Flow[pd.DataFrame]:
         """Return who may act for this account: one row per agent, builder authorisation and vault.
 
@@ -69,7 +69,7 @@ class PermissionFlows:
         frame.attrs["complete"] = complete
         return frame
 
-    @flow
+    @trading_flow
     def revoke(self, who: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """End an agent's approval (by its name or address) or the builder's authorisation (by either address).
 
@@ -99,7 +99,7 @@ class PermissionFlows:
                 receipt = yield from subflow(self.exchange.revoke_agent, str(row["name"]), expiry_after=expiry_after)
         return receipt
 
-    @flow
+    @trading_flow
     def allow_builder(
         self,
         builder: str,
@@ -120,7 +120,7 @@ class PermissionFlows:
         )
         return receipt
 
-    @flow
+    @trading_flow
     def end_builder(self, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """End this account's active builder authorisation. Signed by: Trader master."""
         receipt: Receipt = yield from subflow(self.exchange.revoke_agent_to_builder, expiry_after=expiry_after)
@@ -212,14 +212,15 @@ class BuilderFlows:
     def __init__(self, session: Any) -> None:
         self._session = session
         self._driver: Any = session._driver
+        self._delivery: Delivery = session._delivery
 
-    @flow
+    @trading_flow
     def register(self, name: str, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """Register this wallet's master as a builder, once. Signed by: Builder master."""
         receipt: Receipt = yield from subflow(self._session.exchange.register_builder, name, expiry_after=expiry_after)
         return receipt
 
-    @flow
+    @trading_flow
     def traders(self, *, ended: bool = False) -> Flow[pd.DataFrame]:
         """Return the authorisations of this builder, newest first, one row per trader and agent.
 
@@ -228,7 +229,7 @@ class BuilderFlows:
         builder: str = yield from self._session._account()
         return (yield from _authorisations(Reader(self._session), ended, builder=builder))
 
-    @flow
+    @trading_flow
     def place(
         self,
         order: Order | Bracket,

@@ -6,7 +6,7 @@ intent first decides what every other process returns or raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,7 +32,16 @@ from ...errors import (
 from ..io.flow import Flow, Now
 from ..io.transport import Envelope, Retry, describe_clock_skew
 from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger
-from .outcome import Foreign, Found, Missing, asked_items, poll_execution, poll_outcome, query_outcome
+from .outcome import (
+    Foreign,
+    Found,
+    Missing,
+    asked_items,
+    poll_execution,
+    poll_outcome,
+    query_outcome,
+    told_by_feed,
+)
 from .receipts import Receipt, parse_id, parse_tx_code, receipt
 
 
@@ -93,7 +102,8 @@ class Settlement:
         """
         if intent.state is not IntentState.SUBMITTED or not self.timeout:
             return self.result_or_raise(intent) if intent.settled else receipt(intent)
-        known: Found | Missing | Foreign = yield from poll_execution(intent, self.timeout)
+        known: Found | Missing | Foreign
+        known = yield from poll_execution(intent, self.timeout, lambda: self.ledger.get(intent.id).settled)
         now: int = yield Now()
         if isinstance(known, Found):
             told = intent.data or {}
@@ -102,7 +112,8 @@ class Settlement:
                 known = replace(known, data={**known.data, **{name: told[name] for name in told.keys() - known.data}})
             return self.record_found(intent, now, known)
         if isinstance(known, Missing):
-            return receipt(self.ledger.get(intent.id))
+            intent = self.ledger.get(intent.id)
+            return self.result_or_raise(intent) if intent.settled else receipt(intent)
         # Whether this request arrived is open, as it is without an answer.
         message = "the answer named the transaction of another request"
         intent = self.update(intent, now, state=IntentState.UNKNOWN, message=message, data=None)
@@ -113,6 +124,12 @@ class Settlement:
         if intent.settled:
             return self.result_or_raise(intent)
         raise unknown_outcome(intent, BadAnswer(message))
+
+    def settle_by_feed(self, intent: Intent, channel: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
+        """Settle a submitted intent if new records of a channel of the feed tell its outcome."""
+        told = told_by_feed(intent, channel, items)
+        if told is not None:
+            self._found(intent, now, told)
 
     def give_up(self, intent: Intent, failure: ToolkitError, in_doubt: bool) -> Flow[Receipt]:
         """Record that the last attempt failed, and raise: NotSent or a refusal if that is certain, else OutcomeUnknown.

@@ -9,10 +9,10 @@ from ...errors import InputError, WalletError
 from ...orders import Bracket, Ladder, Order, close_position, order
 from ...products import Amount, Product, ProductTable, decimal_text
 from ...protocol.enums import ENUMS, AgentStatus, PositionMode
-from ..io.flow import Flow, flow, subflow
+from ..io.flow import Flow, subflow
 from ..reads.catalogue import Catalogue
 from ..reads.reading import Query, fetch_rows
-from .delivery import Delivery, Prepared
+from .delivery import Delivery, Prepared, trading_flow
 from .order_calls import By, OrderCalls
 from .receipts import UNSET, ItemResult, Receipt, Unset
 
@@ -63,7 +63,7 @@ class TradingFlows:
             )
         return self._known_account
 
-    @flow
+    @trading_flow
     def product(self, symbol: str | int) -> Flow[Product]:
         """Return a product by symbol or code, with its exact steps and limits.
 
@@ -71,12 +71,12 @@ class TradingFlows:
         """
         return (yield from self._catalogue.find(symbol))
 
-    @flow
+    @trading_flow
     def product_table(self) -> Flow[ProductTable]:
         """Return all products by symbol as Product objects; `products()` returns them as a DataFrame."""
         return (yield from self._catalogue.table())
 
-    @flow
+    @trading_flow
     def buy(
         self,
         symbol: str | int,
@@ -110,7 +110,7 @@ class TradingFlows:
         )  # fmt: skip
         return (yield from self._place([made], expiry_after=expiry_after, vault_address=vault_address))
 
-    @flow
+    @trading_flow
     def sell(
         self,
         symbol: str | int,
@@ -139,7 +139,7 @@ class TradingFlows:
         )  # fmt: skip
         return (yield from self._place([made], expiry_after=expiry_after, vault_address=vault_address))
 
-    @flow
+    @trading_flow
     def place(
         self,
         orders: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder],
@@ -155,7 +155,7 @@ class TradingFlows:
         """
         return (yield from self._place(orders, expiry_after=expiry_after, vault_address=vault_address))
 
-    @flow
+    @trading_flow
     def prepare(
         self,
         what: Order | Bracket | Ladder | Sequence[Order | Bracket | Ladder] | Mapping[str, Any],
@@ -177,7 +177,7 @@ class TradingFlows:
         options: dict[str, Any] = {"expiry_after": expiry_after, "vault_address": vault_address}
         return (yield from self._delivery.prepare(declaration(payload), payload, **options))
 
-    @flow
+    @trading_flow
     def send_prepared(self, prepared: Prepared, *, confirmed: bool = False) -> Flow[Receipt]:
         """Sign and send what `prepare` returned. `confirmed`: a person has just confirmed exactly this (on Mainnet).
 
@@ -216,7 +216,7 @@ class TradingFlows:
                 "a bracket is a request of its own; place it alone", field="orders", rule="bracket", value=len(orders)
             )
 
-    @flow
+    @trading_flow
     def order(
         self,
         order: OrderLike,
@@ -230,7 +230,7 @@ class TradingFlows:
         """
         return (yield from self._calls.find(order, by, vault_address))
 
-    @flow
+    @trading_flow
     def replace(
         self,
         existing: OrderLike | None,
@@ -247,7 +247,7 @@ class TradingFlows:
         """
         return (yield from self._calls.replace(existing, new, expiry_after, vault_address, cl_ord_id))
 
-    @flow
+    @trading_flow
     def cancel(
         self,
         what: OrderLike | Iterable[OrderLike] | None = None,
@@ -265,7 +265,7 @@ class TradingFlows:
         payload = {"type": "cancelOrder", "cancels": cancels}
         return (yield from self._calls.submit(payload, vault_address=vault_address))
 
-    @flow
+    @trading_flow
     def cancel_all(
         self,
         symbol: str | int | None = None,
@@ -286,7 +286,7 @@ class TradingFlows:
         code = None if symbol is None else (yield from self._catalogue.find(symbol)).code
         return (yield from cancel_all(self, owner, code, conditional, vault_address))
 
-    @flow
+    @trading_flow
     def close_position(
         self,
         symbol: str | int,
@@ -311,14 +311,14 @@ class TradingFlows:
             )
         return (yield from self._place(orders, vault_address=vault_address))
 
-    @flow
+    @trading_flow
     def set_leverage(self, symbol: str | int, leverage: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
         """Set the leverage of a product (at most its maxLeverage, two decimals). Returns the Receipt."""
         text = decimal_text(leverage, "leverage")
         receipt: Receipt = yield from subflow(self.exchange.set_leverage, symbol, text, vault_address=vault_address)
         return receipt
 
-    @flow
+    @trading_flow
     def set_margin_mode(
         self, symbol: str | int, mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
     ) -> Flow[Receipt]:
@@ -327,14 +327,14 @@ class TradingFlows:
         receipt: Receipt = yield from subflow(method, symbol, mode.upper(), vault_address=vault_address)
         return receipt
 
-    @flow
+    @trading_flow
     def assign_margin(self, symbol: str | int, amount: Amount, *, vault_address: str | None = None) -> Flow[Receipt]:
         """Add `amount` USDC to the margin of an isolated position, or remove it if negative. Returns the Receipt."""
         method = self.exchange.assign_pos_margin
         receipt: Receipt = yield from subflow(method, symbol, amount, vault_address=vault_address)
         return receipt
 
-    @flow
+    @trading_flow
     def resolve(
         self, intents: str | Receipt | Iterable[str | Receipt] | None = None, *, resend: bool | None = None
     ) -> Flow[list[Receipt]]:

@@ -1000,6 +1000,7 @@ class Info(Synchronous):
             status (string): SUCCESS or FAILED
             tx_code (Int64): 0, or the code of the failure
             message (string): message of the failure
+            data (object): what the action returned, where its answer came before its execution
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1023,6 +1024,7 @@ class Info(Synchronous):
             status (string): SUCCESS or FAILED
             tx_code (Int64): 0, or the code of the failure
             message (string): message of the failure
+            data (object): what the action returned, where its answer came before its execution
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -1048,6 +1050,7 @@ class Info(Synchronous):
             status (string): SUCCESS or FAILED
             tx_code (Int64): 0, or the code of the failure
             message (string): message of the failure
+            data (object): what the action returned, where its answer came before its execution
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -2052,6 +2055,7 @@ class AsyncInfo(Asynchronous):
             status (string): SUCCESS or FAILED
             tx_code (Int64): 0, or the code of the failure
             message (string): message of the failure
+            data (object): what the action returned, where its answer came before its execution
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -2075,6 +2079,7 @@ class AsyncInfo(Asynchronous):
             status (string): SUCCESS or FAILED
             tx_code (Int64): 0, or the code of the failure
             message (string): message of the failure
+            data (object): what the action returned, where its answer came before its execution
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
@@ -2100,6 +2105,7 @@ class AsyncInfo(Asynchronous):
             status (string): SUCCESS or FAILED
             tx_code (Int64): 0, or the code of the failure
             message (string): message of the failure
+            data (object): what the action returned, where its answer came before its execution
 
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,

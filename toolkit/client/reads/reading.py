@@ -81,7 +81,7 @@ class Reader:
         elapsed_ms: int = yield Elapsed()
         wait = limits.limiter.reserve(RATE_KEY, elapsed_ms)
         if wait:
-            yield Sleep(wait)
+            yield Sleep(wait, queued=True)
         envelope = yield from read(Fetch("GET", endpoint.path, query), limits.retry, read_success_head)
         return envelope.reply
 

@@ -57,6 +57,8 @@ class FeedClient:
     """
 
     shell: Shell
+    observe: Callable[[FeedEvent], None] | None = None
+    """Is given each update after the live objects, before their callbacks are called."""
 
     def __init__(self, protocol: FeedProtocol, history: History | None = None) -> None:
         self.protocol = protocol
@@ -99,6 +101,8 @@ class FeedClient:
                 for callback in listener.on_event(event)
             ]
             self.condition.notify_all()
+        for event in events if self.observe is not None else ():
+            self.observe(event)  # type: ignore[misc]
         # Without the lock: a callback may take as long as it likes, and may wait for a thread that needs the lock.
         for callback in callbacks:
             callback()

@@ -8,7 +8,7 @@ a command have arrived when the command returns.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ...errors import InputError
@@ -22,6 +22,7 @@ from .kinds import LiveAccount, LiveBook, LiveCandles, LiveLog, LiveTable, LiveV
 from .live import Live, Until
 from .protocol import FeedProtocol
 from .shell import DirectShell, ThreadShell
+from .topic import FeedEvent
 from .updates import Settings
 
 if TYPE_CHECKING:
@@ -53,13 +54,19 @@ class Stream(Suggesting):
     """Live objects of one session.
 
     `settings` are the connection's time-outs and limits (see `Settings`); set them before the first live object. `rng`
-    is the randomness of its back-off.
+    is the randomness of its back-off; `observe` is given every update.
     """
 
     def __init__(
-        self, session: SessionLike, *, settings: Settings | None = None, rng: random.Random | None = None
+        self,
+        session: SessionLike,
+        *,
+        settings: Settings | None = None,
+        rng: random.Random | None = None,
+        observe: Callable[[FeedEvent], None] | None = None,
     ) -> None:
         self._session = session
+        self._observe = observe
         self._settings = settings
         self._rng = rng
         self._client: FeedClient | None = None
@@ -215,6 +222,7 @@ class Stream(Suggesting):
         # On a manual clock no time passes while messages are sent, so a rate limit would hold them back for ever.
         settings = self._settings or Settings(rate=None if manual else Settings().rate)
         client = FeedClient(FeedProtocol(settings, self._rng), history_reader(self._session))
+        client.observe = self._observe
         if venue is None:
             url = self._session.environment.feed_url
             client.shell = ThreadShell(client, lambda: SocketConnection.connect(url, settings.connect_ms / 1000))

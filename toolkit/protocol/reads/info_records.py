@@ -483,6 +483,7 @@ TRANSACTION = record(
     status status text — SUCCESS or FAILED
     txCode tx_code integer — 0, or the code of the failure
     txMsg message text — message of the failure
+    data data object — what the action returned, where its answer came before its execution
     """,
     identity="txHash",
     time="blockTime",

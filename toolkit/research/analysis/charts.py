@@ -175,7 +175,7 @@ def with_funding(run: Reported) -> pd.DataFrame:
 def trips_panel(run: Reported) -> Any:
     """Return the distribution of round trips by net profit with funding, and each over its length."""
     trips = with_funding(run)
-    figure = make_subplots(cols=2, subplot_titles=("Round trips: net with funding, USDC", "Net over duration, hours"))
+    figure = make_subplots(cols=2, subplot_titles=("Round trips, USDC", "Net over hours held"))
     for name, chosen, colour in (("winners", trips["total"] > 0, GAIN), ("losers", trips["total"] <= 0, LOSS)):
         part = trips[chosen]
         figure.add_trace(graph.Histogram(x=part["total"], name=name, marker_color=colour, nbinsx=40), row=1, col=1)

@@ -28,9 +28,12 @@ h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 .4re
 p { margin: .3rem 0; color: #66707c; } p.gain { color: #0072B2; } p.loss { color: #D55E00; }
 .number { font-size: 1.4rem; font-weight: 600; }
 .tables { display: flex; flex-wrap: wrap; gap: 2rem; }
-table { border-collapse: collapse; font-size: .87rem; font-variant-numeric: tabular-nums; }
+table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .87rem;
+  font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .12rem .6rem; border-bottom: 1px solid #e4e8ec; }
 th { font-weight: 400; color: #66707c; text-align: left; } thead th { text-align: right; }
+.js-plotly-plot { overflow: hidden; }
+@media (prefers-color-scheme: dark) { html { background: #fff; filter: invert(.92) hue-rotate(180deg); } }
 """
 
 

@@ -228,10 +228,13 @@ class BarMatcher:
                 state.wake_low = max(state.wake_low, wake)
             else:
                 state.wake_high = min(state.wake_high, wake)
-        held = [position for position in self.account.positions.values() if position.long.size or position.short.size]
-        self.coupled = len(held) > 1 or bool(self.core.state.liquidations)
-        if len(held) == 1:
-            self._wake_before_liquidation(self.by_code[held[0].product], held[0])
+        held = None
+        self.coupled = bool(self.core.state.liquidations)
+        for position in self.account.positions.values():
+            if position.long.size or position.short.size:
+                self.coupled, held = self.coupled or held is not None, position
+        if held is not None and not self.coupled:
+            self._wake_before_liquidation(self.by_code[held.product], held)
         for state in self.states.values():
             # Half a tick covers the rounding of data prices to ticks; the rest covers float noise.
             state.floor_price = (state.wake_low + 0.51) * state.tick

@@ -142,7 +142,7 @@ class SimulatedBroker:
         if self.matcher.now <= self.warm_until:
             placed.state, placed.reason = "REJECTED", "the run is warming up; nothing is sent"
             return placed
-        state.in_flight_steps += _market_steps(order.entry, steps)
+        state.in_flight_steps += _market_steps(placed.order, steps)
         self.enqueue(state, "place", (placed, steps))
         return placed
 
@@ -347,15 +347,14 @@ class SimulatedBroker:
 
     def _deliver_events(self) -> None:
         """Call the strategy for each new order event and funding payment of its account."""
-        self.ctx.now = self.matcher.now
-        history = self.core.state.history
-        events = history.order_events.by_account.get(ADDRESS, ())
+        ctx, history = self.ctx, self.core.state.history
+        ctx.now = self.matcher.now
+        events, records = history.order_events.by_account.get(ADDRESS, ()), history.order_events.records
         # Counters, not iterators: a callback may act and so append events while this runs.
-        while self._delivered_events < len(events):
-            event = history.order_events.records[events[self._delivered_events]]
-            self._delivered_events += 1
-            self._deliver_order_event(event)
-            self.ctx.follow_fills()
+        while (at := self._delivered_events) < len(events):
+            self._delivered_events = at + 1
+            self._deliver_order_event(records[events[at]])
+            ctx.follow_fills()
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         while self._delivered_payments < len(payments):
             paid = history.funding_payments.records[payments[self._delivered_payments]]

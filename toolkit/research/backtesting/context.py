@@ -45,9 +45,9 @@ class BacktestContext(Context):
         # The common case skips the general order builder: this is the hot path of a backtest.
         broker = self._broker
         state = broker.state_of(symbol)
-        missing = whole_steps(quantity, state.step) - self._position_steps(state.code) - state.in_flight_steps
+        held = self._position_steps(state.code) + state.in_flight_steps
+        missing = whole_steps(quantity, state.step) - held
         if not missing:
-            held = self._position_steps(state.code) + state.in_flight_steps
             return None if held else self._reject_below_step(state.symbol, quantity, state.step)
         steps, text = abs(missing), state.quantity_text(abs(missing))
         client_id = broker.next_client_id()

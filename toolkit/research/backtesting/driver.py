@@ -249,8 +249,8 @@ class _Driver:
         for bar in bars:
             closed = bar.closed
             if arrivals or bound or bar.low <= floor or bar.high >= ceiling or due < closed:
-                self._walk_one(state, bar, closed)
-                due, floor, ceiling = self._next_due(), state.floor_price, state.ceiling_price
+                due = self._walk_one(state, bar, closed)
+                floor, ceiling = state.floor_price, state.ceiling_price
                 bound = matcher.coupled or bool(state.waiting)
             matcher.now = ctx.now = closed
             state.unapplied = bar
@@ -310,25 +310,34 @@ class _Driver:
         due = self.matcher.due
         return min(due, self.settlements[-1].time) if self.settlements else due
 
-    def _walk_one(self, state: SymbolState, bar: Bar, closed: int) -> None:
-        """Move along the path of one bar, as `_walk` does, up to where nothing more can happen in it."""
-        broker, matcher = self.broker, self.matcher
+    def _walk_one(self, state: SymbolState, bar: Bar, closed: int) -> int:
+        """Move along the path of one bar, as `_walk` does, up to where nothing more can happen in it.
+
+        Returns when the next event is due.
+        """
+        broker, matcher, arrivals, settlements = self.broker, self.matcher, self.broker.arrivals, self.settlements
         matcher.apply_closes()
         state.begin_bar(bar, matcher.liquidity)
         points = self.path.points(state.bar)
-        for number, (offset, price) in enumerate(points):
-            self._process_until(bar.time + offset)
-            if number and not (broker.arrivals or state.waiting or matcher.coupled or self._next_due() < closed):
+        due = -1
+        for offset, price in points:
+            time = bar.time + offset
+            if arrivals or (settlements and settlements[-1].time < time):
+                self._process_until(time)
+            if state.started and not (arrivals or state.waiting or matcher.coupled):
                 if matcher.stale:
                     matcher.update_wake_prices()
-                if bar.low > state.floor_price and bar.high < state.ceiling_price and not matcher.coupled:
+                due = self._next_due()
+                quiet = bar.low > state.floor_price and bar.high < state.ceiling_price
+                if quiet and due >= closed and not matcher.coupled:
                     state.priced_ms = bar.time + points[-1][0]
-                    break
-            broker.move_price(state, price, bar.time + offset)
-        else:
-            self._process_until(closed)
-            matcher.update_wake_prices()
+                    broker.record_balances(closed)
+                    return due
+            broker.move_price(state, price, time)
+        self._process_until(closed)
+        matcher.update_wake_prices()
         broker.record_balances(closed)
+        return self._next_due()
 
     def _walk(self, members: Sequence[Member], closed: int) -> None:
         """Move along the paths of bars that close at one time, with everything that happens on the way."""

@@ -6,13 +6,13 @@ Orders, positions, funding and liquidation happen here; nothing is ever sent to 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...client.io.flow import wall_ms
 from ...errors import InputError, StaleData, ToolkitError
-from ...orders import order
+from ...orders import Order
 from ...products import MICRO, Product
 from ...venue.local import LocalVenue
 from ...venue.model.genesis import Genesis
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 DEPTH = 200
 """Levels a side that are followed: as many as the feed gives."""
 WHEN_STALE = ("pause", "continue")
-UNTRIGGERED = "ORDER_STATUS_UNTRIGGERED"
+SETTINGS_SECONDS = 5.0
+"""How long the settings of an account that is copied are waited for."""
 
 
 class FollowingVenue(LocalVenue):
@@ -173,13 +174,15 @@ class Following:
                     self.venue.control.resume(symbol)
 
     def fork(self, session: Session, account: str) -> None:
-        """Give the session's account a copy of another one's balance, positions and open orders."""
+        """Give the session's account a copy of another one: balance, positions, settings and open orders."""
         theirs = self.upstream.info
         balance = sum(
             (Decimal(str(amount)) for amount in theirs.wallet(account=account, exact=True)["balance"]), Decimal(0)
         )
-        positions = []
+        positions: list[list[int]] = []
+        modes: set[str] = set()
         for row in theirs.positions(account=account, exact=True).reset_index().to_dict("records"):
+            modes.add(str(row["position_mode"]))
             product = self.products.get(str(row["symbol"]))
             if product is None:
                 self.notes.append(f"a position in {row['symbol']}, which is not followed, was left out")
@@ -192,23 +195,45 @@ class Following:
                     leverage = round(Decimal(str(row["leverage"])) * 100)
                     isolated = str(row["margin_mode"]) == "ISOLATED"
                     positions.append([product.code, side, size, value, leverage, int(isolated), margin])
-        self.venue.apply_control(
-            "copy_account", address=session.account, balance=round(balance * MICRO), positions=positions
+        leverages = self._settings(account, modes)
+        self.venue.control.copy_account(
+            str(session.account), round(balance * MICRO), positions, leverages, hedge="HEDGE" in modes
         )
         self._copy_orders(session, account)
 
+    def _settings(self, account: str, modes: set[str]) -> list[list[int]]:
+        """Return the leverage of each product as [code, hundredths], and add the position mode to `modes`."""
+        live = self.upstream.stream.leverages(account)
+        try:
+            rows = live.frame(exact=True, timeout=SETTINGS_SECONDS).reset_index().to_dict("records")
+        except ToolkitError as error:
+            self.notes.append(f"the leverage of products without a position was not copied: {error}")
+            return []
+        finally:
+            live.close()
+        modes.update(str(row["position_mode"]) for row in rows)
+        followed = [(self.products.get(str(row["symbol"])), row["leverage"]) for row in rows]
+        return [[product.code, round(Decimal(str(leverage)) * 100)] for product, leverage in followed if product]
+
     def _copy_orders(self, session: Session, account: str) -> None:
-        for row in self.upstream.orders(open=True, account=account, exact=True).to_dict("records"):
-            shown = f"{row['side']} {row['quantity']} {row['symbol']}"
-            if row["symbol"] not in self.products or row["type"] != "LIMIT" or row.get("status") == UNTRIGGERED:
-                self.notes.append(f"the order {shown} was not copied: only resting limit orders are")
+        items, shown = [], []
+        rows = self.upstream.orders(open=True, account=account, exact=True).sort_values("order_id").to_dict("records")
+        filled = {int(row["order_id"]) for row in rows if row["filled"]}
+        for row in rows:
+            product, text = self.products.get(str(row["symbol"])), f"{row['side']} {row['quantity']} {row['symbol']}"
+            if product is None:
+                self.notes.append(f"the order {text} was not copied: {row['symbol']} is not followed")
                 continue
-            try:
-                left = Decimal(str(row["quantity"])) - Decimal(str(row["filled"]))
-                reduce_only = row["reduce_only"] == "REDUCE_ONLY"
-                session.place(order(row["symbol"], row["side"], left, row["price"], reduce_only=reduce_only or None))
-            except ToolkitError as error:
-                self.notes.append(f"the order {shown} was not copied: {error}")
+            item = _item(row, product)
+            if item.get("parentOrdId") in filled:
+                # a copy of its main order has opened nothing yet, so that the exit would wait for it
+                self.notes.append(f"the order {text} was copied without the order that it belongs to")
+                del item["parentOrdId"]
+            items.append(item)
+            shown.append(text)
+        for text, refusal in zip(shown, self.venue.control.copy_orders(str(session.account), items), strict=True):
+            if refusal:
+                self.notes.append(f"the order {text} was not copied: {refusal}")
 
     def close(self) -> None:
         """Stop following; the venue stays as it is."""
@@ -226,6 +251,25 @@ class Following:
 def _change(product: Product, kind: int, item: Any) -> list[int]:
     side = 1 if item["side"] == "BUY" else -1
     return [kind, side, _whole(item["price"], product.tick_size), _whole(item["quantity"], product.step_size)]
+
+
+def _item(row: Mapping[Hashable, Any], product: Product) -> dict[str, Any]:
+    """Return what is left of an open order as an item on the wire, with its `ordId`."""
+    kind, trigger = str(row["type"]), Decimal(str(row["trigger_price"] or 0))
+    conditional: Any = None if kind in ("LIMIT", "MARKET") else kind
+    made = Order(
+        product.symbol,
+        row["side"],
+        format(Decimal(str(row["remaining"])), "f"),
+        None if "MARKET" in kind else format(Decimal(str(row["price"])), "f"),
+        tif=row["tif"],
+        reduce_only=None if row["reduce_only"] in (None, "", "NONE") else row["reduce_only"],
+        parent_ord_id=int(row["parent_order_id"] or 0) or None,
+        trigger_price=format(trigger, "f") if trigger else None,
+        trigger_by=row["trigger_type"] if trigger else None,
+        conditional=conditional,
+    )
+    return {**made.to_item(product), "ordId": int(row["order_id"])}
 
 
 def _whole(amount: Any, size: Decimal) -> int:

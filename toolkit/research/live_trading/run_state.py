@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -64,11 +64,10 @@ class RunState:
         self.samples: list[tuple[int, float, float, dict[str, int], dict[str, float]]] = []
         self.earlier: dict[str, set[str]] = {}
         self.fees = 0.0
-        self._seen_fills: dict[str, int] = {}
-        """Fills that were read, id → time, as far as a further read may show them again."""
-        self._newest_ms = {"orders": 0, "fills": 0}
-        """Times of the last order change and fill that were read."""
-        self._seen_funding: set[str] = set()
+        self._seen: dict[str, dict[str, int]] = {"fills": {}, "funding": {}}
+        """Rows that were read, by table, id → time, as far as a further read may show them again."""
+        self._newest_ms = {"orders": 0, "fills": 0, "funding": 0}
+        """Times of the last order change, fill and payment that were read."""
         self._last_transport_note = ""
 
     def now(self) -> int:
@@ -110,12 +109,12 @@ class RunState:
             if row.symbol in self.position_steps:
                 steps = self._steps(row.symbol, row.size)
                 self.position_steps[str(row.symbol)] += steps if row.side == "LONG" else -steps
-        self._seen_fills = dict.fromkeys(seen, self.now())
-        self._seen_funding |= _ids(self.session.funding_payments(start=begun, progress=False))
+        paid = _ids(self.session.funding_payments(start=begun, progress=False))
+        self._seen = {"fills": dict.fromkeys(seen, self.now()), "funding": dict.fromkeys(paid, self.now())}
         orders = self.session.orders(start=begun, progress=False)
         self.earlier = {
-            "fills": set(self._seen_fills),
-            "funding": set(self._seen_funding),
+            "fills": seen,
+            "funding": paid,
             "orders": _ids(orders[orders["status"].isin(FINAL_STATES)]),
             "ledger": _ids(self.session.ledger(start=begun, progress=False)),
         }
@@ -133,16 +132,13 @@ class RunState:
         """Read open orders and fills, and bring handles and positions up to date."""
         if any(not placed.done for placed in self.placed):
             table = self._read_on("orders", self.session.orders)
-            rows = {id_or_zero(row.client_order_id): row for row in rows_of(table)}
+            rows = {id_or_zero(row.client_order_id): row for row in table}
             for placed in self.placed:
                 row = rows.get(placed.cl_ord_id)
                 if row is not None and not placed.done:
                     placed.order_id, placed.state = int(row.order_id), str(row.status)
                     placed.filled = float(row.filled)
-        for row in rows_of(self._read_on("fills", self.session.fills)):
-            if str(row.id) in self._seen_fills:
-                continue
-            self._seen_fills[str(row.id)] = unix_ms(row.time)
+        for row in self._read_on("fills", self.session.fills):
             if row.symbol in self.position_steps:
                 buys = str(row.side).startswith("BUY")
                 steps = self._steps(row.symbol, row.quantity)
@@ -150,21 +146,29 @@ class RunState:
                 self.new_fills.append(fill_of(row, buys))
                 self.fees += float(row.fee)
 
-    def _read_on(self, name: str, read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
-        """Return the rows since the last ones that were read, and those shortly before, which may have come late."""
+    def _read_on(self, name: str, read: Callable[..., pd.DataFrame]) -> Iterator[Any]:
+        """Yield the rows since the last ones that were read, and those shortly before, which may have come late.
+
+        Fills and payments that were yielded before are left out.
+        """
         start_ms = max(self.started_ms, self._newest_ms[name] - LATE_MS)
         table = read(start=utc(start_ms), progress=False)
         if len(table):
             self._newest_ms[name] = max(self._newest_ms[name], unix_ms(table["time"].max()))
-        if name == "fills":
-            self._seen_fills = {key: time for key, time in self._seen_fills.items() if time >= start_ms}
-        return table
+        seen = self._seen.get(name)
+        if seen is None:
+            yield from rows_of(table)
+            return
+        self._seen[name] = seen = {key: time for key, time in seen.items() if time >= start_ms}
+        for row in rows_of(table):
+            if str(row.id) not in seen:
+                seen[str(row.id)] = unix_ms(row.time)
+                yield row
 
     def read_funding(self) -> Iterator[FundingPayment]:
         """Yield the funding payments that were not read before."""
-        for row in rows_of(self.session.funding_payments(start=utc(self.started_ms), progress=False)):
-            if str(row.id) not in self._seen_funding and row.symbol in self.position_steps:
-                self._seen_funding.add(str(row.id))
+        for row in self._read_on("funding", self.session.funding_payments):
+            if row.symbol in self.position_steps:
                 yield payment_of(row, self.prices.get(str(row.symbol), NAN))
 
     def next_funding(self) -> int:

@@ -48,20 +48,7 @@ def walk_forward(
     data: Any, *, train: Size, test: Size, step: Size | None = None, gap: Size = 0, anchored: bool = False
 ) -> list[Split]: ...
 @overload
-def walk_forward(
-    data: Any,
-    space: Any,
-    bars: Any,
-    *,
-    train: Size,
-    test: Size,
-    step: Size | None = None,
-    gap: Size = 0,
-    anchored: bool = False,
-    warm_up: int = 0,
-    progress: bool = True,
-    **options: Any,
-) -> WalkForward: ...
+def walk_forward(data: Any, space: Any, bars: Any, *, train: Size, test: Size, **options: Any) -> WalkForward: ...
 def walk_forward(
     data: Any,
     space: Any = None,

@@ -6,7 +6,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,8 @@ from ..analysis.page import Page, page_of_points
 from ..analysis.results import Results
 from ..analysis.trials import trials
 from .points import Point, Record, RecordFile, from_plain, run_point
-from .sweeps import evaluate, make_points, progress_bar, table_of
+from .sweeps import evaluate, make_points, prepared, progress_bar, table_of
+from .workers import runner
 
 Constraint = Callable[..., bool]
 Measure = str | Callable[[Mapping[str, Any]], float]
@@ -142,12 +143,11 @@ def optimise(
         maximise: a measure of `metrics()`, or a function of all of them. "-max_drawdown" minimises.
         constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
         method: "grid" tries all of the space, "random" `points` of it, "bayes" `points` chosen by Optuna's
-            tree-structured Parzen estimator from those before (extra `optimise`; several at once with workers).
+            tree-structured Parzen estimator from those before (extra `optimise`; as many at once as there are workers).
 
     Raises InputError for an empty space or an unknown measure, MissingPackage without Optuna.
     """
     rules = _rules(constraints, tuple(space))
-    search = _Search(strategy, data, options, workers, client)
     if method not in ("grid", "random", "bayes"):
         raise InputError(
             f"method is {method!r}; it is grid, random or bayes", field="method", value=type(method).__name__
@@ -155,11 +155,19 @@ def optimise(
     total = len(grid := list(_grid(space, rules))) if method == "grid" else points
     if not total:
         raise InputError("no point of the space meets the constraints", field="space", rule="not empty")
-    with RecordFile(results, False) as store, progress_bar(total, progress) as bar:
+    if method == "bayes" and client is None:
+        workers = workers or 0  # each point waits for those before, so that more at once are asked for, not the default
+    with (
+        RecordFile(results, False) as store,
+        progress_bar(total, progress) as bar,
+        runner(strategy, *prepared(strategy, data, options), workers, client) as run,
+    ):
+        search = _Search(partial(make_points, strategy, data=data, options=options), run, store, bar)
         if method == "bayes":
-            _bayes(search, space, rules, maximise, points, seed, store, bar)
+            together = len(client.nthreads()) if client is not None else workers or 1
+            _bayes(search, space, rules, maximise, points, seed, together)
         else:
-            search.evaluate(grid if method == "grid" else _random(space, rules, points, seed), store, bar)
+            search.evaluate(grid if method == "grid" else _random(space, rules, points, seed))
     table = table_of(search.points, search.records, False)
     returns = _aligned([record["values"].get("returns") for record in search.records])
     scores = np.array([score(record, maximise) for record in search.records])
@@ -172,16 +180,16 @@ def optimise(
 class _Search:
     """The points of one optimisation so far, with their records."""
 
-    def __init__(self, task: Any, data: Any, options: dict[str, Any], workers: int | None, client: Any) -> None:
-        self.task, self.data, self.options, self.workers, self.client = task, data, options, workers, client
+    def __init__(self, make: Callable[..., list[Point]], run: Any, store: RecordFile, bar: Any) -> None:
+        self._make, self._how = make, (run, store, bar)
         self.points: list[Point] = []
         self.records: list[Record] = []
 
-    def evaluate(self, combinations: Sequence[Mapping[str, Any]], store: RecordFile, bar: Any) -> list[Record]:
+    def evaluate(self, combinations: Sequence[Mapping[str, Any]]) -> list[Record]:
         """Run points and return their records."""
-        points = make_points(self.task, combinations, self.data, None, self.options, returns=True)
-        where = {"workers": self.workers, "client": self.client}
-        records = evaluate(self.task, points, self.data, dict(self.options), store, bar, **where)
+        run, store, bar = self._how
+        points = self._make(combinations, seeds=None, returns=True)
+        records = evaluate(run, points, store, bar)
         self.points += points
         self.records += records
         return records
@@ -271,21 +279,19 @@ def _bayes(
     maximise: Measure,
     points: int,
     seed: int,
-    store: RecordFile,
-    bar: Any,
+    together: int,
 ) -> None:
-    """Let Optuna choose each point from the scores of those before; batches of as many as there are workers."""
+    """Let Optuna choose each point from the scores of those before; batches of `together`."""
     need("optuna")
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
-    search.workers = 0 if search.workers is None and search.client is None else search.workers
     seen: dict[str, float] = {}
     in_vain = 0
     while len(seen) < points and in_vain < ATTEMPTS:
         batch: dict[str, tuple[Any, dict[str, Any]]] = {}
-        while len(batch) < min(search.workers or 1, points - len(seen)) and in_vain < ATTEMPTS:
+        while len(batch) < min(together, points - len(seen)) and in_vain < ATTEMPTS:
             trial = study.ask()
             params = {name: _suggest(trial, name, values) for name, values in space.items()}
             key = repr(params)
@@ -294,7 +300,7 @@ def _bayes(
                 in_vain += 1
                 continue
             batch[key], in_vain = (trial, params), 0
-        records = search.evaluate([params for _, params in batch.values()], store, bar)
+        records = search.evaluate([params for _, params in batch.values()])
         for (key, (trial, _)), record in zip(batch.items(), records, strict=True):
             seen[key] = score(record, maximise)
             _tell(study, trial, seen[key])

@@ -41,8 +41,8 @@ def execute(work: tuple[Any, Any, Mapping[str, Any]], point: Point) -> Record:
         with trials.paused():  # the sweep counts its points itself
             outcome = run_point(*work, point.params, point.seed, repeatable=False)
             values, error, trace = dict(_values(outcome)), "", ""
-            if point.returns and isinstance(outcome, Results):
-                values["returns"] = outcome.fine_returns()
+            if point.returns:  # None says that there are none, in a file that a search goes on with
+                values["returns"] = outcome.fine_returns() if isinstance(outcome, Results) else None
     except (Exception, SystemExit) as failure:
         values, error = {}, f"{type(failure).__name__}: {failure}"
         trace = traceback.format_exc()
@@ -108,6 +108,8 @@ def _values(outcome: Any) -> Mapping[str, Any]:
 
 def plain_value(value: Any) -> Any:
     """Return a value that JSON keeps exactly; `from_plain` is the inverse."""
+    if type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
     if isinstance(value, pd.Timestamp) and not pd.isna(value):
         return {"$time": value.isoformat()}
     if isinstance(value, pd.Timedelta) and not pd.isna(value):
@@ -119,7 +121,8 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": repr(value)}
     if isinstance(value, np.ndarray):
-        return {"$array": [plain_value(float(item)) for item in value]}
+        items = value.astype("float64").tolist()
+        return {"$array": items if np.isfinite(value).all() else list(map(plain_value, items))}
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
@@ -129,7 +132,7 @@ def from_plain(value: Any) -> Any:
         return value
     kind, kept = next(iter(value.items()))
     if kind == "$array":
-        return np.array([from_plain(item) for item in kept], dtype="float64")
+        return np.array([item if type(item) is float else from_plain(item) for item in kept], dtype="float64")
     return {"$time": pd.Timestamp, "$span": pd.Timedelta, "$float": float}[kind](kept)
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ import pandas as pd
 from ...errors import InputError
 from ..analysis.trials import trials
 from ..data.bars import read_bars
-from .points import Point, Record, RecordFile, execute, from_plain, is_strategy
-from .workers import on_cluster, on_processes, pack
+from .points import Point, Record, RecordFile, from_plain, is_strategy
+from .workers import runner
 
 
 def sweep(
@@ -58,41 +57,28 @@ def sweep(
     points = make_points(task, combinations_of(grid), data, seeds, options)
     if not points:
         raise InputError("the grid has no points", field="grid", rule="not empty")
-    with RecordFile(results, retry_failed) as store, progress_bar(len(points), progress) as bar:
-        records = evaluate(task, points, data, options, store, bar, workers=workers, client=client)
+    with (
+        RecordFile(results, retry_failed) as store,
+        progress_bar(len(points), progress) as bar,
+        runner(task, *prepared(task, data, options), workers, client) as run,
+    ):
+        records = evaluate(run, points, store, bar)
     return table_of(points, records, seeds is not None)
 
 
 def evaluate(
-    task: Any,
-    points: Sequence[Point],
-    data: Any,
-    options: dict[str, Any],
-    store: RecordFile,
-    bar: Any,
-    *,
-    workers: int | None,
-    client: Any,
+    run: Callable[[Sequence[Point]], Iterator[Record]], points: Sequence[Point], store: RecordFile, bar: Any
 ) -> list[Record]:
     """Run the points that `store` does not know, keep and count all of them; return their records in order."""
-    found: dict[str, Record] = {
-        point.key: store.known[point.key]
-        for point in points
-        if point.key in store.known and (not point.returns or "returns" in store.known[point.key]["values"])
-    }
+    found: dict[str, Record] = {}
+    for point in points:
+        record = store.known.get(point.key)
+        # A sweep keeps no returns, so that a search runs its points again.
+        if record and (not point.returns or record["status"] == "failed" or "returns" in record["values"]):
+            found[point.key] = record
     waiting = [point for point in points if point.key not in found]
     bar.update(len(found))
-    done: Iterator[Record]
-    data, options = _prepared(task, data, options)
-    if not waiting:
-        done = iter(())
-    elif client is not None:
-        done = on_cluster(client, pack(task, data, options), waiting)
-    elif workers == 0:
-        done = (execute((task, data, options), point) for point in waiting)
-    else:
-        done = on_processes(pack(task, data, options), waiting, workers or os.cpu_count() or 1)
-    for record in done:
+    for record in run(waiting) if waiting else ():
         store.add(record)
         found[record["key"]] = record
         bar.update(1)
@@ -103,7 +89,7 @@ def evaluate(
     return [found[point.key] for point in points]
 
 
-def _prepared(task: Any, data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def prepared(task: Any, data: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return data and options with bars read once, rather than at every point of a Strategy."""
     frames = data.values() if isinstance(data, Mapping) else [data]
     if not (is_strategy(task) and all(isinstance(part, pd.DataFrame) for part in frames)):

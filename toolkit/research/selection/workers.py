@@ -6,9 +6,10 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
@@ -54,34 +55,64 @@ def _remote_point(payload: bytes, point: Point) -> Record:
     return execute(_unpack(payload), point)
 
 
-def on_processes(payload: bytes, points: Sequence[Point], workers: int) -> Iterator[Record]:
-    """Yield records as they finish. Points lost with a dead worker are retried one at a time, to find the cause."""
-    lost: list[Point] = []
-    with _pool(payload, min(workers, len(points))) as pool:
+@contextmanager
+def runner(
+    task: Any, data: Any, options: Mapping[str, Any], workers: int | None, client: Any
+) -> Iterator[Callable[[Sequence[Point]], Iterator[Record]]]:
+    """Give a function that runs points and yields their records as they finish; processes last as long as the context.
+
+    `workers` and `client` as in `sweep`.
+    """
+    if client is not None:
+        yield partial(on_cluster, client, pack(task, data, options))
+    elif workers == 0:
+        yield partial(map, partial(execute, (task, data, options)))
+    else:
+        with _Processes(pack(task, data, options), workers or os.cpu_count() or 1) as processes:
+            yield processes.run
+
+
+class _Processes:
+    """Processes of this machine, which start when there is work."""
+
+    def __init__(self, payload: bytes, workers: int) -> None:
+        self._payload, self._workers = payload, workers
+        self._pool = _pool(payload, workers)
+
+    def run(self, points: Sequence[Point]) -> Iterator[Record]:
+        """Yield records as they finish. Points lost with a dead worker are retried one at a time, to find the cause."""
+        lost: list[Point] = []
+        yield from self._gather(self._pool, points, lost.append)
+        if lost:
+            self._pool = _pool(self._payload, self._workers)  # one with a dead worker takes no more
+        for point in lost:
+            with _pool(self._payload, 1) as pool:
+                dead: list[Point] = []
+                yield from self._gather(pool, [point], dead.append)
+                if dead:
+                    yield make_record(point, {}, "WorkerDied: the process that ran this point ended without a result")
+
+    def _gather(
+        self, pool: ProcessPoolExecutor, points: Sequence[Point], lose: Callable[[Point], None]
+    ) -> Iterator[Record]:
         futures = {pool.submit(_local_point, point): point for point in points}
-        yield from _gather(pool, futures, lost.append)
-    for point in lost:
-        with _pool(payload, 1) as pool:
-            dead: list[Point] = []
-            yield from _gather(pool, {pool.submit(_local_point, point): point}, dead.append)
-            if dead:
-                yield make_record(point, {}, "WorkerDied: the process that ran this point ended without a result")
+        try:
+            for future in as_completed(futures):
+                try:
+                    record = future.result()
+                except BrokenProcessPool:
+                    lose(futures[future])
+                    continue
+                yield record
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
+    def __enter__(self) -> _Processes:
+        return self
 
-def _gather(
-    pool: ProcessPoolExecutor, futures: Mapping[Future[Record], Point], lose: Callable[[Point], None]
-) -> Iterator[Record]:
-    try:
-        for future in as_completed(futures):
-            try:
-                record = future.result()
-            except BrokenProcessPool:
-                lose(futures[future])
-                continue
-            yield record
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
 
 
 def _pool(payload: bytes, workers: int) -> ProcessPoolExecutor:

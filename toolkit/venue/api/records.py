@@ -267,4 +267,5 @@ def transaction(done: Transaction) -> dict[str, Any]:
         "status": "FAILED" if done.code else "SUCCESS",
         "txCode": done.code,
         "txMsg": done.message,
+        "data": done.data,
     }

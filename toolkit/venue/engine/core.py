@@ -221,8 +221,8 @@ class Core:
             nonces.use(self.state, submit)
         return outcome
 
-    def execute(self, context: ActionContext, submit: Submit, action: str) -> Outcome:
-        """Execute an action whose sender is authorized, and record its transaction."""
+    def execute(self, context: ActionContext, submit: Submit, action: str, *, late: bool = False) -> Outcome:
+        """Execute an action whose sender is authorized, and record its transaction; `late`: it was answered before."""
         code, message = 0, ""
         try:
             if context.vault is not None:
@@ -238,7 +238,13 @@ class Core:
             outcome = result if isinstance(result, Outcome) else Outcome(data=result)
             if outcome.code:
                 code, message = outcome.code, outcome.message
-        self._record(submit, context, action, code, message)
+        kept = outcome.data or {} if late else {}
+        returned = {name: value for name, value in kept.items() if name != "results"}
+        done = Transaction(
+            self.state.transactions, self.height, self.state.time, self.tx_hash(), submit.signer,
+            context.account.address, action, submit.nonce, code, message, returned or None,
+        )  # fmt: skip
+        self._record(done)
         data = {"txHash": self.tx_hash(), "txCode": code, "txMsg": message, **(outcome.data or {})}
         return Outcome(outcome.code, outcome.message, data, outcome.status)
 
@@ -260,7 +266,7 @@ class Core:
             account, waiting.signer, waiting.nonce, now, waiting.tx_hash, waiting.vault, waiting.builder
         )
         submit = Submit(now, waiting.action, waiting.signer, waiting.nonce, vault=waiting.vault)
-        self.execute(context, submit, str(waiting.action["type"]))
+        self.execute(context, submit, str(waiting.action["type"]), late=True)
         self.run_hooks()
 
     def _control(self, control: Control) -> Outcome:
@@ -290,14 +296,12 @@ class Core:
         self._digest = b"%d:%s" % (self.state.time, name.encode())
         self.step_hash = ""
 
-    def _record(self, submit: Submit, context: ActionContext, action: str, code: int, message: str) -> None:
-        state, height, address = self.state, self.height, context.account.address
-        number, time, tx_hash = state.transactions, state.time, self.tx_hash()
-        record = Transaction(number, height, time, tx_hash, submit.signer, address, action, submit.nonce, code, message)
-        state.history.transactions.add(address, record)
+    def _record(self, done: Transaction) -> None:
+        state = self.state
+        state.history.transactions.add(done.address, done)
         if "blocks" not in state.schedule:
-            state.schedule["blocks"] = state.genesis_time + height * state.block_ms
-        self.emit(ev.TxDone(height, time, tx_hash, submit.signer, address, action, code))
+            state.schedule["blocks"] = state.genesis_time + done.height * state.block_ms
+        self.emit(ev.TxDone(done.height, done.time, done.hash, done.signer, done.address, done.action, done.code))
 
     def advance(self, until: int) -> None:
         """Run every process that is due up to and including `until` ms, in order of time, then set the time to it."""

@@ -38,6 +38,7 @@ MODULES: tuple[str, ...] = (
     "programs.referrals",
     "simulation.participants",
     "simulation.recorded",
+    "simulation.copying",
     "simulation.interventions",
 )
 """Modules of `toolkit.venue` that hold rules, loaded on first use because they import the core.
@@ -131,16 +132,19 @@ def ordered(rules: Mapping[str, T]) -> list[tuple[str, T]]:
 
 def attach(core: Any) -> None:
     """Let every module of rules rebuild what it keeps outside the state."""
-    for module in _load():
-        if hasattr(module, "attach"):
-            module.attach(core)
+    for rule in _functions("attach"):
+        rule(core)
 
 
 def begin(core: Any, genesis: Genesis) -> None:
     """Let every module of rules set up a new venue."""
-    for module in _load():
-        if hasattr(module, "begin"):
-            module.begin(core, genesis)
+    for rule in _functions("begin"):
+        rule(core, genesis)
+
+
+@cache
+def _functions(name: str) -> list[Callable[..., None]]:
+    return [getattr(module, name) for module in _load() if hasattr(module, name)]
 
 
 @cache

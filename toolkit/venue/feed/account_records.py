@@ -183,5 +183,6 @@ def acknowledgement_record(done: Transaction) -> Data:
         "txHash": done.hash,
         "txCode": done.code,
         "txMsg": done.message,
+        "data": done.data,
         "transactionTime": done.time,
     }

@@ -17,6 +17,8 @@ from ...protocol.reads.feed import RECENT, Channel
 from ..api import records
 from ..engine.events import TxDone
 from ..model.history import Block, PublicTrade, Transaction
+from ..simulation import past
+from ..simulation.participants import past_of
 from .account_sources import account_source
 from .batches import Batch, Data, Levels, Source, in_chunks
 from .candles import AllTickersSource, CandleSource, TickerSource
@@ -88,8 +90,11 @@ class TradesSource(Source):
         self._code = product.code
 
     def snapshot(self, core: Core) -> Data:
-        """Return the last trades."""
-        return self._data(core, core.state.history.trades.get(self._code, [])[-RECENT:])
+        """Return the last trades; the simulated market has some from before genesis."""
+        found = core.state.history.trades.get(self._code, [])[-RECENT:]
+        before = past_of(core, self._code) if len(found) < RECENT else None
+        older = past.trades(before, RECENT - len(found)) if before is not None else []
+        return self._data(core, [*older, *found])
 
     def collect(self, batch: Batch) -> list[Data]:
         """Return the new trades."""

@@ -134,13 +134,32 @@ class Controls(Suggesting):
         """
         self._do("play_recorded", product=self._code(product), changes=changes, whole=whole)
 
-    def copy_account(self, address: str, balance: int, positions: Sequence[Sequence[int]]) -> None:
-        """Give an account without positions a balance and positions, against a recorded market, without fees.
+    def copy_account(
+        self,
+        address: str,
+        balance: int,
+        positions: Sequence[Sequence[int]],
+        leverages: Sequence[Sequence[int]] = (),
+        hedge: bool = False,
+    ) -> None:
+        """Give an account without positions a balance, positions and settings, against a recorded market, without fees.
 
         Amounts are in micro-USDC; a position is (product code, side +1 or −1, steps, entry value, leverage in
-        hundredths, 1 if isolated, margin assigned). `connect("local", follow=…, fork=…)` does this.
+        hundredths, 1 if isolated, margin assigned); `leverages` are (product code, leverage in hundredths) of other
+        products. `connect("local", follow=…, fork=…)` does this.
         """
-        self._do("copy_account", address=arguments.address(address), balance=balance, positions=positions)
+        account = arguments.address(address)
+        self._do(
+            "copy_account", address=account, balance=balance, positions=positions, leverages=leverages, hedge=hedge
+        )
+
+    def copy_orders(self, address: str, orders: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Place orders of a followed venue for an account; return why each could not be placed, "" if it was.
+
+        An order is an item as on the wire, with `ordId`, its id there, which a `parentOrdId` refers to.
+        """
+        refusals: list[str] = self._do("copy_orders", address=arguments.address(address), orders=orders)["refusals"]
+        return refusals
 
     def fund(self, address: str, amount: ExactAmount) -> dict[str, Any]:
         """Deposit `amount` USDC (above 0, at most 6 decimals) into an account, opening it when it is new."""

@@ -148,16 +148,14 @@ class Books(dict[int, Book]):
 
     def top(self, code: int) -> tuple[int, int]:
         """Return the best bid and ask of a product in ticks, 0 where there is none; nothing is unfolded."""
-        book = self.get(code)
-        if book is None and self.lazy is not None:
+        if self.lazy is not None and code not in self:
             return self.lazy.top(code)
         book = self[code]
         return book.bids.best, book.asks.best
 
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
         """Return the levels of a side as (price, total), best first: all of them, or as many as hold a value."""
-        book = self.get(code)
-        if book is None and self.lazy is not None:
+        if self.lazy is not None and code not in self:
             return self.lazy.levels(code, side, value_micro)
         return ((level.price, level.total) for level in self[code].side(side))
 

@@ -6,7 +6,7 @@ Units as in `state`.
 from __future__ import annotations
 
 import hashlib
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -268,6 +268,8 @@ class Transaction(msgspec.Struct, array_like=True, gc=False, frozen=True):
     code: int
     """txCode, 0 = success."""
     message: str
+    data: dict[str, Any] | None = None
+    """What the action returned, where its answer came before that; the order events have the results of orders."""
 
 
 class Block(msgspec.Struct, array_like=True, gc=False, frozen=True):

@@ -85,8 +85,8 @@ def audit(core: Core) -> Audit:
     kinds = {"user": "users", "vault": "vaults", "market": "simulated participants"}
     own: dict[str, int] = {}
     for address, account in core.state.accounts.items():
-        if address in ledger.ACCOUNT_NAMES or account.kind == "venue":
-            own[ledger.ACCOUNT_NAMES.get(address, address)] = account.balance
+        if address in ledger.ACCOUNT_NAMES:
+            own[ledger.ACCOUNT_NAMES[address]] = account.balance
         else:
             groups[kinds[account.kind]] += account.balance
         groups["isolated margins"] += sum(position.assigned for position in account.positions.values())

@@ -46,8 +46,7 @@ def rates(core: Core, account: VenueAccount, product: Product) -> tuple[int, int
     cached = index.rates.get(account.address)
     if cached is None or cached[0] != day:
         cached = index.rates[account.address] = (day, *_by_volume(core, account))
-    if cached[1] >= 0:
-        maker, taker = min(maker, cached[1]), min(taker, cached[2])
+    maker, taker = min(maker, cached[1]), min(taker, cached[2])
     if account.maker_rate is not None:
         maker = account.maker_rate
     if account.taker_rate is not None:
@@ -57,7 +56,7 @@ def rates(core: Core, account: VenueAccount, product: Product) -> tuple[int, int
 
 def _by_volume(core: Core, account: VenueAccount) -> tuple[int, int]:
     traded = volume(core, account) if account.volumes else 0
-    found = (-1, -1)
+    found = (RATE, RATE)  # no tier: above any product's rates; a tier's maker rate may be below 0
     for tier in core.state.config.fee_tiers:
         if traded >= tier.volume:
             found = (tier.maker, tier.taker)

@@ -49,13 +49,13 @@ def sample(core: Core, time: int) -> int:
 
 def premium(core: Core, market: MarketState) -> int:
     """Return the present premium in parts of FINE (see `margin.premium`)."""
-    oracle, code = market.oracle * _TICK, market.product
-    if not oracle:
-        return 0
-    table = core.risk_index.tables[code]
-    notional = core.state.config.impact_margin * table.max_leverage // 100
+    code = market.product
     best_bid, best_ask = core.books.top(code)
-    above = below = 0  # an impact price is never better than the best one, so that of a side may not be needed
+    if best_bid <= market.oracle <= best_ask or not market.oracle:
+        return 0  # an impact price is never better than the best one
+    oracle, table = market.oracle * _TICK, core.risk_index.tables[code]
+    notional = core.state.config.impact_margin * table.max_leverage // 100
+    above = below = 0
     if best_bid > market.oracle:
         bid = impact_price(core.books.levels(code, 1, notional), notional, table.unit)
         above = max(0, bid - oracle) * FINE // oracle

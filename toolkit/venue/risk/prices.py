@@ -36,20 +36,17 @@ def begin(core: Core, genesis: Genesis) -> None:
 @process("prices")
 def tick(core: Core, time: int) -> int:
     """Take new oracle prices, sample the books, and set the marks."""
-    config, source = core.state.config, core.price_source
+    config, source, top = core.state.config, core.price_source, core.books.top
     for code, market in core.state.markets.items():
         if source is not None:
             oracle, external = source(core, code, time)
             market.external = external
             if oracle > 0 and not market.pinned:
                 _set_oracle(market, oracle)
-        bid, ask = core.books.top(code)
-        if bid and ask:
-            _sample(market.basis, bid + ask - 2 * market.oracle, config.basis_samples)
-            _sample(market.book, _middle(bid, ask, market.last), config.book_samples)
-        else:
-            _sample(market.basis, None, config.basis_samples)
-            _sample(market.book, None, config.book_samples)
+        bid, ask = top(code)
+        both = bid and ask
+        _sample(market.basis, bid + ask - 2 * market.oracle if both else None, config.basis_samples)
+        _sample(market.book, _middle(bid, ask, market.last) if both else None, config.book_samples)
         set_mark(core, market, bid, ask)
         core.emit(ev.PriceTick(code, time, market.oracle, market.mark))
     return time + config.price_interval
@@ -111,7 +108,11 @@ def _sample(samples: list[int | None], value: int | None, limit: int) -> None:
 
 
 def _middle(bid: int, ask: int, last: int) -> int:
-    return max(bid, min(ask, last)) if last else (bid + ask) // 2
+    """Return the median of best bid, best ask and last price."""
+    if not last:
+        return (bid + ask) // 2
+    inner = last if last < ask else ask
+    return inner if inner > bid else bid
 
 
 @controls("set_oracle")

@@ -22,7 +22,7 @@ import uvicorn
 from ...environments import LOCAL, Environment, environment
 from ...errors import InputError, VenueError
 from .application import Application, ServedVenue
-from .boundary import LOOPBACK, Boundary
+from .boundary import LOOPBACK, WILDCARDS, Boundary
 from .bounded_http import bounded
 from .settings import ServeSettings
 
@@ -46,6 +46,8 @@ class Served:
         self.venue = venue
         self.port = port
         self.control_token = settings.control_token
+        if host in WILDCARDS:  # which are no addresses to call
+            host = "::1" if ":" in host else "127.0.0.1"
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"  # IPv6 addresses are bracketed in URLs
         self.base_url = f"http://{authority}"
         self.ws_url = f"ws://{authority}"

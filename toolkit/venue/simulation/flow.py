@@ -94,16 +94,30 @@ def volatility(source: Source, first: int, count: int) -> Any:
     """Return the volatility of `count` minutes from Unix minute `first` on, in millionths of the usual, as int64."""
     import numpy as np
 
-    logs = np.zeros(count, dtype=np.int64)
-    for component, (length, variance) in enumerate(source.clustering):
+    if not source.clustering:
+        return np.full(count, SIGMA)
+    seeds, begins, places = [], [], []
+    for component, (length, _) in enumerate(source.clustering):
         owner = source.code if length < _OWN_MINUTES else _SHARED
         seed = mix(source.seed, owner, 0x0A, component)
         begin = first + seed % length
-        base, last = begin // length, (begin + count - 1) // length
-        drawn = normals(words(seed, np.arange(base, last + 1)))
-        values = drawn * isqrt(variance * SIGMA) // SIGMA - variance  # the mean square of the product is 1
-        logs += np.repeat(values, length)[begin - base * length :][:count]
+        seeds.append(seed)
+        begins.append(begin % length)
+        places.append(np.arange(begin // length, (begin + count - 1) // length + 1))
+    sizes = [len(each) for each in places]  # all components are drawn at once: most have few values
+    drawn = normals(words(np.repeat(np.array(seeds, dtype=np.uint64), sizes), np.concatenate(places)))
+    logs, at = np.zeros(count, dtype=np.int64), 0
+    for (length, variance), begin, size in zip(source.clustering, begins, sizes, strict=True):
+        values = drawn[at : at + size] * isqrt(variance * SIGMA) // SIGMA - variance  # the product's mean square is 1
+        logs += np.repeat(values, length)[begin : begin + count]
+        at += size
     return exponential(log_of_ppm(logs)) * SIGMA >> EXP_BITS
+
+
+@lru_cache(maxsize=64)
+def _heat(source: Source, first: int) -> Any:
+    """Return the volatility of a block's minutes, which its news and its orders need."""
+    return volatility(source, first, BLOCK_MINUTES)
 
 
 def minute_returns(source: Source, volatilities: Any, first: int) -> Any:
@@ -182,7 +196,7 @@ def block(source: Source, scales: Scales, number: int) -> Block:
 
     first = number * BLOCK_MINUTES
     end = (first + BLOCK_MINUTES) * MINUTE_MS
-    news_times, news = _news(source, scales, volatility(source, first, BLOCK_MINUTES), first)
+    news_times, news = _news(source, scales, _heat(source, first), first)
     own, before = (_clusters(source, scales, begin) for begin in (first, first - BLOCK_MINUTES))
     within, late = own[0] < end, before[0] >= end - BLOCK_MS
     parts = [[column[within] for column in own], [column[late] for column in before]]
@@ -224,7 +238,7 @@ def _clusters(source: Source, scales: Scales, first: int) -> tuple[Any, Any, Any
 
     count = BLOCK_MINUTES * _CLUSTERS_A_MINUTE
     word = _minute_words(source.seed, source.code, 0x51, first, BLOCK_MINUTES, _CLUSTERS_A_MINUTE)
-    heat = volatility(source, first, BLOCK_MINUTES)
+    heat = _heat(source, first)
     rate = source.flow.orders_a_minute_ppm * scales.flow // SIGMA * (heat * 7 + SIGMA * 3) // SIGMA // 10
     chance = np.repeat((rate << 20) // (_CLUSTERS_A_MINUTE * SIGMA), _CLUSTERS_A_MINUTE)
     chance[::_CLUSTERS_A_MINUTE] = 1 << 20  # no minute of a usual market is without an order

@@ -19,11 +19,12 @@ _COARSE = 12
 _MOST = 5 << (LOG_BITS - _COARSE)
 
 
-def words(seed: int, places: Any) -> Any:
-    """Return the results of `Rng(seed).bits()` number `places` (0 is the first), as uint64."""
+def words(seed: Any, places: Any) -> Any:
+    """Return the results of `Rng(seed).bits()` number `places` (0 is the first), as uint64; also of a seed for each."""
     import numpy as np
 
-    word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN) + np.uint64(seed)
+    word = (np.asarray(places).astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN)
+    word += np.uint64(seed) if type(seed) is int else seed
     word ^= word >> np.uint64(30)
     word *= np.uint64(0xBF58476D1CE4E5B9)
     word ^= word >> np.uint64(27)

@@ -1,4 +1,4 @@
-"""The simulated market's past: minutes and funding rates before genesis, made by the numbers that make its future.
+"""The simulated market's past: candles, trades and funding rates before genesis, made by the numbers of its future.
 
 Nothing of it is stored. A segment of 30 days is computed as arrays when somebody asks, from the newest one back,
 because each begins where the one before it ends; the price at genesis is that of the venue.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..model.history import Candle
+from ..model.history import Candle, PublicTrade
 from ..model.market import ProductFlow
 from ..model.rng import SIGMA, mix
 from .flow import MINUTE_MS, PARTS, Source, minute_returns, premium, volatility
@@ -28,6 +28,8 @@ _FURTHEST = 2 << LOG_BITS
 _MOST_BITS = 31
 """Prices of more bits, in ticks, have no simulated past."""
 _HALF_SPREAD_PPM = 60
+_RUN = 3
+"""Trades in a row that are on one side."""
 _IMPACT_PPM = (30_000, 60_000)
 """What the impact of trades adds to returns: always, and at volatility 1."""
 _WICK_PPM = 400_000
@@ -174,6 +176,39 @@ def _trades(flow: ProductFlow, heat: Any, moved: Any, word: Any) -> tuple[Any, A
     count = np.maximum(count, 1)
     each = flow.order_value_usdc * 1_950 * (SIGMA * 4 // 10 + heat * 6 // 10) // SIGMA  # a thousandth of a USDC
     return count, count * each * (500 + drawn[bits(word, 20, 10)] // 2)
+
+
+def trades(past: Past, count: int) -> list[PublicTrade]:
+    """Return the last `count` trades before genesis, oldest first; those of a minute add up to its candle."""
+    end = past.edge * MINUTE_MS
+    found: list[PublicTrade] = []
+    for bar in reversed(list(candles(past, end - 2 * count * MINUTE_MS, end))):
+        if len(found) >= count:
+            break
+        found += reversed(_trades_of(past, bar, -len(found)))
+    return found[:count][::-1]
+
+
+def _trades_of(past: Past, bar: Candle, last_id: int) -> list[PublicTrade]:
+    """Return the trades of a minute: the last one at its close, the others on the way to it, half a spread away."""
+    import numpy as np
+
+    number = min(bar.count, bar.volume)
+    word = words(mix(past.source.seed, past.source.code, 0x82, bar.start), np.arange(number))
+    times = np.sort(bar.start + (bits(word, 0, 20) * MINUTE_MS >> 20)).tolist()
+    run_sides = bits(word[::_RUN], 63, 1) * 2 - 1
+    sides = np.repeat(run_sides, _RUN)[:number]
+    way = bar.open + (bar.close - bar.open) * np.arange(1, number + 1) // number
+    prices = (way + sides * (way * _HALF_SPREAD_PPM // SIGMA)).clip(bar.low, bar.high)
+    prices[-1] = bar.close
+    weights = waits()[bits(word, 20, 10)]
+    sizes = 1 + weights * (bar.volume - number) // int(weights.sum())
+    sizes[-1] += bar.volume - int(sizes.sum())
+    columns = zip(times, sides.tolist(), prices.tolist(), sizes.tolist(), strict=True)
+    return [
+        PublicTrade(last_id - number + at, time, past.source.code, side, price, steps, "")
+        for at, (time, side, price, steps) in enumerate(columns)
+    ]
 
 
 def settlements(past: Past, interval_ms: int, start: int, end: int) -> range:

@@ -31,6 +31,8 @@ FINE = 1 << 16
 MAKERS = tuple(f"0x00000000000000000000000000000000000000a{number}" for number in range(1, 9))
 """Accounts of the makers, the fastest one first."""
 PPM = 1_000_000
+WIDTHS = PPM * PPM
+"""Half spreads in millionths times widths in millionths."""
 MICRO = 1_000_000
 _HEAT_SHIFT = 3
 _MOST_HEAT = 8 * PPM
@@ -46,14 +48,16 @@ class Quoted:
     """One product of a simulated market: its state, its numbers, and its place in the flow of events."""
 
     __slots__ = (
-        *("asks", "at", "bids", "block", "code", "next_time", "number", "order_at", "order_block"),
-        *("product", "quotes", "scales", "shown", "sim", "source", "top", "unit", "usual_heat", "values"),
+        *("asks", "at", "bids", "block", "code", "market", "next_news", "next_time", "number", "order_at"),
+        *("order_block", "product", "quotes", "scales", "shown", "sim", "source", "top", "unit", "usual_heat"),
+        *("values", "width"),
     )
 
     def __init__(self, core: Core, simulation: Simulation, code: int) -> None:
         self.code = code
         self.product: Product = core.products[code]
         self.unit = self.product.unit
+        self.market = core.state.markets[code]
         self.sim: SimulatedProduct = simulation.products[code]
         self.source: Source = flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
         self.usual_heat = self.source.usual_news
@@ -62,6 +66,10 @@ class Quoted:
         self.order_block: Block | None = None
         """The block in which orders come, likewise."""
         self.number = self.at = self.order_at = 0
+        self.next_news = 0
+        """When `hear` has something to do again, in ms: the next news, or the next block."""
+        self.width = (-1, 0)
+        """How wide the makers quote, after the heat that it was computed for."""
         self.next_time = 0
         """When the next order comes, in ms."""
         self.shown: list[VenueOrder] | None = None
@@ -69,7 +77,7 @@ class Quoted:
         self.bids, self.asks = [0] * len(self.sim.makers), [0] * len(self.sim.makers)
         self.quotes: tuple[int, list[int], list[int]] | None = None
         """The makers' best prices, and the time they were computed for."""
-        self.top: tuple[int, int, int, bool] | None = None
+        self.top: tuple[int, tuple[int, int], bool] | None = None
         """What `Quotes` last found at the top of the book."""
         self.read_regime(simulation)
 
@@ -78,6 +86,8 @@ class Quoted:
         self.scales = simulation.scales(self.code)
         self.values = [maker.level_value_usdc * self.scales.depth for maker in simulation.market.makers]
         self.block = self.order_block = None
+        self.next_news = 0
+        self.width = (-1, 0)
         self.forget_quotes()
 
     def forget_quotes(self) -> None:
@@ -94,7 +104,12 @@ class Quotes:
         self.makers: tuple[Maker, ...] = simulation.market.makers
         self.products = {code: Quoted(core, simulation, code) for code in simulation.products}
         self._closest = min(range(len(self.makers)), key=lambda number: self.makers[number].half_spread_ppm)
-        self._fastest_ms = min(maker.latency_ms for maker in self.makers)
+        halves = [maker.half_spread_ppm for maker in self.makers]
+        self._closest_ppm = closest_ppm = halves.pop(self._closest)
+        # how much further away all others quote, and what roundings may cost of it; the first of equal quotes counts
+        self._lead_ppm = (min(halves) - closest_ppm) * PPM // (PPM + min(halves) * 16) if halves else 0
+        self._slack = 8 if not self._closest else FINE + 8
+        self._recovery_ticks = simulation.market.recovery_ticks
         self._slowest_ms = max(maker.latency_ms for maker in self.makers)
         self._addresses = frozenset(MAKERS[: len(self.makers)])
         self._slowest_first = [
@@ -142,19 +157,26 @@ class Quotes:
     def hear(self, quoted: Quoted, time: int) -> None:
         """Let the news up to and including a time (ms) move the index."""
         sim = quoted.sim
+        if time < quoted.next_news:
+            if sim.time < time:
+                sim.time = time
+            return
         while sim.time < time:
             block = self.place(quoted, sim.time + 1)
-            end = min(time, (quoted.number + 1) * flow.BLOCK_MS - 1)
+            following = (quoted.number + 1) * flow.BLOCK_MS
             times, at = block.news_times, quoted.at
             last = len(times)
-            while at < last and times[at] <= end:
+            while at < last and times[at] <= time:
                 moved = block.news[at]
                 sim.index = max(sim.index + sim.index * moved // PARTS, FINE)
                 sim.heat += (abs(moved) - sim.heat) >> _HEAT_SHIFT
                 self._see(sim, times[at])
-                quoted.forget_quotes()
                 at += 1
-            quoted.at, sim.time = at, end
+            if at != quoted.at:
+                quoted.at = at
+                quoted.forget_quotes()
+            sim.time = min(time, following - 1)
+            quoted.next_news = times[at] if at < last else following
 
     def _see(self, sim: SimulatedProduct, time: int) -> None:
         """Note the fair price from a time on; the makers see it after their latencies."""
@@ -175,25 +197,31 @@ class Quotes:
 
     def tick(self, quoted: Quoted, time: int) -> int:
         """Let 3 s pass: trends follow, pressure fades, the premium moves on. Return the index in whole ticks."""
-        self.hear(quoted, time)
         sim = quoted.sim
-        sim.trend += (sim.index - sim.trend) // _TREND_TICKS
-        sim.drift += (sim.index - sim.drift) // _DRIFT_TICKS
-        sim.pressure -= sim.pressure // self.simulation.market.recovery_ticks
-        block = self.place(quoted, time)
-        sim.basis = block.premiums[time // flow.MINUTE_MS % flow.BLOCK_MINUTES] * 1000
-        before = sim.views[-1][1]
-        if abs(sim.index + sim.index * (sim.pressure + sim.basis) // PARTS - before) > before // _FELT:
+        if time < quoted.next_news:
+            sim.time = time
+        else:
+            self.hear(quoted, time)
+        index = sim.index
+        sim.trend += (index - sim.trend) // _TREND_TICKS
+        sim.drift += (index - sim.drift) // _DRIFT_TICKS
+        sim.pressure = pressure = sim.pressure - sim.pressure // self._recovery_ticks
+        block = quoted.block
+        if block is None or quoted.number != time // flow.BLOCK_MS:
+            block = self.place(quoted, time)
+        sim.basis = basis = block.premiums[time // flow.MINUTE_MS % flow.BLOCK_MINUTES] * 1000
+        before, fair = sim.views[-1][1], index + index * (pressure + basis) // PARTS
+        if not -before <= (fair - before) * _FELT <= before:
             self._see(sim, time)
             quoted.forget_quotes()
-        sim.ticked = sim.index // FINE
+        sim.ticked = index = index // FINE
         if not sim.busy:
             self.tell(quoted, 0)
-        return sim.ticked
+        return index
 
     def tell(self, quoted: Quoted, side: int) -> None:
         """Tell the feed that the computed levels of a book may have changed."""
-        market = self.core.state.markets[quoted.code]
+        market = quoted.market
         market.sequence += 1
         if self.core.recording:
             self.core.events.append(ev.BookChange(quoted.code, side, 0, 0, market.sequence))
@@ -247,14 +275,16 @@ class Quotes:
 
     def _width(self, quoted: Quoted) -> int:
         """Return how wide the makers quote, in millionths of the usual."""
-        heat = quoted.sim.heat * PPM // quoted.usual_heat
-        if heat > _MOST_HEAT:
-            heat = _MOST_HEAT
-        return (200_000 + heat * 8 // 10) * quoted.scales.spread // PPM
+        heat, width = quoted.width
+        if heat != quoted.sim.heat:
+            heat = quoted.sim.heat
+            width = (200_000 + min(heat * PPM // quoted.usual_heat, _MOST_HEAT) * 8 // 10) * quoted.scales.spread // PPM
+            quoted.width = heat, width
+        return width
 
     def _fixed_fair(self, quoted: Quoted) -> int:
         """Return the oracle price, fine, where it does not follow the simulated index; else 0."""
-        market = self.core.state.markets[quoted.code]
+        market = quoted.market
         return market.oracle * FINE if market.pinned or market.oracle != quoted.sim.ticked else 0
 
     def ladder(self, quoted: Quoted, number: int, side: int, best: int, time: int) -> list[Level]:
@@ -297,12 +327,11 @@ class Quotes:
 
     def best(self, quoted: Quoted, side: int, time: int) -> Level:
         """Return the best level of a side, or (0, 0, 0)."""
-        _, bid, ask, alike = self._top(quoted, time)
-        if alike:
-            price = bid if side > 0 else ask
+        _, best, simple = self._top(quoted, time)
+        price = best[side < 0]
+        if simple:
             return price, self._steps(quoted, self._closest, 0, price), self._closest
         bests = self.quote(quoted, time)[side < 0]
-        price = bid if side > 0 else ask
         if price in bests:
             number = bests.index(price)
             steps = self._steps(quoted, number, 0, price) - taken_of(quoted.sim.makers[number], side, time)
@@ -311,28 +340,57 @@ class Quotes:
         levels = self.side(quoted, side, time)
         return levels[0] if levels else (0, 0, 0)
 
-    def _top(self, quoted: Quoted, time: int) -> tuple[int, int, int, bool]:
-        """Return the time, the best bid and ask, and whether all makers see the same price and the closest is whole."""
+    def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool]:
+        """Return the time, the best bid and ask, and whether both are the closest maker's, of which nothing was taken.
+
+        That is so while all makers see about the same price, which is much cheaper to know than everybody's quotes.
+        """
         kept = quoted.top
         if kept is not None and kept[0] == time:
             return kept
         sim = quoted.sim
         if sim.time < time:
             self.hear(quoted, time)
-        views = sim.views
-        at, seen = len(views) - 1, time - self._fastest_ms
-        while at and views[at][0] > seen:
-            at -= 1
-        when, fair = views[at]
         first = sim.makers[self._closest]
-        alike = when <= time - self._slowest_ms and time >= first.bids_until and time >= first.asks_until
-        if alike:
-            fair = self._fixed_fair(quoted) or fair
-            bid, ask = _around(fair, sim.skew, self.makers[self._closest].half_spread_ppm * self._width(quoted))
+        simple = time >= first.bids_until and time >= first.asks_until
+        if simple:
+            width = self._width(quoted)
+            fair = self._fixed_fair(quoted)
+            if not fair:
+                fair, apart = self._seen(sim.views, time)
+                simple = not apart or apart + self._slack <= fair * self._lead_ppm * width // WIDTHS
+        if simple:
+            best = _around(fair, sim.skew, self._closest_ppm * width)
         else:
-            bid, ask = self._best_price(quoted, 1, time), self._best_price(quoted, -1, time)
-        quoted.top = kept = (time, bid, ask, alike)
+            best = self._best_price(quoted, 1, time), self._best_price(quoted, -1, time)
+        quoted.top = kept = (time, best, simple)
         return kept
+
+    def _seen(self, views: list[tuple[int, int]], time: int) -> tuple[int, int]:
+        """Return the fair price that the closest maker sees, and how far apart, at most, those of all makers are."""
+        at = len(views) - 1
+        when, fair = views[at]
+        slowest = time - self._slowest_ms
+        if when <= slowest or not at:
+            return fair, 0
+        seen = time - self.makers[self._closest].latency_ms
+        low = high = fair
+        while when > seen and at:
+            at -= 1
+            when, fair = views[at]
+            if fair < low:
+                low = fair
+            elif fair > high:
+                high = fair
+        found = fair
+        while when > slowest and at:
+            at -= 1
+            when, fair = views[at]
+            if fair < low:
+                low = fair
+            elif fair > high:
+                high = fair
+        return found, high - low
 
     def _best_price(self, quoted: Quoted, side: int, time: int) -> int:
         bests = self.quote(quoted, time)[side < 0]
@@ -348,8 +406,9 @@ class Quotes:
 
     def top(self, code: int) -> tuple[int, int]:
         """Return the best bid and ask of a product in ticks, 0 where there is none."""
-        _, bid, ask, _ = self._top(self.products[code], self.core.state.time)
-        return bid, ask
+        quoted, time = self.products[code], self.core.state.time
+        kept = quoted.top
+        return kept[1] if kept is not None and kept[0] == time else self._top(quoted, time)[1]
 
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
         """Return the levels of a side as (price, steps), best first, as many as hold a value."""
@@ -476,7 +535,7 @@ class Quotes:
 def _around(fair: int, skew: int, width: int) -> tuple[int, int]:
     """Return bid and ask in ticks around a fine price; `width` is in parts of 1e-12, `skew` in PARTS."""
     middle = fair + fair * skew // PARTS
-    half = middle * width // 1_000_000_000_000
+    half = middle * width // WIDTHS
     bid, ask = (middle - half) // FINE, -((-middle - half) // FINE)
     if bid < 1:
         bid = 1

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..engine import arguments
 from ..engine.codes import TxCode
 from ..engine.commands import Refused
 from ..engine.registry import controls, process
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.constants import FILLED, GTC, HEDGE, IOC, ISOLATED, LIMIT
+from ..model.constants import FILLED, GTC, IOC, LIMIT
 from ..model.simulation_state import RecordedMarket
 from ..risk import ledger
 from ..trading import lifecycle, matching, settlement
@@ -96,64 +95,6 @@ def play_recorded(core: Core, product: int, changes: list[list[int]], whole: boo
                 f"a change is [kind 0 to 3, side 1 or -1, price above 0 in ticks, steps], not {change}",
             )
     _Player(core, recorded, product).play(changes, whole)
-
-
-@controls("copy_account")
-def copy_account(core: Core, address: str, balance: int, positions: list[list[int]]) -> None:
-    """Give an account without positions a balance and positions, against the recorded market, without fees.
-
-    Amounts are in micro-USDC. A position is [product, side, steps, entry value, leverage in hundredths, 1 if isolated,
-    margin assigned].
-    """
-    account = core.account(arguments.address(address))
-    if account.kind != "user" or any(held.long.size or held.short.size for held in account.positions.values()):
-        raise Refused(TxCode.BAD_ARGUMENT, f"{address} has positions already; copy into an account without any")
-    if core.state.recorded is None:
-        raise Refused(TxCode.BAD_ARGUMENT, "there is no recorded market that could hold the other side")
-    if balance < 0 or any(
-        len(row) != 7 or row[1] not in (1, -1) or min(row[2:]) < 0 or not row[2] for row in positions
-    ):
-        raise Refused(TxCode.BAD_ARGUMENT, "a position is seven whole numbers, and no amount is below 0")
-    for row in positions:
-        core.product(row[0])
-    cash = balance + sum(row[6] for row in positions if row[5]) - account.balance
-    if cash > 0:
-        ledger.deposit(core, account, cash)
-    elif cash < 0:
-        ledger.withdraw(core, account, -cash)
-    if len({row[0] for row in positions}) < len(positions):
-        account.position_mode = HEDGE
-    rates = account.maker_rate, account.taker_rate
-    account.maker_rate = account.taker_rate = 0
-    for row in positions:
-        _copy_position(core, account, *row)
-    account.maker_rate, account.taker_rate = rates
-
-
-def _copy_position(
-    core: Core,
-    account: VenueAccount,
-    code: int,
-    side: int,
-    steps: int,
-    value: int,
-    leverage: int,
-    isolated: int,
-    margin: int,
-) -> None:
-    product, house = core.products[code], core.state.accounts[RECORDED]
-    position = position_of(core, account, product)
-    position.leverage = leverage or position.leverage
-    position.mode = ISOLATED if isolated else position.mode
-    # an average entry price lies between two ticks, so it is made of trades at both
-    price, rest = divmod(value, steps * product.unit)
-    above = rest // product.unit
-    for quantity, ticks in ((steps - above, price), (above, price + 1)):
-        if quantity and ticks:
-            buyer, seller = (account, house) if side > 0 else (house, account)
-            matching.trade_off_book(core, product, buyer, seller, quantity, ticks, LIMIT, account)
-    if isolated:
-        ledger.assign(core, account, position, margin - position.assigned)
 
 
 class _Player:

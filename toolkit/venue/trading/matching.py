@@ -174,11 +174,14 @@ def trade_off_book(
     price_ticks: int,
     kind: int,
     closing: VenueAccount,
+    *,
+    opens: bool = False,
 ) -> tuple[VenueOrder, VenueOrder]:
     """Trade between two accounts outside the book, as orders of type `kind` (ADL, LIQUIDATION); return both orders.
 
-    `closing` is the account that closes (its counterparty closes too where it holds the opposite leg). The orders of
-    either account that could only reduce what is gone are cut or cancelled. No public trade: the last price stays.
+    `closing` is the account that closes (its counterparty closes too where it holds the opposite leg), unless it
+    `opens`, which in hedge mode leaves its opposite leg alone. The orders of either account that could only reduce what
+    is gone are cut or cancelled. No public trade: the last price stays.
     """
     market = core.state.markets[product.code]
     value = price_ticks * quantity_steps * product.unit
@@ -186,7 +189,8 @@ def trade_off_book(
     for account, side in ((buyer, 1), (seller, -1)):
         position = position_of(core, account, product)
         leg = position.short if side > 0 else position.long
-        closes = account.position_mode == HEDGE and leg.size >= quantity_steps
+        opening = opens and account is closing
+        closes = account.position_mode == HEDGE and leg.size >= quantity_steps and not opening
         order = VenueOrder(
             0, account.address, product.code, side, closes, kind, IOC, 0, price_ticks, quantity_steps, quantity_steps
         )

@@ -13,7 +13,7 @@ import numpy as np
 from ....errors import InputError
 from ....products import Amount
 from ....venue.engine.core import Core
-from ....venue.simulation.queues import QueueModel, queue_model
+from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
 from ...analysis.results import Results
 from ...data.bars import Bars
 from ...data.events import BOOK_KINDS, MS, Events, Kind, empty
@@ -27,7 +27,9 @@ from .context import EventContext
 from .impact import Impact
 from .latency import request_latency, to_ns
 from .market import FAR, RecordedMarket
+from .single_orders import has_single_orders, with_levels
 
+EXACT = "exact"
 POINTS = 10_000
 """Most rows of the equity curve."""
 
@@ -38,7 +40,8 @@ class EventSettings(TypedDict, total=False):
     feed_latency: str | float | None
     """Delay of books and trades (ms, or text like "10ms"), in place of the recorded one."""
     queue: str | QueueModel
-    """What is ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a model."""
+    """What is ahead of an order at its price: "risk-averse" (default), "power:2" (any power), "log", or a model; of
+    events of single orders "exact"."""
     partial_fills: bool
     """Fill of an order what the trades have reached, not the whole of it; default False."""
     impact: str | float | bool | None
@@ -91,13 +94,15 @@ def backtest_events(
             " events.bars('1m')",
             field="strategy",
         )
-    queue_model(queue, 1.0)
+    _check_queue(queue, data)
     feed_ns = None if feed_latency is None else to_ns(feed_latency, "feed_latency")
     spans = {symbol: _span(symbol, events) for symbol, events in data.items()}
     core = make_core(spans, _products(data, products), seed, min(int(span.opened[0]) for span in spans.values()))
     states = [SymbolState(core, core.products[code], symbol) for code, symbol in zip(core.products, data, strict=True)]
     markets = {
-        state.code: _market(state, data[state.symbol], feed_ns).for_run(queue_model(queue, state.step))
+        state.code: _market(state, data[state.symbol], feed_ns).for_run(
+            None if queue == EXACT else queue_model(queue, state.step)
+        )
         for state in states
     }
     requests = request_latency(latency, next(iter(data.values())), Random(seed))
@@ -289,16 +294,33 @@ def _next_of(feed: _Feed) -> int:
     return feed.next
 
 
+def _check_queue(queue: str | QueueModel, data: Mapping[str, Events]) -> None:
+    """Raise InputError for a queue model that is not known, and for "exact" where the orders are not."""
+    if queue != EXACT:
+        queue_model(queue, 1.0)
+        return
+    for symbol, events in data.items():
+        if not has_single_orders(events):
+            raise InputError(
+                f'{symbol}: queue "exact" needs events of single orders (add, cancel, modify, fill with order ids),'
+                f" and these have {', '.join(events.counts())}; give {', '.join(EXAMPLES)}",
+                field="queue",
+                rule="single orders",
+                value=queue,
+                nearest=EXAMPLES,
+            )
+
+
 def _span(symbol: str, events: Events) -> Bars:
     """Return one bar over all events, for what asks only when they begin and end, and in which prices."""
     array = events.array
-    if not np.isin(array["kind"], (*BOOK_KINDS, Kind.QUOTE)).any():
+    if not np.isin(array["kind"], (*BOOK_KINDS, Kind.QUOTE, Kind.ADD)).any():
         raise InputError(
             f"{symbol}: the events have no order book; load its files together with the trades, as a list",
             field="data",
             rule="a book",
         )
-    prices = array["price"][np.isin(array["kind"], (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE))]
+    prices = array["price"][np.isin(array["kind"], (Kind.DEPTH, Kind.SNAPSHOT, Kind.TRADE, Kind.QUOTE, Kind.ADD))]
     prices = prices[prices > 0]
     start = int(array["exchange_ns"].min()) // MS
     end = int(max(array["exchange_ns"].max(), array["local_ns"].max())) // MS + 1
@@ -327,7 +349,10 @@ def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> di
 def _market(state: SymbolState, events: Events, feed_ns: int | None) -> RecordedMarket:
     key = "market", state.product.tick_size, state.product.step_size, feed_ns
     if key not in events.cache:
-        events.cache[key] = RecordedMarket(_on_grid(state, events), feed_ns)
+        gridded, fills = _on_grid(state, events), None
+        if has_single_orders(events):
+            gridded, fills = with_levels(gridded)
+        events.cache[key] = RecordedMarket(gridded, feed_ns, fills)
     found: RecordedMarket = events.cache[key]
     return found
 
@@ -343,7 +368,7 @@ def _on_grid(state: SymbolState, events: Events) -> Events:
             value=str(tick),
         )
     array = events.array
-    if not np.isin(array["kind"], BOOK_KINDS).any():
+    if not np.isin(array["kind"], (*BOOK_KINDS, Kind.ADD)).any():
         array = _quotes_as_book(array)
     return Events(array, symbol=state.symbol, tick_size=tick, step_size=state.product.step_size)
 

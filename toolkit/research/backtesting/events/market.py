@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ....venue.simulation.queues import QueueEntry, QueueModel
 from ...data.books import BookCursor, BookUpdates, Levels, feed_times
 from ...data.events import Events, Kind, whole_units_of
+from .single_orders import OrderFills
 
 FAR = 1 << 62
 Integers = NDArray[np.int64]
@@ -19,14 +20,17 @@ Integers = NDArray[np.int64]
 class Resting:
     """An order in the recorded book: its place in the queue, and how far the recording was looked through for it."""
 
-    __slots__ = ("depth", "depth_end", "depth_first", "entry", "found", "leaves", "message", "price", "side", "trade")
+    __slots__ = (
+        "depth", "depth_end", "depth_first", "entry", "found", "joined", "leaves", "message", "price", "seen", "side",
+        "trade",
+    )  # fmt: skip
 
     def __init__(self, side: int, price: int, leaves: int) -> None:
         self.side = side
         self.price = price
         self.leaves = leaves
         self.entry = QueueEntry(0.0)
-        self.depth = self.depth_first = self.depth_end = self.message = self.trade = 0
+        self.depth = self.depth_first = self.depth_end = self.message = self.trade = self.joined = self.seen = 0
         self.found: tuple[int, int] | None = None
         """The fill that was found and not yet booked: (rank, steps)."""
 
@@ -40,11 +44,12 @@ class RecordedMarket:
     `end_ns` (of the first and last event, on either clock), `clock_shift_ns` (see `feed_times`).
     """
 
-    queue: QueueModel
+    queue: QueueModel | None
+    """None: exact, by the recorded orders themselves."""
     cursor: BookCursor
     feed_cursor: BookCursor
 
-    def __init__(self, events: Events, feed_latency_ns: int | None) -> None:
+    def __init__(self, events: Events, feed_latency_ns: int | None, fills: OrderFills | None = None) -> None:
         array = events.array
         received, self.clock_shift_ns = feed_times(events)
         if feed_latency_ns is not None:
@@ -71,6 +76,10 @@ class RecordedMarket:
             # a trade of unknown side may have met orders of either
             chosen = order[np.isin(array["side"][trades][order], (taker, 0))]
             self._takers[taker] = trade_ranks[chosen].tolist(), prices[chosen].tolist(), steps[chosen].tolist()
+        if fills is not None:
+            ranks = np.zeros(len(array), dtype=np.int64)
+            ranks[self.updates.rows], ranks[trades] = message_ranks, trade_ranks
+            self._index_fills(fills, ranks)
         local = np.argsort(received[trades], kind="stable")
         self.feed_trades = received[trades][local], prices[local], steps[local], array["side"][trades][local]
         self._index_levels()
@@ -78,7 +87,7 @@ class RecordedMarket:
         self.start_ns = int(min(received.min(initial=FAR), array["exchange_ns"].min(initial=FAR)))
         self.end_ns = int(max(received.max(initial=0), array["exchange_ns"].max(initial=0)))
 
-    def for_run(self, queue: QueueModel) -> RecordedMarket:
+    def for_run(self, queue: QueueModel | None) -> RecordedMarket:
         """Return the market at its beginning, for one run; what was computed is shared between runs."""
         made = copy(self)
         made.queue = queue
@@ -102,6 +111,16 @@ class RecordedMarket:
         self._firsts = np.append(firsts, len(keys)).tolist()
         self._level_ranks: list[int] = self._ranks_of_messages[messages[order]].tolist()
         self._level_totals: list[int] = totals[order].tolist()
+
+    def _index_fills(self, fills: OrderFills, ranks: Integers) -> None:
+        """Keep the fills of recorded orders by side and price: their ranks, places in time, and steps, in order."""
+        self._fills: dict[tuple[int, int], tuple[list[int], list[int], list[int]]] = {}
+        at, places = ranks[fills.rows], ranks[fills.priority_rows]
+        columns = (at, fills.sides, fills.ticks, places, fills.steps)
+        for rank, side, ticks, place, steps in sorted(zip(*(column.tolist() for column in columns), strict=True)):
+            kept = self._fills.setdefault((side, ticks), ([], [], []))
+            for values, value in zip(kept, (rank, place, steps), strict=True):
+                values.append(value)
 
     def rank_at(self, time_ns: int) -> int:
         """Return the rank up to which the exchange has processed everything at a time, which is included."""
@@ -180,6 +199,29 @@ class RecordedMarket:
         resting.entry = QueueEntry(self._level_totals[place - 1] if place > first else 0)
         resting.trade = bisect_right(self._takers[-resting.side][0], rank)
         resting.message = self.messages_until(rank)
+        resting.joined = resting.seen = rank
+
+    def _next_exact(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
+        """Look on as `next_fill`, where the orders are known.
+
+        What a recorded order behind ours was traded, ours would have been first.
+        """
+        found = self._first_touch(resting, until), resting.leaves
+        side, price = resting.side, resting.price
+        trade_ranks, trade_prices, _ = self._takers[-side]
+        for at in range(resting.trade, bisect_right(trade_ranks, until)):
+            if (price - trade_prices[at]) * side > 0:
+                found = min(found, (trade_ranks[at], resting.leaves))
+                break
+        ranks, places, steps = self._fills.get((side, price), ([], [], []))
+        for at in range(bisect_right(ranks, resting.seen), bisect_right(ranks, until)):
+            if places[at] > resting.joined:
+                found = min(found, (ranks[at], min(steps[at], resting.leaves) if partial else resting.leaves))
+                break
+        resting.seen = min(found[0], until)
+        resting.trade = bisect_right(trade_ranks, resting.seen)
+        resting.message = self.messages_until(resting.seen)
+        return found if found[0] <= until else None
 
     def next_fill(self, resting: Resting, until: int, partial: bool) -> tuple[int, int] | None:
         """Look on up to a rank for what fills an order; return (rank, steps), None when nothing does.
@@ -187,6 +229,8 @@ class RecordedMarket:
         An order is filled when a trade goes through its price, when trades at its price have used up what is ahead of
         it, and when the other side's best price reaches it.
         """
+        if self.queue is None:
+            return self._next_exact(resting, until, partial)
         side, price = resting.side, resting.price
         trade_ranks, trade_prices, trade_steps = self._takers[-side]
         level_ranks, level_totals = self._level_ranks, self._level_totals
@@ -222,6 +266,8 @@ class RecordedMarket:
                     found = rank, min(reached, resting.leaves) if partial else resting.leaves
                     break
         resting.trade, resting.depth = trade, depth
+        if found is not None:  # what comes after a fill in part is looked at again
+            resting.message = self.messages_until(found[0])
         return found
 
     def _first_touch(self, resting: Resting, until: int) -> int:

@@ -11,15 +11,37 @@ from numpy.typing import NDArray
 from ....errors import InputError
 from ..events import MS, Events, Kind, empty, from_columns, merge
 from ..recording import Recording
+from ..recording_store import JOURNAL
 
 
 def read(path: Path) -> dict[str, Events]:
     """Return the events of a recording by symbol: its order books, trades, and the prices of its ticker.
 
-    Each interruption of a feed that the recording knows of stands in the notes. Raises InputError for a directory
-    without market data.
+    What a crash left in the journal is written first. Each interruption of a feed that the recording knows of stands in
+    the notes. Raises InputError for a directory without market data, and for a damaged part.
     """
     recording = Recording(path)
+    left = _recover(recording)
+    try:
+        return _read(path, recording, left)
+    except (OSError, ValueError, KeyError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: expected the parts of a recording; {error}", field="path", value=str(path)) from None
+
+
+def _recover(recording: Recording) -> list[str]:
+    """Write the rows of a recording that was broken off; return a note when they can't be had."""
+    if not (recording.path / JOURNAL).exists():
+        return []
+    try:
+        recording.recover()
+    except InputError:
+        return ["it is still being recorded: the newest rows are not in its files yet"]
+    return []
+
+
+def _read(path: Path, recording: Recording, left: list[str]) -> dict[str, Events]:
     found = {}
     states = recording.frame("status")
     for symbol in recording.symbols:
@@ -27,7 +49,7 @@ def read(path: Path) -> dict[str, Events]:
         made = merge([part for part in parts if len(part)] or parts[:1])
         if not len(made):
             continue
-        notes = _interruptions(states[states["subject"].str.contains(symbol, regex=False, na=False)])
+        notes = left + _interruptions(states[states["subject"].str.contains(symbol, regex=False, na=False)])
         found[symbol] = Events(made.array, symbol=symbol, source=f"{path} (recording)", notes=notes)
     if not found:
         there = ", ".join(recording.channels) or "nothing"

@@ -1,0 +1,256 @@
+"""What one's own orders meet in the simulated market: how far they move it, and what two-sided quotes earn before fees.
+
+Own orders are those of an account like any other. What a quote's fill is worth later is measured against the prices
+that the makers would quote by themselves, because a stale quote of one's own keeps them away from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from ..venue.engine.commands import Advance, Refused
+from ..venue.engine.core import Core
+from ..venue.model.accounts import VenueAccount
+from ..venue.model.constants import IOC, POST_ONLY
+from ..venue.model.genesis import GENESIS_TIME, Genesis
+from ..venue.model.history import OrderEvent
+from ..venue.model.market import Market
+from ..venue.risk import ledger
+from ..venue.simulation.participants import TAKERS, quotes_of
+from ..venue.trading import lifecycle, orders
+from ..venue.trading.positions import position_of
+from . import Measurement
+
+IMPACT_USDC = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+IMPACT_SEEDS = (1, 2, 3)
+SEEDS = tuple(range(1, 21))
+HOURS = 1
+SIZE_USDC = 800
+LIMIT_USDC = 8_000
+AFTER_S = (0, 1, 5, 15, 60)
+"""Seconds after a fill at which it is valued; 0 is the next full second."""
+ADDRESS = "0x" + "7" * 40
+_SECOND = 1_000
+_HOUR = 3_600_000
+_DEPOSIT = 10**15
+
+
+def simulated(seed: int, market: Market | str = "usual") -> Core:
+    """Return a core with a simulated market, whose events nobody reads."""
+    setting = Market.named(market) if isinstance(market, str) else market
+    core = Core(Genesis(seed=seed, time=GENESIS_TIME, settings={"market": setting}))
+    core.events.clear()
+    core.record_events(False)
+    return core
+
+
+def mid_of(core: Core, code: int) -> float:
+    """Return the mid price of a product in ticks."""
+    bid, ask = core.books.top(code)
+    return (bid + ask) / 2
+
+
+def impact_rows(
+    sizes: Sequence[int] = IMPACT_USDC, seeds: Sequence[int] = IMPACT_SEEDS, wait_ms: int = _HOUR
+) -> list[Measurement]:
+    """Return the rows about one's own orders: bought in a minute, against the same seed without them."""
+    rows = []
+    without = [_mids_after(seed, 0, wait_ms) for seed in seeds]
+    for usdc in sizes:
+        moved = []
+        for seed, before in zip(seeds, without, strict=True):
+            pairs = zip(_mids_after(seed, usdc, wait_ms), before, strict=True)
+            moved.append([(after / mid - 1) * 1e4 for after, mid in pairs])
+        now, later = (fmean(column) for column in zip(*moved, strict=True))
+        name, seen = f"mid after {usdc:,} USDC were bought within a minute", sorted(each[0] for each in moved)
+        rows.append(Measurement(name, now, "bp", 0.0, note=f"seeds {seen[0]:.3g} to {seen[-1]:.3g}"))
+        least, most = (0.02, 0.98) if usdc >= 300_000 else (None, None)  # of small ones chance is the larger part
+        rows.append(
+            Measurement(
+                f"the part of it that is left after {wait_ms // 60_000} minutes", later / now, "", least, most=most
+            )
+        )
+    return rows
+
+
+def _mids_after(seed: int, usdc: int, wait_ms: int) -> tuple[float, float]:
+    """Return the mids after a minute in which an account buys for so much, and some time later."""
+    core = simulated(seed)
+    buyer = core.account(ADDRESS)
+    buyer.kind, product = "market", core.products[1]
+    core.apply(Advance(core.state.time + 10 * 60 * _SECOND))
+    for _ in range(60):
+        core.apply(Advance(core.state.time + _SECOND))
+        if usdc:
+            ask = core.books.top(1)[1]
+            steps = max(usdc * 1_000_000 // 60 // (ask * product.unit), 1)
+            orders.submit(core, buyer, product, 1, steps, ask * 102 // 100, tif=IOC)
+            core.run_hooks()
+    core.apply(Advance(core.state.time + _SECOND))
+    after = mid_of(core, 1)
+    core.apply(Advance(core.state.time + wait_ms))
+    return after, mid_of(core, 1)
+
+
+class Sight(NamedTuple):
+    """What a quote is decided by: the best prices of others in ticks, and the value that is held (negative: short)."""
+
+    bid: int
+    ask: int
+    held_usdc: int
+
+
+Quote = Callable[[Sight], tuple[int, int]]
+"""Returns a bid and an ask in ticks, 0 for none; neither may trade at once."""
+
+
+def naive(sight: Sight) -> tuple[int, int]:
+    """Stand at the best prices of others, whatever is held."""
+    return sight.bid, sight.ask
+
+
+def sane(sight: Sight) -> tuple[int, int]:
+    """Stand behind others at the best prices, and step back against what is held, up to a limit."""
+    back = sight.bid * 60 * sight.held_usdc // LIMIT_USDC // 1_000_000
+    bid = sight.bid - max(back, 0) if sight.held_usdc < LIMIT_USDC else 0
+    ask = sight.ask - min(back, 0) if sight.held_usdc > -LIMIT_USDC else 0
+    return bid, ask
+
+
+def first(sight: Sight) -> tuple[int, int]:
+    """Stand a tick before all others, where also the smallest orders come, up to a limit."""
+    inside = 1 if sight.ask - sight.bid > 2 else 0
+    bid = sight.bid + inside if sight.held_usdc < LIMIT_USDC else 0
+    ask = sight.ask - inside if sight.held_usdc > -LIMIT_USDC else 0
+    return bid, ask
+
+
+QUOTES: tuple[tuple[str, Quote, int], ...] = (
+    ("a naive quote: at the best prices, every 5 s", naive, 5_000),
+    ("a sane quote: behind them, ten times a second, with a limit", sane, 100),
+    ("a quote a tick before them, ten times a second, with a limit", first, 100),
+)
+
+
+def quote_rows(seeds: Sequence[int] = SEEDS, hours: float = HOURS) -> list[Measurement]:
+    """Return what each quote earns and how it is filled, each seed in a venue of its own."""
+    found = []
+    for name, quote, every_ms in QUOTES:
+        runs = [run(quote, seed, hours, every_ms) for seed in seeds]
+        volume, profits = sum(each.volume_usdc for each in runs), sorted(each.profit_bp for each in runs)
+        later = sum(each.after_bp[-1] * each.volume_usdc for each in runs) / max(volume, 1)
+        note = f"seeds {profits[0]:.2f} to {profits[-1]:.2f}; a fill is worth {later:+.2f} bp after a minute"
+        profit = sum(each.profit_bp * each.volume_usdc for each in runs) / max(volume, 1)
+        found.append(Measurement(f"{name}: profit of volume, before fees", profit, "bp", note=note))
+        if quote is sane:
+            earning = sum(profit > 0 for profit in profits) / len(profits)
+            least = 1 / len(profits)
+            found.append(Measurement("the part of the seeds in which it earns", earning, "", least, most=1 - least))
+            part = sum(each.from_takers * each.volume_usdc for each in runs) / max(volume, 1)
+            found.append(Measurement("the part of its fills that came from takers", part, "", 0.5))
+    return found
+
+
+class Earned(NamedTuple):
+    """What a quote did in one venue."""
+
+    profit_bp: float
+    """Profit before fees, of the traded value."""
+    volume_usdc: float
+    fills: int
+    from_takers: float
+    """Part of what was filled that simulated takers took; the rest the makers would have."""
+    after_bp: tuple[float, ...]
+    """What the fills were worth after AFTER_S: the distance of their prices from the mid then, a gain above 0."""
+
+
+def run(quote: Quote, seed: int, hours: float, every_ms: int, market: Market | str = "usual", code: int = 1) -> Earned:
+    """Quote for some hours in a venue of its own, replacing quotes that are no longer wanted every `every_ms`."""
+    core = simulated(seed, market)
+    core.apply(Advance(core.state.time + 60 * _SECOND))
+    account, product = core.account(ADDRESS), core.products[code]
+    account.maker_rate = account.taker_rate = 0
+    ledger.deposit(core, account, _DEPOSIT)
+    position = position_of(core, account, product)
+    unit, makers = product.unit, quotes_of(core)
+    assert makers is not None
+    mids = [sum(makers.top(code))]  # what the makers want to quote: own stale quotes keep them away from it
+    trades, takers = core.state.history.trades[code], _held(core, code)
+    start, filled, taken = core.state.time, 0, 0
+    pace = min(every_ms, _SECOND)
+    for step in range(1, int(hours * 3_600_000) // pace + 1):
+        seen, held = len(trades), position.long.size - position.short.size
+        core.apply(Advance(start + step * pace))
+        if len(trades) > seen:
+            before, takers = takers, _held(core, code)
+            now = position.long.size - position.short.size
+            filled += abs(now - held)
+            if takers - before == sum(trade.side * trade.quantity for trade in trades[seen:]):
+                taken += abs(now - held)
+            held = now
+        if core.state.time - start >= len(mids) * _SECOND:
+            mids.append(sum(makers.top(code)))
+        if step * pace % every_ms == 0:
+            bid, ask = _others_top(core, account, code)
+            worth = held * (bid + ask) * unit // 2_000_000
+            _place(core, account, code, quote(Sight(bid, ask, worth)))
+    events = core.state.history.fills_of(ADDRESS)
+    volume = sum(event.fill_price * event.fill_quantity for event in events) * unit
+    held = position.long.size - position.short.size
+    worth = account.balance + (held * mids[-1] * unit // 2 - position.long.value + position.short.value)
+    profit = (worth - _DEPOSIT) / max(volume, 1) * 1e4
+    return Earned(profit, volume / 1e6, len(events), taken / max(filled, 1), _after(events, mids, start))
+
+
+def _after(events: Sequence[OrderEvent], mids: list[int], start: int) -> tuple[float, ...]:
+    """Return what the fills were worth after AFTER_S, by value; `mids` are doubled, one a second from `start` on."""
+    weights = sum(event.fill_price * event.fill_quantity for event in events)
+    worth = [0.0] * len(AFTER_S)
+    for event in events:
+        second = -(-(event.time - start) // _SECOND)
+        for at, wait in enumerate(AFTER_S):
+            mid = mids[min(second + wait, len(mids) - 1)] / 2
+            worth[at] += event.side * (mid - event.fill_price) * event.fill_quantity * 1e4
+    return tuple(each / max(weights, 1) for each in worth)
+
+
+def _others_top(core: Core, account: VenueAccount, code: int) -> tuple[int, int]:
+    """Return the best prices of others."""
+    found = []
+    for side in (1, -1):
+        own = {order.price: order.leaves for order in account.orders.values() if order.side == side}
+        levels = core.books.levels(code, side, 10**18) if own else [(core.books.top(code)[side < 0], 1)]
+        found.append(next(price for price, steps in levels if steps > own.get(price, 0)))
+    return found[0], found[1]
+
+
+def _place(core: Core, account: VenueAccount, code: int, quote: tuple[int, int]) -> None:
+    """Cancel what is no longer wanted, and place what is."""
+    product, wanted = core.products[code], dict(zip((1, -1), quote, strict=True))
+    for order in list(account.orders.values()):
+        if order.price == wanted[order.side]:
+            wanted[order.side] = 0
+        else:
+            lifecycle.cancel(core, account, order)
+    for side, price in wanted.items():
+        if price > 0:
+            steps = max(SIZE_USDC * 1_000_000 // (price * product.unit), 1)
+            try:
+                orders.submit(core, account, product, side, steps, price, tif=POST_ONLY)
+            except Refused:
+                continue
+    core.run_hooks()
+
+
+def _held(core: Core, code: int) -> int:
+    """Return what all simulated takers hold, in steps, trades that are not booked yet included."""
+    simulation = core.state.simulation
+    assert simulation is not None
+    pending = simulation.products[code].pending
+    found = 0
+    for address in TAKERS.values():
+        position = core.state.accounts[address].positions[code]
+        found += position.long.size - position.short.size + pending.get(address, (0, 0))[0]
+    return found
