@@ -41,6 +41,7 @@ def test_a_long_advance_shows_a_bar_after_a_while(
         venue.advance("10m")
         assert "advance" not in capsys.readouterr().err
         monkeypatch.setattr(progress, "DELAY_SECONDS", 1e-9)
+        monkeypatch.delenv("TQDM_DISABLE")
         venue.advance("10m")
         assert "advance" in capsys.readouterr().err
         made = len(bars)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...progress import late_bar
+
 DELAY = 5.0
 """Seconds after which the bar appears."""
 
@@ -34,10 +36,7 @@ class Progress:
         if self._shown is False:
             return
         if self._bar is None:
-            from tqdm.auto import tqdm
-
-            delay = 0.0 if self._shown else DELAY
-            self._bar = tqdm(desc=self._what, total=self._total, unit=" rows", delay=delay, leave=False)
+            self._bar = late_bar(self._shown, DELAY, desc=self._what, total=self._total, unit=" rows")
         self._bar.update(count)
 
     def close(self) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ...progress import late_bar
+
 DELAY_SECONDS = 5.0
 """Seconds after which the bar appears."""
 LEAST_MS = 600_000
@@ -21,11 +23,8 @@ def advance_bar(start_ms: int, target_ms: int, shown: bool | None) -> Iterator[C
     if shown is False or (shown is None and target_ms - start_ms < LEAST_MS):
         yield _nothing
         return
-    from tqdm.auto import tqdm
-
-    delay = 0.0 if shown else DELAY_SECONDS
     minutes = (target_ms - start_ms) / 60_000
-    with tqdm(desc="advance", total=minutes, unit=" min", delay=delay, leave=False, unit_scale=True) as bar:
+    with late_bar(shown, DELAY_SECONDS, desc="advance", total=minutes, unit=" min", unit_scale=True) as bar:
 
         def moved(time_ms: int) -> None:
             bar.update((time_ms - start_ms) / 60_000 - bar.n)
