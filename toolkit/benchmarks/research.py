@@ -119,7 +119,8 @@ def _sweep_row(data: Any, task: Any, what: str, target: float | None) -> Measure
     """Measure one point of a sweep with its measures, in this process, and beside it a column of vectorbt."""
     from ..research import sweep
 
-    given, options = (data, {}) if task is signal else ({"BTCUSDC": data}, {"capital": 1_000_000})
+    given = data if task is signal else {"BTCUSDC": data}
+    options: dict[str, Any] = {} if task is signal else {"capital": 1_000_000}
     name = f"a point of a sweep with its measures, {len(data):,} bars, {what}"
     points = list(itertools.product(*GRID.values()))
 

@@ -107,7 +107,8 @@ def repeatable(function: Callable[P, R]) -> Callable[P, R]:
         results = call(**{**arguments, **given})
         described = {name: _describe(value) for name, value in given.items() if name not in ("strategy", "params")}
         if isinstance(targets := given.get("targets"), pd.DataFrame | pd.Series | np.ndarray):
-            described["targets"] += f", checksum {zlib.crc32(np.ascontiguousarray(targets, dtype='float64')):08x}"
+            numbers = np.ascontiguousarray(targets, dtype="float64")
+            described["targets"] += f", checksum {zlib.crc32(numbers.data):08x}"
         results.keep_recipe(recipe, described)
         return results
 

@@ -152,7 +152,8 @@ def _read_one(symbol: str, data: pd.DataFrame, interval: str | pd.Timedelta | No
 
 def _numbers(symbol: str, data: pd.DataFrame, names: Mapping[str, Any], name: str) -> NDArray[np.float64]:
     try:
-        return data[names[name]].to_numpy(dtype="float64", na_value=np.nan)
+        values: NDArray[np.float64] = data[names[name]].to_numpy(dtype="float64", na_value=np.nan)
+        return values
     except (ValueError, TypeError) as error:
         raise InputError(f"{symbol}: {name} holds values that are not numbers: {error}", field=f"data.{name}") from None
 
