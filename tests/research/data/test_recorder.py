@@ -26,6 +26,8 @@ from toolkit.research.data.recording_store import RECORDED, Store, table
 from toolkit.venue.local import LocalVenue
 
 ROOT = Path(__file__).resolve().parents[3]
+BEGIN = "2026-01-01"
+"""The venue's genesis; the feed begins with trades of before."""
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def test_a_recording_holds_what_the_venue_did(session: toolkit.Session, tmp_path
     for code, symbol in ((1, "BTCUSDC"), (2, "ETHUSDC")):
         product = venue_of(session).core.products[code]
         done = venue_of(session).core.state.history.trades[code]
-        trades = recording.frame("trades", symbol)
+        trades = recording.frame("trades", symbol, start=BEGIN)
         assert trades["price"].tolist() == [float(product.price_text(one.price)) for one in done]
         assert trades["tx_hash"].tolist() == [one.hash for one in done]
     assert not list((tmp_path / "data").glob("journal*")), "nothing is left but parts"
@@ -125,7 +127,7 @@ def test_amounts_can_be_exact(session: toolkit.Session, tmp_path: Path) -> None:
         advance(session)
     done = venue_of(session).core.state.history.trades[4][0]
     product = venue_of(session).core.products[4]
-    first = recorder.recording.frame("trades")["price"].iloc[0]
+    first = recorder.recording.frame("trades", start=BEGIN)["price"].iloc[0]
     assert isinstance(first, Decimal)
     assert first == product.tick_size * done.price
     assert len(recorder.recording.tops("XRPUSDC"))
@@ -173,7 +175,7 @@ def test_recording_on_adds_only_what_is_new(session: toolkit.Session, tmp_path: 
     with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
         pass
     done = venue_of(session).core.state.history.trades[1]
-    assert recorder.recording.frame("trades")["tx_hash"].tolist() == [one.hash for one in done]
+    assert recorder.recording.frame("trades", start=BEGIN)["tx_hash"].tolist() == [one.hash for one in done]
 
 
 def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Session, tmp_path: Path) -> None:
@@ -188,7 +190,7 @@ def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Se
     assert status["state"].tolist()[:2] == ["reconnecting", "subscribing"]
     assert "maintenance" in status["reason"].iloc[0]
     done = venue_of(session).core.state.history.trades[1]
-    assert len(recorder.recording.frame("trades")) == len(done)
+    assert len(recorder.recording.frame("trades", start=BEGIN)) == len(done)
 
 
 def test_one_recorder_a_directory(tmp_path: Path) -> None:
