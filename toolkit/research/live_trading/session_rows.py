@@ -41,8 +41,8 @@ def fill_of(row: Any, buys: bool) -> Fill:
         float(row.value),
         float(row.fee),
         float(row.realized_pnl),
-        str(row.role),
-        str(row.type),
+        "" if pd.isna(row.role) else str(row.role),
+        "" if pd.isna(row.type) else str(row.type),
         int(row.order_id),
         id_or_zero(row.client_order_id),
     )
