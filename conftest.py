@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +13,21 @@ import pytest
 os.environ.pop("TQDM_DISABLE", None)
 import tqdm.auto  # noqa: F401
 
+# Some tests run a second time: with another form of the wire ("extended"), or with a settlement delay ("1s").
+_SETTINGS = {"wire": os.environ.get("TOOLKIT_TEST_WIRE"), "settle_delay": os.environ.get("TOOLKIT_TEST_SETTLE_DELAY")}
+_GIVEN = {name: value for name, value in _SETTINGS.items() if value}
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set the environment, which kernels and processes of the tests inherit."""
     folder = os.environ["TOOLKIT_STATE"] = tempfile.mkdtemp(prefix="toolkit-state-")
     os.environ["TQDM_DISABLE"] = "1"  # whether a progress bar appears in a notebook depends on the machine
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    if _GIVEN:
+        # The kernels of notebooks are processes of their own, so they get the settings from a start-up file.
+        text = f"from toolkit.venue.local import LocalVenue\nLocalVenue.__init__.__kwdefaults__.update({_GIVEN!r})\n"
+        exec(text, {})
+        startup = Path(folder, "ipython", "profile_default", "startup")
+        startup.mkdir(parents=True)
+        (startup / "00-venue.py").write_text(text, encoding="utf-8")
+        os.environ["IPYTHONDIR"] = str(Path(folder, "ipython"))

@@ -309,6 +309,7 @@ def test_scores_come_from_profit_and_effective_leverage() -> None:
     assert margin.adl_score(1, 3, 100, 100, 90) == 0
     assert margin.effective_leverage(1, 1, 90, 90) == D("Infinity")
     assert margin.effective_leverage(1, 1, 90, None) == 1
+    assert margin.adl_score(1, 0, 100, 50, 90) == 0, "an empty position has no leverage to divide by"
 
 
 def test_positions_without_a_score_are_scored_and_own_side_is_left_out() -> None:

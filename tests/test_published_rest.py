@@ -28,7 +28,9 @@ from toolkit.protocol.enums import ENUMS
 from toolkit.protocol.reads import feed_records, info
 from toolkit.protocol.reads.info_records import PRODUCT
 from toolkit.protocol.reads.record import Record
+from toolkit.research.live_trading.session_rows import order_rows
 from toolkit.session import Session
+from toolkit.venue.feed.hub import Wire
 from toolkit.venue.local import LocalVenue
 from toolkit.widgets.base_panel.panel import Panel
 
@@ -329,3 +331,31 @@ def test_widgets_show_what_is_published(live: Session) -> None:
     assert panels["blotter"].view["positions"][0]["symbol"] == "BTCUSDC"
     assert ["Equity", "25,498.20"] in [row[:2] for row in panels["account"].view["rows"]]
     assert panels["ticket"].problems == ()
+
+
+def test_what_fills_do_not_send_is_read_elsewhere() -> None:
+    shown = {}
+    forms: tuple[Wire, ...] = ("published", "extended")
+    for form in forms:
+        with (
+            LocalVenue(clock="manual", market=False, wire=form) as venue,
+            toolkit.connect(venue=venue) as session,
+            toolkit.connect(venue=venue, account=1) as other,
+        ):
+            session.buy("BTCUSDC", "0.02", price="60000")
+            other.sell("BTCUSDC", "0.01", price="60000", tif="IOC")
+            venue.advance("1m")
+            other.sell("BTCUSDC", "0.01")
+            other.buy("BTCUSDC", "0.005", price="61000")
+            session.sell("BTCUSDC", "0.005")
+            placed = session.order_events().groupby("order_id")["time"].min()
+            shown[form] = (
+                session.fills(), session.fills(role="MAKER"), session.fills(side="SELL"),
+                order_rows(session.orders(), placed, {}),
+            )  # fmt: skip
+    for one, two in zip(*(tables[:3] for tables in shown.values()), strict=True):
+        pd.testing.assert_frame_equal(one.drop(columns="builder_fee"), two.drop(columns="builder_fee"))
+    fills = shown["published"][0]
+    assert fills["role"].tolist() == ["MAKER", "MAKER", "TAKER"]
+    assert fills["type"].tolist() == ["LIMIT", "LIMIT", "MARKET"]
+    assert str(shown["published"][3]) == str(shown["extended"][3])

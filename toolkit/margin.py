@@ -402,7 +402,7 @@ def _reader(row: Any, field: str) -> Callable[[str], Any]:
         if len(row) != 3:
             raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
         return dict(zip(("account", "size", "score"), row, strict=True)).get
-    if isinstance(row, Mapping) or (hasattr(row, "keys") and callable(getattr(row, "get", None))):
+    if callable(getattr(row, "get", None)):
         found: Callable[[str], Any] = row.get  # a row of a frame too
         return found
     if not hasattr(row, "size"):

@@ -63,6 +63,7 @@ def test_axe_finds_nothing(themed: Any, session: Session, venue: LocalVenue) -> 
     assert violations(page) == []
 
 
+@pytest.mark.slow
 def test_axe_finds_nothing_in_any_kind_of_order(themed: Any, session: Session) -> None:
     session.buy("BTCUSDC", "0.05")
     session.twap("BTCUSDC", "BUY", "0.03", "20m", slices=11)

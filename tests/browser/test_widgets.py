@@ -241,6 +241,38 @@ def test_text_is_readable_on_its_background(show: Open, session: Session, theme:
     assert min(ratio for _, ratio in ratios) >= 4.5, sorted(ratios, key=lambda one: one[1])[:5]
 
 
+VSCODE = (
+    "editor-background",
+    "input-background",
+    "editorWidget-background",
+    "editor-foreground",
+    "descriptionForeground",
+)
+HOSTS = {
+    "vscode-dark": ("#1e1e1e", "#3c3c3c", "#252526", "#d4d4d4", "#b0b0b0"),
+    "vscode-high-contrast": ("#000000", "#000000", "#0c141f", "#ffffff", "#ffffff"),
+    "vscode-high-contrast vscode-high-contrast-light": ("#ffffff", "#ffffff", "#ffffff", "#292929", "#292929"),
+    "colab": (),
+}
+"""Class of the body in VS Code, and its colours; Colab sets an attribute instead."""
+
+
+@pytest.mark.parametrize("kind", HOSTS)
+def test_text_is_readable_in_hosts_with_other_themes(show: Open, page: Page, session: Session, kind: str) -> None:
+    page.emulate_media(color_scheme="dark" if kind.endswith("light") else "light")  # the host decides, not the system
+    page = show(session.ticket("BTCUSDC", price="50000", quantity="0.01"), session.widgets.order_book("BTCUSDC", 3))
+    page.evaluate(
+        """([kind, colours]) => {
+          document.body.className = kind;
+          if (kind === 'colab') document.documentElement.setAttribute('theme', 'dark');
+          document.documentElement.style.cssText = colours;
+        }""",
+        [kind, "; ".join(f"--vscode-{name}: {color}" for name, color in zip(VSCODE, HOSTS[kind], strict=False))],
+    )
+    ratios = page.evaluate(CONTRAST)
+    assert min(ratio for _, ratio in ratios) >= 4.5, sorted(ratios, key=lambda one: one[1])[:5]
+
+
 def test_every_control_has_a_name_and_every_status_is_announced(show: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.05")
     page = show(session.dashboard("BTCUSDC"), session.widgets.permissions())

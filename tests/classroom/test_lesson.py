@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 
 import toolkit
 from toolkit import errors
+from toolkit.__main__ import main
 from toolkit.classroom import ranking
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster, names_of
@@ -200,6 +202,27 @@ def test_drawdown_is_the_largest_fall_from_a_high() -> None:
     assert list(ranking.frame([]).dtypes.astype(str)) == list(ranking.COLUMNS.values())
 
 
+def test_nobody_waits_for_a_leaderboard_that_is_being_computed(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkit.classroom.lesson.CACHED_SECONDS", 0.0)
+    monkeypatch.setattr("toolkit.classroom.lesson.CACHED_TIMES", 0.0)
+    first, begun, let_go = room.lesson.leaderboard(), threading.Event(), threading.Event()
+
+    def slow() -> list[dict[str, object]]:
+        begun.set()
+        assert let_go.wait(30)
+        return []
+
+    monkeypatch.setattr(room.lesson, "_standings", slow)
+    computing = threading.Thread(target=room.lesson.leaderboard)
+    computing.start()
+    assert begun.wait(10)
+    assert room.lesson.leaderboard() is first
+    let_go.set()
+    computing.join(10)
+    monkeypatch.undo()
+    assert len(room.lesson.leaderboard()) == len(NAMES)
+
+
 def test_names_come_from_a_file_and_must_differ(tmp_path: Path) -> None:
     path = tmp_path / "names"
     path.write_text("Ann\n\nBo \n", encoding="utf-8")
@@ -259,8 +282,14 @@ def served_lines(options: list[str]) -> str:
         (["--students", "2", "--separate", "--journal", "j"], "separate venues have no journal"),
     ],
 )
-def test_a_class_that_cannot_be_started_is_explained(arguments: list[str], words: str, tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "toolkit", "class", "--port", "0", *arguments]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
-    assert done.returncode == 2
-    assert words in done.stderr
+def test_a_class_that_cannot_be_started_is_explained(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["class", "--port", "0", *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,6 @@ of the client; cosmic-ray changes files in place, runs one whole test command fo
 one traces the tests once, draws a seeded sample, plants a mutant by an import hook in a forked process (no file is
 changed), and runs the quick tests that run its statement until one fails.
 
-    python -m tests.mutation                        the sample of each room; .ci/run does the same in four minutes
+    python -m tests.mutation                        a sample of each room; .ci/run takes a smaller one
     python -m tests.mutation --room checks --whole  every mutant of a room
 """

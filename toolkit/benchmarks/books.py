@@ -1,4 +1,4 @@
-"""Backtests on books and trades: speed, and the fills of a maker beside those of hftbacktest on the same events.
+"""Backtests on books and trades: speed, and the fills of a maker next to those of hftbacktest on the same events.
 
 The events are an hour of the local venue, recorded here, or those of the file that TOOLKIT_BENCH_EVENTS names. Where
 hftbacktest is installed (2.4, which needs numba; `pip install hftbacktest`), it runs the same maker, compiled, in the
@@ -46,11 +46,12 @@ def recorded_hour() -> Any:
 
 
 def given_events() -> Any:
-    """Return the events of TOOLKIT_BENCH_EVENTS, else a recorded hour, under the product's symbol."""
+    """Return the events of TOOLKIT_BENCH_EVENTS, else a recorded hour."""
     from ..research import data
+    from ..research.data.loading import guess_format
 
     path = os.environ.get("TOOLKIT_BENCH_EVENTS")
-    return data.load(Path(path), progress=False) if path else recorded_hour()
+    return data.load(path, format=guess_format(Path(path)), progress=False) if path else recorded_hour()
 
 
 def maker() -> Any:
@@ -176,7 +177,7 @@ def peer(events: Any) -> Callable[[str, int], tuple[int, float]]:
 
 
 def rows() -> list[Measurement]:
-    """Measure the speed of a backtest on events, and its fills beside hftbacktest's for each queue and latency."""
+    """Measure the speed of a backtest on events, and its fills next to hftbacktest's for each queue and latency."""
     events = given_events()
     counts = events.counts()
     known = (counts.get("depth"), counts.get("trade")) == KNOWN_FILE

@@ -22,7 +22,8 @@ from .roster import Roster, Student
 TRADING = ("placeOrder", "replaceOrder", "placeBracketOrder", "placeBuilderOrder", "placeBuilderBracketOrder")
 """Actions that are switched off while trading is frozen; cancelling goes on."""
 CACHED_SECONDS = 1.0
-"""How old a leaderboard may be: everybody in the class may look at it at once."""
+CACHED_TIMES = 20.0
+"""How old a leaderboard may be, in seconds and in times of what it takes: all of the class may look at it at once."""
 
 
 class Presence(Hooks):
@@ -132,21 +133,31 @@ class Lesson:
         return {"time": venue.now_ms(), "speed": speed, "frozen": TRADING[0] in venue.core.state.laboratory.disabled}
 
     def leaderboard(self) -> list[dict[str, Any]]:
-        """Return rank, name, equity, return, drawdown, fees and trades, best return first; at most a second old."""
-        with self._lock:
-            made, rows = self._board
-            if not rows or time.monotonic() - made >= CACHED_SECONDS:
-                rows = self._standings()
-                self._board = time.monotonic(), rows
+        """Return rank, name, equity, return, drawdown, fees and trades, best return first.
+
+        It is at most a second old, or twenty times as old as computing it takes: the longer the class, the longer that.
+        """
+        until, rows = self._board
+        # everybody asks at once: whoever finds it being computed gets the last one
+        if rows and (time.monotonic() < until or not self._lock.acquire(blocking=False)):
             return rows
+        if not rows:
+            self._lock.acquire()
+        try:
+            until, rows = self._board
+            if not rows or time.monotonic() >= until:
+                began, rows = time.monotonic(), self._standings()
+                ended = time.monotonic()
+                self._board = ended + max(CACHED_SECONDS, CACHED_TIMES * (ended - began)), rows
+            return rows
+        finally:
+            self._lock.release()
 
     def _standings(self) -> list[dict[str, Any]]:
-        rows = []
-        for venue in self.all_venues():
-            mine = [student for student in self.roster.students if self.venue_of(student) is venue]
-            rows += venue.query(partial(ranking.standings, students=mine))
+        """Return the leaderboard as it is now; orders are answered between two students."""
+        rows = [self.venue_of(each).query(partial(ranking.standing, student=each)) for each in self.roster.students]
         rows.sort(key=lambda row: (-row["return"], row["name"]))
-        return [{**row, "rank": rank} for rank, row in enumerate(rows, 1)]
+        return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
 
     def hold_time(self) -> None:
         """Stop the clock of the class; orders are still answered, prices stand still."""

@@ -23,14 +23,8 @@ COLUMNS = {
 """Columns of the leaderboard: equity and fees in USDC; return and drawdown as ratios, 0.1 is 10 %."""
 
 
-def standings(core: Core, students: Iterable[Student]) -> list[dict[str, Any]]:
-    """Return a row for each student, best return first, ties by name. Values are numbers, ready for JSON."""
-    rows = [_row(core, student) for student in students]
-    rows.sort(key=lambda row: (-row["return"], row["name"]))
-    return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
-
-
-def _row(core: Core, student: Student) -> dict[str, Any]:
+def standing(core: Core, student: Student) -> dict[str, Any]:
+    """Return the row of a student, without the rank. Values are numbers, ready for JSON."""
     account = core.state.accounts.get(student.address.lower())
     if account is None:
         return {"name": student.name, "equity": 0.0, "return": 0.0, "drawdown": 0.0, "fees": 0.0, "trades": 0}

@@ -65,7 +65,7 @@ def _lesson(args: argparse.Namespace) -> Lesson:
     from ..classroom.lesson import Lesson
     from ..classroom.roster import Roster, names_of
 
-    path = Path(f"{args.journal}.class") if args.journal else None
+    path = Path(f"{args.journal}.class") if args.journal and not args.separate else None
     if path is not None and path.exists():
         roster = Roster.load(path)
     else:

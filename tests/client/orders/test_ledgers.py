@@ -28,7 +28,7 @@ from toolkit.client.orders.intents import (
     open_ledger,
     payload_hash,
 )
-from toolkit.client.orders.receipts import ItemResult, parse_id, receipt
+from toolkit.client.orders.receipts import ItemResult, parse_id, parse_tx_code, receipt
 from toolkit.errors import InputError, ToolkitError
 
 INTENT = Intent(
@@ -222,6 +222,11 @@ RESULTS: list[tuple[dict[str, Any], Callable[[Any], bool]]] = [
 @pytest.mark.parametrize(("changes", "holds"), RESULTS)
 def test_a_receipt_tells_what_the_ledger_knows(changes: dict[str, Any], holds: Callable[[Any], bool]) -> None:
     assert holds(receipt(replace(INTENT, **changes)))
+
+
+def test_a_code_that_is_no_number_is_not_accepted_and_one_that_is_missing_is() -> None:
+    assert [parse_tx_code(code) for code in (None, 0, "0", 5, "6007")] == [0, 0, 0, 5, 6007]
+    assert [parse_tx_code(code) for code in ("", "ok", [], {})] == [-1] * 4
 
 
 def test_ids_are_read_from_numbers_and_text() -> None:

@@ -18,12 +18,13 @@ ONE = replace(INTENT, client_ids=(5000,))
 
 
 def waits(flow: Flow[Any], elapsed_ms: float) -> tuple[list[float], Any]:
-    """Run a flow against a venue that shows nothing; return its waits and its result.
+    """Run a flow against a venue that shows nothing; return what it waits between its queries, and its result.
 
     `elapsed_ms` is what the clock shows more with each second that is waited.
     """
     waited: list[float] = []
     answer: Any = None
+    asked = True
     body = json.dumps({"code": 0, "message": "success", "data": {"total": 0, "items": []}}).encode()
     while True:
         try:
@@ -31,7 +32,8 @@ def waits(flow: Flow[Any], elapsed_ms: float) -> tuple[list[float], Any]:
         except StopIteration as done:
             return waited, done.value
         if isinstance(request, Settle):
-            waited.append(request.seconds)
+            waited[len(waited) - (not asked) :] = [request.seconds + (0 if asked else waited[-1])]
+        asked = isinstance(request, Fetch) or (asked and not isinstance(request, Settle))
         answer = {
             Fetch: Reply(200, body), Elapsed: int(sum(waited) * elapsed_ms), RandomFloat: HALF,
         }.get(type(request))  # fmt: skip
@@ -40,7 +42,7 @@ def waits(flow: Flow[Any], elapsed_ms: float) -> tuple[list[float], Any]:
 @pytest.mark.parametrize("elapsed_ms", [0, 1_000], ids=["a clock that stands still", "a clock that runs"])
 @pytest.mark.parametrize("timeout", [0.0, 0.05, 0.4, 7.0])
 def test_an_execution_is_asked_for_less_and_less_often_until_the_time_is_over(timeout: float, elapsed_ms: int) -> None:
-    waited, found = waits(poll_execution(ONE, timeout), elapsed_ms)
+    waited, found = waits(poll_execution(ONE, timeout, lambda: False), elapsed_ms)
     assert isinstance(found, Missing)
     assert sum(waited) == pytest.approx(timeout)
     doubled = [min(LONGEST_WAIT, FIRST_WAIT * 2**at) for at in range(len(waited))]
@@ -49,8 +51,15 @@ def test_an_execution_is_asked_for_less_and_less_often_until_the_time_is_over(ti
 
 
 def test_a_slow_venue_uses_up_the_time_as_well() -> None:
-    waited, _ = waits(poll_execution(ONE, 7.0), 10_000)
+    waited, _ = waits(poll_execution(ONE, 7.0, lambda: False), 10_000)
     assert 0.5 < sum(waited) < 1.5, "each second of waiting took ten"
+
+
+def test_it_ends_when_somebody_else_knows() -> None:
+    known = iter([False] * 9 + [True])
+    waited, found = waits(poll_execution(ONE, 7.0, lambda: next(known)), 0)
+    assert isinstance(found, Missing)
+    assert sum(waited) <= 10 * FIRST_WAIT + 1e-9, "it looks at least every FIRST_WAIT"
 
 
 @pytest.mark.parametrize("timeout", [0.0, 3.0])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import pickle
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -233,6 +235,18 @@ def test_one_number_that_names_two_orders_is_not_guessed(s: toolkit.Session) -> 
     assert s.order(first.order_id, by="cl_ord_id").order_id == second.order_id
     with pytest.raises(errors.InputError, match="has no order 987654"):
         s.order(987654)
+
+
+def test_a_cancel_asks_for_the_product_only_where_it_is_not_known(s: toolkit.Session) -> None:
+    r = s.buy("BTCUSDC", "0.01", price="50000")
+    row = s.orders(open=True).iloc[0]
+    assert s.venue is not None
+    for given in ({"what": row}, {"what": r.order_id, "symbol": "ETHUSDC"}, {"what": r.order_id}):
+        with s.venue.sandbox(), contextlib.suppress(errors.ActionRejected):
+            s.cancel(**given)
+    codes = [json.loads(one.body)["action"]["cancels"][0]["symbolCode"] for one in s._delivery.ledger.all()
+             if one.action == "cancelOrder" and one.body]  # fmt: skip
+    assert [int(code) for code in codes] == [1, 2, 1], "a symbol that is given counts more than what is known"
 
 
 def test_a_whole_table_of_orders_can_be_cancelled(s: toolkit.Session) -> None:

@@ -177,6 +177,18 @@ def test_after_a_restart_it_is_shown_and_goes_on_or_ends(session: Session, venue
     assert len(set(Plan.load(SqliteLedger(ledger).notes()[first]).children)) == 11
 
 
+def test_two_of_them_keep_their_times_where_each_order_takes_a_second() -> None:
+    with LocalVenue(clock="manual", market=False, settle_delay="1s") as venue, toolkit.connect(venue=venue) as session:
+        venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
+        began = venue.now_ms()
+        both = [session.twap("BTCUSDC", "BUY", "0.011", "10m", slices=11) for _ in range(2)]
+        venue.advance("12m")
+        for late_ms, parent in zip((0, 1_000), both, strict=True):
+            times = [one.time_ms - began for one in parent.plan.children]
+            assert times == [minute * 60_000 + late_ms for minute in range(11)]
+            assert parent.status == "FINISHED"
+
+
 class Crash(BaseException):
     """The end of a process at some line."""
 
@@ -225,7 +237,11 @@ def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue,
 
 @pytest.mark.parametrize("twin", [False, True])
 def test_where_the_clock_runs_it_works_by_itself(twin: bool) -> None:
-    with LocalVenue(clock="real", speed=300, market=False) as venue, toolkit.connect(venue=venue) as session:
+    # At once: a second of this venue is less than the client's shortest wait.
+    with (
+        LocalVenue(clock="real", speed=300, market=False, settle_delay=0) as venue,
+        toolkit.connect(venue=venue) as session,
+    ):
         venue.control.add_liquidity("BTCUSDC", "SELL", "62600", "5")
         if twin:
             parent = asyncio.run(session.aio.twap("BTCUSDC", "BUY", "0.01", "2m", slices=5))

@@ -99,6 +99,14 @@ def test_arrays_and_paper_runs_are_made_again_too() -> None:
     same(run := paper(Wandering(), [BTC], duration="15m", seed=3), run.rerun())
 
 
+def test_a_paper_run_keeps_the_market_that_it_had(tmp_path: Path) -> None:
+    market = toolkit.Market.named("stressed").vary(premium_ppm=0)
+    run = paper(Wandering(), [BTC], duration="15m", seed=3, market=market)
+    assert run.equity["equity"].iloc[-1] != paper(Wandering(), [BTC], duration="15m", seed=3).equity["equity"].iloc[-1]
+    run.save(tmp_path)
+    same(run, Results.load(tmp_path).rerun())
+
+
 def test_a_run_that_can_not_be_made_again_says_why(sample_results: Any, tmp_path: Path) -> None:
     with toolkit.connect(clock="manual") as session:
         session.venue.advance("2m")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.research.live_trading import side_by_side
 from toolkit.errors import InputError, ToolkitError, VenueError
 from toolkit.research import data, record
 from toolkit.research.live_trading.following import FollowingVenue, follow
@@ -323,3 +324,12 @@ def test_wrong_settings_say_what_would_pass(upstream: LocalVenue) -> None:
         follow(reader(upstream), symbols=["DOGEUSDC"])
     with pytest.raises(InputError, match="pause or continue"):
         follow(reader(upstream), when_stale="stop")
+
+
+@pytest.mark.slow
+def test_side_by_side_over_the_wire_the_books_are_equal_after_each_update_and_fills_are_explained() -> None:
+    found = side_by_side.run(6, 30)
+    assert found.largest_difference == 0
+    assert found.compared > 10
+    assert found.fills.total() > 0
+    assert (found.unexplained, found.notes, found.violations) == ([], ["live"], [])

@@ -82,29 +82,32 @@ class Liquidation(Trading):
             steps = held.legs[side].size
             if account.hedge and held.legs[-side].size:  # the legs of a hedge close each other
                 steps = min(steps, held.legs[-side].size)
-                self.off_book(account, account, held.market, steps, held.market.mark, "LIQUIDATION", account)
+                self.off_book(account, account, held.market, side, steps, held.market.mark, "LIQUIDATION")
                 continue
             if equity > 0 and notional > self.config["whole"]:
                 steps = ceil(steps * self.config["slice"])
                 self.liquidations[key] = self.time + self.config["pause"]
             self.close_leg(account, group, held, side, steps)
 
-    def bankruptcy(self, account: Account, group: int, held: Holding, side: int) -> tuple[int, int]:
-        """The mark at which equity is 0, rounded away from the trader; and the equity that the leg may use up."""
-        equity, market = self.figures(account, group)[0], held.market
-        if equity < 0:  # a leg owes its part of what is missing, in proportion to the losses
+    def means(self, account: Account, group: int, held: Holding, side: int) -> int:
+        """The equity that a leg may use up; of a lack it owes its part, in proportion to the losses."""
+        equity = self.figures(account, group)[0]
+        if equity < 0:
             legs = {(h.market.code, s): (h.legs[s], h.market.step_value) for h, s in self.legs_of(account, group)}
             losses = {key: max(0, key[1] * (leg.value - leg.size * worth)) for key, (leg, worth) in legs.items()}
             if total := sum(losses.values()):
-                equity = -floor(Fraction(-equity * losses[market.code, side], total))
-        away = floor(Fraction(equity * market.mark, held.legs[side].size * market.step_value))
-        return market.mark - side * away, equity
+                return -floor(Fraction(-equity * losses[held.market.code, side], total))
+        return equity
+
+    def bankruptcy(self, account: Account, group: int, held: Holding, side: int) -> int:
+        """The mark at which equity is 0, rounded away from the trader."""
+        away = Fraction(self.means(account, group, held, side), held.legs[side].size * held.market.unit)
+        return held.market.mark - side * floor(away)
 
     def close_leg(self, account: Account, group: int, held: Holding, side: int, steps: int) -> None:
         """2–4: in the book up to the bankruptcy price, then the LP vault at mark, then auto-deleveraging."""
         market, code = held.market, held.market.code
-        bound, _ = self.bankruptcy(account, group, held, side)
-        best = self.best(code, side)
+        bound, best = self.bankruptcy(account, group, held, side), self.best(code, side)
         if best and (best - bound) * side >= 0 and 0 < bound <= floor(HIGHEST_PRICE / market.tick):
             terms = {"closing": account.hedge, "reduce": "REDUCE_ONLY", "kind": "LIQUIDATION", "tif": "IOC"}
             order = self.accept(own_order(account, code, -side, bound, steps, **terms))
@@ -116,7 +119,7 @@ class Liquidation(Trading):
     def take_over(self, account: Account, group: int, held: Holding, side: int, steps: int) -> int:
         """3: the LP vault takes over at mark, for 0.5 % of the maintenance margin, up to its limit; what is left."""
         market, vault, leg, times = held.market, self.accounts[LP], held.legs[side], self.config["lp_leverage"]
-        _, equity = self.bankruptcy(account, group, held, side)
+        equity = self.means(account, group, held, side)
         lack, own = max(0, -floor(Fraction(equity, leg.size))), self.holding(vault, market.code)
         worth, others = self.equity(vault), sum(each.notional for each in vault.holdings.values() if each is not own)
         net = side * (own.legs[1].size - own.legs[-1].size) * market.step_value
@@ -131,8 +134,7 @@ class Liquidation(Trading):
         if held.isolated and charged:
             self.assign(account, held, -charged)
         self.pay(account.name, LP, charged, "LIQUIDATION_FEE", market.code, got=min(floor(fee), most))
-        buyer, seller = (vault, account) if side > 0 else (account, vault)
-        self.off_book(buyer, seller, market, taken, market.mark, "LIQUIDATION", account)
+        self.off_book(account, vault, market, side, taken, market.mark, "LIQUIDATION")
         self.unwind_at = self.unwind_at or self.time + self.config["unwind_ms"]
         return steps - taken
 
@@ -156,27 +158,24 @@ class Liquidation(Trading):
             if not part:
                 break
             steps -= part
-            bound, _ = self.bankruptcy(account, group, held, side)
+            bound = self.bankruptcy(account, group, held, side)
             means = max(0, self.figures(other, market.code if theirs.isolated else 0)[0])
             price = market.mark + side * min(side * (bound - market.mark), means // (part * market.unit))
             price = max(1, min(price, floor(HIGHEST_PRICE / market.tick)))
             self.cover_loss(account, held, max(0, side * (bound - price) * part * market.unit))
-            buyer, seller = (other, account) if side > 0 else (account, other)
-            self.off_book(buyer, seller, market, part, price, "ADL", account)
+            self.off_book(account, other, market, side, part, price, "ADL")
 
-    def off_book(
-        self, buyer: Account, seller: Account, market: Market, steps: int, price: int, kind: str, closing: Account
-    ) -> None:
+    def off_book(self, who: Account, to: Account, market: Market, way: int, steps: int, price: int, kind: str) -> None:
         """5: orders and fills of these steps carry LIQUIDATION and ADL; they are no public trade."""
         sides = []
-        for account, side in ((buyer, 1), (seller, -1)):
+        for account, side in sorted(((who, -way), (to, way)), key=lambda each: -each[1]):
             closes = account.hedge and self.holding(account, market.code).legs[-side].size >= steps
             terms = {"closing": closes, "reduce": "", "kind": kind, "tif": "IOC"}
             sides.append((account, self.accept(own_order(account, market.code, side, price, steps, **terms))))
         self.last_trade += 1
         for account, order in sides:
             order.leaves = 0
-            self.settle(account, order, price, steps, maker=account is not closing)
+            self.settle(account, order, price, steps, maker=account is not who)
             self.end(order)
         self.drop_loose()
 

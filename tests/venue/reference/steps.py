@@ -113,7 +113,7 @@ class Steps:
         if held is None or not held.size:
             return {}
         side = 1 if held.legs[1].size else -1
-        price, _ = venue.bankruptcy(account, code if held.isolated else 0, held, side)
+        price = venue.bankruptcy(account, code if held.isolated else 0, held, side)
         near = abs(price / held.market.mark - 1) < 0.2
         return {"ordPx": text(held.market.tick, price), "ordSide": "BUY" if side > 0 else "SELL"} if near else {}
 

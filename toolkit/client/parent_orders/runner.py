@@ -146,12 +146,15 @@ class ParentRunner:
                 return  # a slice lets time pass itself where the venue settles with a delay
             self._working = True
             try:
-                for id, _ in sorted(
-                    (one for one in self._due.items() if one[1] <= self.now_ms()), key=lambda one: one[1]
-                ):
+                # One by one: while a slice waits for its execution, the next parent order may become due.
+                while (id := self._next_due()) is not None:
                     self._work(id)
             finally:
                 self._working = False
+
+    def _next_due(self) -> str | None:
+        due = sorted((due_ms, id) for id, due_ms in self._due.items() if due_ms <= self.now_ms())
+        return due[0][1] if due else None
 
     def close(self) -> None:
         """Stop; the parent orders stay in the ledger, for another session to resume."""

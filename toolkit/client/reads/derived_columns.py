@@ -187,6 +187,19 @@ def with_value_and_fee(fills: pd.DataFrame) -> pd.DataFrame:
     return _insert_after(fills, "quantity", {"value": fills["price"] * fills["quantity"], "fee": fees})
 
 
+def with_role(fills: pd.DataFrame, makers: pd.Series[Any], takers: pd.Series[Any]) -> pd.DataFrame:
+    """Return fills with the `role` of those whose id is among the makers' or the takers' only."""
+    made, taken = fills["id"].isin(makers), fills["id"].isin(takers)
+    role = fills["role"].mask(made & ~taken, "MAKER").mask(taken & ~made, "TAKER")
+    return fills.assign(role=role)
+
+
+def with_type(fills: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
+    """Return fills with the `type` of their order, from its events."""
+    types = events.drop_duplicates("order_id", keep="last").set_index("order_id")["type"]
+    return fills.assign(type=fills["order_id"].map(types).astype(fills["type"].dtype))
+
+
 def with_annual_rate(rates: pd.DataFrame, exact: bool) -> pd.DataFrame:
     """Return funding rates with `annualised` (ratio): the rate if every interval of a year (365 days) settled it."""
     import pandas as pd

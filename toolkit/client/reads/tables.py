@@ -369,9 +369,26 @@ class TableFlows:
         """
         from .derived_columns import with_value_and_fee
 
-        given = {"symbol": symbol, "order_id": order_id, "side": side, "role": role, "account": account}
-        frame = with_value_and_fee((yield from self._complete("trades", start, end, progress, exact, **given)))
-        return _indexed(frame, index)
+        given = {"symbol": symbol, "order_id": order_id, "side": side, "account": account}
+        frame = yield from self._complete("trades", start, end, progress, exact, **given, role=role)
+        if len(frame) and frame["role"].isna().all():
+            frame = yield from self._with_role_and_type(frame, start, end, role, given)
+        return _indexed(with_value_and_fee(frame), index)
+
+    def _with_role_and_type(
+        self, frame: pd.DataFrame, start: Time | None, end: Time | None, role: str | None, given: Mapping[str, Any]
+    ) -> Flow[pd.DataFrame]:
+        """Fill in what a venue does not send with fills: it answers with those of one role, and events have types."""
+        from .derived_columns import with_role, with_type
+
+        ids = {}
+        for each in ("MAKER", "TAKER"):
+            rows = frame if each == role else frame.iloc[:0]
+            if role is None:
+                rows = yield from self._complete("trades", start, end, False, False, **given, role=each)
+            ids[each] = rows["id"]
+        events = yield from self._complete("order_events", start, end, False, False, **given)
+        return with_type(with_role(frame, ids["MAKER"], ids["TAKER"]), events)
 
     @flow
     def ledger(

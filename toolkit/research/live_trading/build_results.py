@@ -39,6 +39,7 @@ def build_results(state: RunState, strategy: Strategy, records: Sequence[tuple[i
     payments = state.own("funding", session.funding_payments(start=begun, progress=False))
     entries = state.own("ledger", session.ledger(start=begun, progress=False))
     moved = entries[~entries["kind"].isin(SHOWN_ELSEWHERE)].assign(symbol=lambda table: table["symbol"].fillna(""))
+    first = session.order_events(start=begun, progress=False).groupby("order_id")["time"].min()
     reasons = {placed.order_id: placed.reason for placed in state.placed}
     return Results(
         strategy.name,
@@ -46,7 +47,7 @@ def build_results(state: RunState, strategy: Strategy, records: Sequence[tuple[i
         sizes * [float(product.step_size) for product in state.products.values()],
         marks.astype("float64").ffill().bfill(),
         fills=frame(dict(fills), FILLS),
-        orders=frame(order_rows(orders, reasons), ORDERS),
+        orders=frame(order_rows(orders, first, reasons), ORDERS),
         funding=frame([funding_row(row) for row in rows_of(payments)], FUNDING),
         transfers=frame(dict(moved), TRANSFERS),
         events=frame(state.notes, EVENTS),

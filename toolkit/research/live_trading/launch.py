@@ -18,6 +18,7 @@ from .session_rows import utc
 
 if TYPE_CHECKING:
     from ...session import Session
+    from ...venue.model.market import Market
 
 
 @repeatable
@@ -30,6 +31,7 @@ def paper(
     clock: str = "manual",
     step: str | pd.Timedelta | None = None,
     seed: int = 7,
+    market: Market | str | None = "usual",
     session: Session | None = None,
     limits: Limits | None = None,
     warm_up: int = 0,
@@ -41,14 +43,15 @@ def paper(
         symbols: what it trades (default: `strategy.symbols`, else BTCUSDC). interval: length of its bars.
         duration: length of the run. clock: "manual" runs at once and deterministically, "real" in real time.
         step: how far a manual clock advances between two polls (default: a bar).
-        session: an existing session of a local venue; otherwise one is made with `seed`, and closed at the end.
+        session: an existing session of a local venue; otherwise one is made with `seed` and `market` (as in `connect`),
+        which are saved with the run, and closed at the end.
         warm_up: number of past bars that are delivered first, while orders are refused.
 
     Other parameters are those of `live`.
     """
     from ...session import connect
 
-    own = connect(clock=clock, seed=seed) if session is None else None
+    own = connect(clock=clock, seed=seed, market=market) if session is None else None
     chosen = own if own is not None else session
     assert chosen is not None
     if chosen.venue is None:

@@ -20,6 +20,10 @@ def id_or_zero(value: Any) -> int:
     return 0 if pd.isna(value) else int(value)
 
 
+def _known(value: Any) -> str:
+    return "" if pd.isna(value) else str(value)
+
+
 def utc(time_ms: int) -> pd.Timestamp:
     """Return Unix ms as a UTC time."""
     return pd.Timestamp(time_ms, unit="ms", tz="UTC")
@@ -41,8 +45,8 @@ def fill_of(row: Any, buys: bool) -> Fill:
         float(row.value),
         float(row.fee),
         float(row.realized_pnl),
-        "" if pd.isna(row.role) else str(row.role),
-        "" if pd.isna(row.type) else str(row.type),
+        _known(row.role),
+        _known(row.type),
         int(row.order_id),
         id_or_zero(row.client_order_id),
     )
@@ -62,14 +66,14 @@ def payment_of(row: Any, price: float) -> FundingPayment:
     return FundingPayment(symbol, time, size, known if known == known else price, rate, paid)
 
 
-def order_rows(table: pd.DataFrame, reasons: dict[int, str]) -> list[tuple[Any, ...]]:
-    """Return session.orders() in the columns of ORDERS, oldest first."""
+def order_rows(table: pd.DataFrame, placed: pd.Series[Any], reasons: dict[int, str]) -> list[tuple[Any, ...]]:
+    """Return session.orders() in the columns of ORDERS, oldest first; `placed`: order id → time of its first event."""
     rows = []
     for row in rows_of(table.sort_values("order_id")):
         price = float(row.price) or float("nan")
         rows.append(
             (
-                unix_ms(row.time if pd.isna(row.created) else row.created),  # a venue may only give the last change
+                unix_ms(placed.get(row.order_id, row.time) if pd.isna(row.created) else row.created),
                 str(row.symbol),
                 int(row.order_id),
                 str(row.side),

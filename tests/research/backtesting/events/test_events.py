@@ -156,6 +156,12 @@ def test_fills_in_parts_and_whole() -> None:
     assert parts.orders["status"].tolist() == ["FILLED"]
 
 
+def test_what_comes_right_after_a_fill_in_part_fills_the_rest() -> None:
+    rows = [*BOOK, (100, TRADE, -1, 60000.0, 0.053), (101, DEPTH, -1, 60000.0, 1.0), END]
+    parts = run(events_of(*rows), (1, "0.01", "60000", MAKER), partial_fills=True)
+    assert fills_of(parts) == [(100, "BUY", 60000.0, 0.003), (101, "BUY", 60000.0, 0.007)]
+
+
 def test_a_post_only_order_that_would_take_is_rejected_and_one_through_the_book_takes() -> None:
     result = run(events_of(*BOOK, END), (1, "0.01", "60001", MAKER), (1, "0.06", "60001", {"tif": "GTC"}))
     assert result.orders["status"].tolist() == ["REJECTED", "FILLED"]

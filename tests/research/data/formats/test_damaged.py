@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import random
 import re
 import zipfile
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tests.research.data.formats.samples import MS, SAMPLES, zipped
@@ -154,6 +156,22 @@ def test_what_the_variants_hold(tmp_path: Path) -> None:
         row = events(name)[["open", "high", "low", "close", "volume"]].iloc[0].tolist()
         assert row == [1.5, 2.0, 1.0, 1.7, 9.0], name
         assert str(events(name)["time"].iloc[0]) == "2024-01-01 00:00:00+00:00"
+
+
+@pytest.mark.parametrize("ending", ["gz", "zip", "xz", "zst"])
+def test_files_may_be_packed_and_are_refused_when_they_are_cut_off(ending: str, tmp_path: Path) -> None:
+    rows = b"\n".join([b"time,open,high,low,close,volume", *(b"%d,1,2,1,2,%d" % (MS + n, n) for n in range(2000))])
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as out:
+        out.write(rows)
+    packed = {"gz": gzip.compress(rows), "zip": zipped("a.csv", rows), "xz": lzma.compress(rows),
+              "zst": sink.getvalue().to_pybytes()}[ending]  # fmt: skip
+    path = tmp_path / f"candles.csv.{ending}"
+    path.write_bytes(packed)
+    assert len(data.load(path, format="csv")) == 2000
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(InputError, match=r"candles.csv.\w+, line \d+: expected more data, but the compressed file"):
+        data.load(path, format="csv")
 
 
 def storm(tmp_path: Path, seeds: range) -> int:

@@ -205,7 +205,7 @@ def stamped(line: bytes) -> tuple[int, bytes]:
 
 
 def to_ns(text: int | str) -> int:
-    """Return a time in s, ms, µs or ns since 1970, told apart by its size, or as ISO text, in ns.
+    """Return a time in s, ms, µs or ns since 1970, recognised by its size, or as ISO text, in ns.
 
     Raises ValueError for other text, and for times before 1973 or after 2262.
     """

@@ -103,7 +103,7 @@ def _fields(path: Path, rows: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str
 
 
 def _scaled(times: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return times of version 1, µs by its converters, else told apart by their size, in ns."""
+    """Return times of version 1, µs by its converters, else recognised by their size, in ns."""
     largest = float(times.max(initial=0))
     scale = 1000 if largest < 10**14 else next(one for one in (1000, 1) if largest * one < 2**63 or one == 1)
     return np.clip(times, -1, (2**63 - 1024) / scale).astype("i8") * scale

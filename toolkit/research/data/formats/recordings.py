@@ -104,7 +104,9 @@ def _book(recording: Recording, symbol: str) -> Events:
 
 
 def _trades(recording: Recording, symbol: str) -> Events:
+    """Return the trades, without those of before the recording, with which a subscription begins."""
     frame = recording.frame("trades", symbol)
+    frame = frame[(frame["kind"] != "snapshot") | (frame["time"] >= frame["received"].min())]
     columns = {
         **_times(frame),
         "kind": Kind.TRADE,

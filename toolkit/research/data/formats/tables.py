@@ -49,7 +49,7 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
         raise InputError(
             f"{source.path}, line 1: expected a header line; the file is empty", field="path", value=str(source.path)
         )
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
         try:
             table = pd.read_csv(
@@ -66,7 +66,7 @@ def read_table(source: TextFile, *, header: bool = True) -> pd.DataFrame:
                 field="path",
                 value=str(source.path),
             ) from None
-    for line in re.findall(r"Skipping line (\d+)", " ".join(str(one.message) for one in told)):
+    for line in re.findall(r"Skipping line (\d+)", " ".join(str(one.message) for one in raised)):
         source.damaged(int(line), b"", "as many fields as in the first line")
     if not isinstance(table.index, pd.RangeIndex):  # lines with more fields: pandas takes the first for an index
         if table.index.nlevels > 1 or (table.iloc[:, -1] != "").any():
