@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class Fill(msgspec.Struct, frozen=True):
-    """One fill of the strategy. Amounts in USDC, a fee > 0 was paid; `role` is MAKER or TAKER, `type` an OrderType."""
+    """One fill of the strategy. Amounts in USDC, a fee > 0 was paid.
+
+    `role` is MAKER or TAKER, `type` an OrderType; "" where a venue does not say it.
+    """
 
     symbol: str
     time: int
