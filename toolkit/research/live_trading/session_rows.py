@@ -30,6 +30,11 @@ def unix_ms(time: Any) -> int:
     return int(pd.Timestamp(time).timestamp() * 1000)
 
 
+def _text(value: Any) -> str:
+    """Return text, "" for what a venue does not show."""
+    return "" if pd.isna(value) else str(value)
+
+
 def fill_of(row: Any, buys: bool) -> Fill:
     """Return a row of session.fills() as a Fill."""
     return Fill(
@@ -41,8 +46,8 @@ def fill_of(row: Any, buys: bool) -> Fill:
         float(row.value),
         float(row.fee),
         float(row.realized_pnl),
-        str(row.role),
-        str(row.type),
+        _text(row.role),
+        _text(row.type),
         int(row.order_id),
         id_or_zero(row.client_order_id),
     )
@@ -69,7 +74,8 @@ def order_rows(table: pd.DataFrame, reasons: dict[int, str]) -> list[tuple[Any, 
         price = float(row.price) or float("nan")
         rows.append(
             (
-                unix_ms(row.created),
+                # A venue may not show when an order was created, only its last change.
+                unix_ms(row.time if pd.isna(row.created) else row.created),
                 str(row.symbol),
                 int(row.order_id),
                 str(row.side),
