@@ -19,7 +19,6 @@ from ..environments import LOCAL, environment
 from ..protocol import signing
 from ..session import connect
 from ..venue import development
-from ..venue.local import LocalVenue
 from ..wallet import Wallet
 from . import Measurement
 
@@ -33,12 +32,11 @@ STUDENT_ORDERS = 10
 def rows() -> list[Measurement]:
     """Measure orders a second of thirty clients and of one, each waiting for its answer before it sends the next."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "journal"
-        with LocalVenue(clock="manual", market=False, accounts=CLIENTS, journal=path) as venue, venue.serve() as served:
+        with _server(Path(folder), "--clock", "manual", "--no-market") as (_, port):
             for number in range(CLIENTS):
-                venue.handle("POST", "/api/v1/exchange", (), _approval(number))
-            alone = asyncio.run(_load(served.port, 1, ORDERS * 5, first=2))
-            together = asyncio.run(_load(served.port, CLIENTS, ORDERS, first=10_000))
+                asyncio.run(_client(port, [_approval(number)]))
+            alone = asyncio.run(_load(port, 1, ORDERS * 5, first=2))
+            together = asyncio.run(_load(port, CLIENTS, ORDERS, first=10_000))
         synced = _sync_ms(Path(folder))
     pace, pace_alone = _pace(together), _pace(alone)
     return [
@@ -82,10 +80,10 @@ def _class_of_thirty() -> Measurement:
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Yield a served venue with a simulated market, and its port."""
+def _server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Yield the process of a served venue with a journal, and its port."""
     line = [sys.executable, "-m", "toolkit", "venue", "--port", "0", "--accounts", str(CLIENTS)]
-    line += ["--journal", str(folder / "journal")]
+    line += ["--journal", str(folder / "journal"), *options]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

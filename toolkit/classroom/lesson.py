@@ -272,5 +272,5 @@ class Lesson:
 
         from .export import write_tables
 
-        summaries = {"leaderboard": ranking.frame(self.leaderboard()), "students": pd.DataFrame(self.who())}
+        summaries = {"leaderboard": ranking.frame(self._standings()), "students": pd.DataFrame(self.who())}
         return write_tables(self.roster, self.venues, summaries, Path(folder))

@@ -25,8 +25,8 @@ from toolkit.venue.local import LocalVenue
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
 from toolkit.venue.model.market import saved
 
-LIMIT = 2.0
-"""Seconds until the process has ended: a second, and what a busy machine adds."""
+LIMIT = 1.3
+"""Seconds until the process has ended: a second, and what starting to end and looking for it takes."""
 SLOW_DUMPS = """
 import sys, time
 from toolkit.venue.engine import codec
@@ -43,12 +43,18 @@ sys.exit(main(sys.argv[1:]))
 
 
 def ended(process: subprocess.Popen[str], number: int = signal.SIGTERM) -> None:
-    """Send a signal, and assert that the process ends in time, and cleanly."""
-    began = time.monotonic()
+    """Send a signal, and assert that the process ends in time, and cleanly.
+
+    The time is what this process, busy waiting, gets of a processor meanwhile: on a crowded machine the venue gets no
+    more than that either.
+    """
+    began, used = time.monotonic(), time.process_time()
     process.send_signal(number)
-    assert process.wait(20) == 0
-    spent = time.monotonic() - began
-    assert spent < LIMIT, f"it took {spent:.2f} s"
+    while process.poll() is None:
+        assert time.monotonic() < began + 30
+    assert process.returncode == 0
+    spent = time.process_time() - used
+    assert spent < LIMIT, f"it took {spent:.2f} s of {time.monotonic() - began:.2f} s"
 
 
 class Running:
@@ -159,9 +165,10 @@ def test_it_stops_within_a_second_while_dumps_take_long(tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def opening(path: Path) -> Iterator[subprocess.Popen[str]]:
+def opening(path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Run the command until it has begun with a journal; yield the process."""
     line = [sys.executable, "-m", "toolkit", "venue", "--port", "0", "--journal", str(path), "--sync", "os"]
+    line += options
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -189,6 +196,19 @@ def test_it_stops_within_a_second_while_it_catches_up(tmp_path: Path) -> None:
     with opening(path) as process:
         assert process.stdout is not None
         assert "hours behind" in process.stdout.readline()  # months
+        ended(process)
+
+
+def test_idle_days_are_skipped_when_the_command_says_so(tmp_path: Path) -> None:
+    path, now = tmp_path / "j", time.time_ns() // 1_000_000
+    genesis = Genesis(time=now - 30 * 3_600_000, settings={"permissions": True, "market": saved("usual")})
+    Journal.create(path, genesis).close()
+    with opening(path, "--catch-up", "skip") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "30.0 hours behind, skipping them\n"
+        said = list(iter(process.stdout.readline, "ready\n"))
+        address = next(line.split()[-1] for line in said if line.startswith("Exchange and Info API"))
+        assert httpx.get(f"{address}/ready").json()["data"]["time"] >= now
         ended(process)
 
 
