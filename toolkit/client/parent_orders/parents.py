@@ -206,7 +206,7 @@ class ParentOrderFlows:
     def _start(self, made: Twap, vault: str | None, first: Prepared | None) -> Flow[ParentOrder]:
         if first is None:
             self._delivery.require_confirmation({"type": "TWAP of placeOrder", "plan": made.describe()})
-        account = vault or (yield from self._delivery.account())
+        account = yield from self._delivery.account()
         runner = self._parents
 
         def start() -> Plan:

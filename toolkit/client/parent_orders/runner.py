@@ -67,6 +67,7 @@ class ParentRunner:
 
     def start(self, twap: Twap, account: str, vault: str | None, first: Prepared | None = None) -> Plan:
         """Record a parent order and place its first child at once (`first`, if that is prepared already)."""
+        self._require_open()
         now_ms = self.now_ms()
         with self._lock:
             self._drop_ended()
@@ -81,6 +82,14 @@ class ParentRunner:
 
     def resume(self, id: str, *, confirmed: bool = False) -> Plan:
         """Take over a parent order that has not ended; its next slice is due at once."""
+        self._require_open()
+        owner = self.plan(id).account
+        account: str = self._calls.driver.run(self._delivery.account())
+        if owner.lower() != account.lower():
+            raise InputError(
+                f"{id} is one of account {owner}, and this session trades for {account}", field="id", rule="own",
+                value=id,
+            )  # fmt: skip
         if not confirmed:
             words = self.plan(id).twap.describe()
             self._delivery.require_confirmation({"type": "resume", "parent order": words})
@@ -98,6 +107,10 @@ class ParentRunner:
             self._change(id, lambda one: replace(one, state=CANCELED))
             self._settle(self.plan(id))
             return self._watch(id)
+
+    def _require_open(self) -> None:
+        if self._closed or self._delivery.closed:
+            raise SessionClosed("this session is closed, so it can't work on a parent order; connect again")
 
     def plan(self, id: str) -> Plan:
         """Return a parent order as it stands in the ledger. Raises InputError for an unknown id."""
@@ -176,8 +189,11 @@ class ParentRunner:
             self._watch(id)
         except SessionClosed:
             self._due.pop(id, None)
-        except ToolkitError:  # the ledger can't be used now
+        except Exception as error:  # the message shows it: nobody waits here whom it could be raised to
             self._due[id] = self.now_ms() + SETTLE_MS
+            message = str(error) or type(error).__name__
+            with suppress(ToolkitError):  # the ledger itself can't be used now
+                self._change(id, lambda one: replace(one, message=message))
 
     def _watch(self, id: str) -> Plan:
         """Note when to look at a parent order again, and end it when all is done; return it."""
