@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from ...protocol import jsontext
 from ...protocol.reads import feed as wire
 from ..stream.connections import ConnectionEnded, SocketConnection
 from .comparison import Difference, compare_messages
@@ -98,7 +98,7 @@ async def _ping(connection: SocketConnection) -> None:
 def _sort(text: str | bytes, heard: dict[str, Heard], capture: FeedCapture) -> None:
     """Put a message where it belongs."""
     try:
-        message = json.loads(text)
+        message = jsontext.decode(text)
     except (ValueError, RecursionError):
         capture.unknown.append(str(text)[:200])
         return

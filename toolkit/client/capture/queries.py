@@ -9,6 +9,7 @@ from typing import Any
 
 from ...environments import Environment
 from ...errors import TransportError
+from ...protocol import jsontext
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info import ENDPOINTS
 from ..io.flow import Fetch, Flow, Now, Reply, Sleep
@@ -97,7 +98,7 @@ def _fetch(answered: Answered, body: bytes = b"") -> Flow[None]:
         return
     answered.status = reply.status
     try:
-        answered.body = json.loads(reply.body)
+        answered.body = jsontext.decode(reply.body)
     except (ValueError, RecursionError):
         answered.error = f"HTTP {reply.status} with {len(reply.body)} bytes that are not JSON"
 
