@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import itertools
 import math
+import threading
 
 import numpy as np
 import pandas as pd
@@ -146,6 +147,25 @@ def test_bootstrap_intervals_are_as_wide_as_the_mean_is_uncertain() -> None:
     low, high = luck.interval(means, 0.9)
     assert low == pytest.approx(means.mean() - 1.645 * means.std(), abs=2e-4)
     assert high == pytest.approx(means.mean() + 1.645 * means.std(), abs=2e-4)
+
+
+def test_a_pause_in_one_thread_ends_when_that_in_another_began_within_it() -> None:
+    trials.clear()
+    entered, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with trials.paused():
+            entered.set()
+            assert leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with trials.paused():
+        thread.start()
+        assert entered.wait(10)
+    leave.set()
+    thread.join()
+    trials.add("counted")
+    assert len(trials) == 1
 
 
 def test_trials_are_counted_by_themselves_each_once() -> None:

@@ -251,6 +251,9 @@ def test_whatever_is_given_a_control_does_it_or_says_what_is_wrong(tmp_path: Pat
         "products": ["BTCUSDC"], "queue": "log", "changes": [[0, 1, 600_000, 5]], "whole": False,
         "balance": 5_000_000, "positions": [[1, 1, 10, 600_000_000, 1000, 0, 0]],
         "regime": "calm", "after": "1m", "lasting": "5m", "percent": "3",
+        "leverages": [[2, 1000]], "hedge": False,
+        "orders": [{"ordId": 7, "symbolCode": 1, "ordPx": "50000", "ordQty": "0.01", "ordType": "LIMIT",
+                    "ordSide": "BUY", "timeInForce": "GTC"}],
     }  # fmt: skip
     if name == "act":
         good["action"] = {"type": "cancelAll", "symbolCode": 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import pandas as pd
 
@@ -18,28 +19,29 @@ class Trials:
 
     def __init__(self) -> None:
         self._sharpes: dict[str, float] = {}
-        self._paused = False
+        # Points of a sweep may run in several threads at once, each of which pauses for itself.
+        self._paused = ContextVar("paused", default=False)
 
     def add(self, key: str, sharpe: float = float("nan")) -> None:
         """Count a run; one with a key that is known counts once."""
-        if self._paused:
+        if self._paused.get():
             return
         if sharpe == sharpe or key not in self._sharpes:
             self._sharpes[key] = sharpe
 
     def measured(self, key: Callable[[], str], sharpe: float) -> None:
         """Keep the yearly Sharpe ratio of a run that was counted under what `key` returns."""
-        if not self._paused and sharpe == sharpe and (known := key()) in self._sharpes:
+        if not self._paused.get() and sharpe == sharpe and (known := key()) in self._sharpes:
             self._sharpes[known] = sharpe
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Count nothing meanwhile: a sweep counts its points itself."""
-        before, self._paused = self._paused, True
+        token = self._paused.set(True)
         try:
             yield
         finally:
-            self._paused = before
+            self._paused.reset(token)
 
     def variance(self) -> float:
         """Return the variance of the known yearly Sharpe ratios; 0 with fewer than two."""
