@@ -148,6 +148,7 @@ def test_the_asynchronous_stream_declares_what_it_gives() -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_mypy_passes_what_is_right_and_refuses_what_is_not(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")

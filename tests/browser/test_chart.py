@@ -57,7 +57,8 @@ def test_an_order_is_moved_by_its_line_after_a_review(show: Open, session: Sessi
     receipt = session.buy("BTCUSDC", "0.01", price=near(session, "0.999"))
     page = show(session.widgets.candles("BTCUSDC"))
     order = str(receipt.order_id)
-    page.wait_for_function(f"(document.querySelector('.tk-chart').dataset.lines || '').includes('{order}')")
+    page.wait_for_function(f"""JSON.parse(document.querySelector('.tk-chart').dataset.lines || '[]')
+        .some(([id, kind, height]) => id === '{order}' && height > 0)""")
     before = session.orders("BTCUSDC", open=True, exact=True)["price"].iloc[0]
     sent = len(session.intents())
     place, height = box(page), lines(page)[order][1]

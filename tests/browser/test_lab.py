@@ -93,6 +93,7 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.slow
 def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_path: Path) -> None:
     from playwright.sync_api import expect
 

@@ -276,6 +276,11 @@ function makeChart(host, colors, model, mayMove) {
         time, price, position: buys ? "belowBar" : "aboveBar", shape: buys ? "arrowUp" : "arrowDown", color: buys ? state.shades.up : state.shades.down, text: state.rows.length > 400 ? "" : text,
       })));
     }
+    // Where a line stands is known once the chart has drawn itself.
+    noteLines();
+    requestAnimationFrame(noteLines);
+  };
+  const noteLines = () => {
     const heights = JSON.stringify([...state.lines.values()].map(({ one }) => [one.id, one.kind, Math.round(candles.priceToCoordinate(one.price) || -1)]));
     if (host.dataset.lines !== heights) host.dataset.lines = heights;
   };
