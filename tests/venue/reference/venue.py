@@ -166,7 +166,7 @@ class ReferenceVenue(Liquidation):
                 for order in [each for each in self.orders.values() if each.code == code and each.waiting]:
                     (trigger, price), order.seen = order.seen or (0, 0), ()
                     in_a_trade = trigger == order.trigger and order.armed and not order.triggered
-                    if in_a_trade or (order.triggered and self.may_try(order)) or self.is_met(order):
+                    if in_a_trade or (self.may_try(order) if order.triggered else self.is_met(order)):
                         due.append((order, price if in_a_trade else market.price(order.by)))
                 for order, price in due:
                     tried = order.triggered and not self.may_try(order)
