@@ -49,7 +49,7 @@ from .journal_file import (
 DUMP_COMMANDS = 20_000
 DUMP_MS = 6 * 3_600_000
 """A dump of the state is begun after this many commands or this many ms of the venue's time."""
-CLOSE_SECONDS = 0.3
+CLOSE_SECONDS = 0.1
 """How long closing may take to keep a dump; without it, the next start replays what came after the last one."""
 SLICE_MS = 60_000
 """Long advances are applied in slices, so that events don't pile up in memory. The state does not depend on it."""
