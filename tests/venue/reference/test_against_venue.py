@@ -41,7 +41,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base / "reference"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("piece", range(PIECES))
 def test_long_runs_leave_both_in_the_same_state_and_meet_every_rule(
