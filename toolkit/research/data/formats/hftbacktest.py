@@ -82,14 +82,15 @@ def _fields(path: Path, rows: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str
     if rows.ndim == 1 and {"ev", "exch_ts", "local_ts", "px", "qty"} <= names:
         prices = [np.asarray(rows[name], dtype="f8") for name in ("px", "qty")]
         _check(path, np.isfinite(prices[0]) & np.isfinite(prices[1]), "px and qty that are numbers")
-        times = [rows[name].astype("i8") for name in ("exch_ts", "local_ts")]
-        identity = rows["order_id"].astype("i8") if "order_id" in names else 0
-        flags = rows["ev"].astype("i8")
+        times = [_whole(path, rows, name) for name in ("exch_ts", "local_ts")]
+        identity = _whole(path, rows, "order_id") if "order_id" in names else 0
+        flags = _whole(path, rows, "ev")
     elif rows.ndim == 2 and rows.shape[1] >= 6 and rows.dtype.kind == "f":
         # version 1: event, exchange time, local time (−1 where that side has no such row), side, price, quantity
         _check(path, np.isfinite(rows[:, :6]).all(axis=1), "six numbers")
+        _check(path, (rows[:, 0] >= 0) & (rows[:, 0] < 256), "an event's number from 0 to 255")
         both = np.where(rows[:, 2] >= 0, LOCAL, 0) | np.where(rows[:, 1] >= 0, EXCHANGE, 0)
-        flags = rows[:, 0].astype("i8") & 0xFF | np.where(rows[:, 3] > 0, BUY, SELL) | both
+        flags = rows[:, 0].astype("i8") | np.where(rows[:, 3] > 0, BUY, SELL) | both
         prices, identity = [rows[:, 4], rows[:, 5]], 0
         times = [_scaled(rows[:, column]) for column in (1, 2)]
     else:
@@ -100,6 +101,14 @@ def _fields(path: Path, rows: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str
         )
     columns = {"exchange_ns": times[0], "local_ns": times[1], "price": prices[0], "quantity": prices[1]}
     return flags, {**columns, "id": identity}
+
+
+def _whole(path: Path, rows: NDArray[Any], name: str) -> NDArray[np.int64]:
+    """Return a field of version 2 as whole numbers, which its writers may also store as floats."""
+    column = rows[name]
+    if column.dtype.kind == "f":  # NaN compares false, and so is refused too
+        _check(path, np.abs(column) < 2**63, f"{name} that is a whole number of 64 bits")
+    return column.astype("i8")
 
 
 def _scaled(times: NDArray[np.float64]) -> NDArray[np.int64]:
