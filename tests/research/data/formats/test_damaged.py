@@ -174,6 +174,15 @@ def test_files_may_be_packed_and_are_refused_when_they_are_cut_off(ending: str, 
         data.load(path, format="csv")
 
 
+@pytest.mark.parametrize("time", ["9" * 400, "1e999999999", "9e99"])
+def test_a_number_that_no_time_can_be_is_refused_by_its_line(time: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    rows = [f"{MS + n},1,2,1,2,{n}" for n in range(5)]
+    path.write_text("\n".join(["time,open,high,low,close,volume", *rows, f"{time},1,2,1,2,9"]))
+    with pytest.raises(InputError, match=r"c\.csv, line 7"):
+        data.load(path, format="csv")
+
+
 def storm(tmp_path: Path, seeds: range) -> int:
     """Load files changed at random; return how many of them were read."""
     read = 0

@@ -152,7 +152,8 @@ def _without(source: TextFile, table: pd.DataFrame, bad: NDArray[np.bool_], desc
 def times_of(texts: pd.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return times (numbers since 1970 in s, ms, µs or ns, or ISO text; UTC) as int64 ns, and which ones are none."""
     texts = texts.astype("str").str.strip()
-    numeric = texts.str.fullmatch(r"\d+(\.\d+)?([eE]\+?\d+)?").to_numpy(dtype=bool)
+    # Bounded: a longer number is no time, and one damaged exponent could ask for a text of gigabytes.
+    numeric = texts.str.fullmatch(r"\d{1,30}(\.\d+)?([eE]\+?\d{1,2})?").to_numpy(dtype=bool)
     if numeric.sum() * 2 > len(texts):
         return _numeric_times(texts, numeric)
     plain = texts.str.replace(r"\s*(UTC|GMT)$", "", regex=True)
