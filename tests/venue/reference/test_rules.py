@@ -221,6 +221,17 @@ def test_c8_the_lp_vault_is_flat_again_after_minutes_and_never_sells_below_mark(
     assert play.size(LP) == 0
 
 
+def test_an_exit_that_joins_is_held_against_its_main_order_not_against_what_joined_before() -> None:
+    play = Play("alice")
+    assert play.place("alice", "BUY", "59000", "0.2")
+    main = max(play.venue.orders)
+    exits = [{"reduceOnlyOption": f"{kind}_FROM_POSITION", "parentOrdId": str(main)} for kind in ("SL", "TP")]
+    assert play.place("alice", "SELL", "0", "0.2", triggerPx="58000", **exits[0])
+    assert play.act("alice", "replaceOrder", ordId=main, **play.item("BUY", "59000", "0.1"))
+    assert not play.place("alice", "SELL", "0", "0.11", triggerPx="61000", **exits[1])
+    assert play.place("alice", "SELL", "0", "0.1", triggerPx="61000", **exits[1])
+
+
 def test_fill_or_kill_does_not_count_on_an_isolated_order_that_lost_its_margin() -> None:
     play = Play("alice", bob=10**6, maker=10**6)
     assert play.act("alice", "setMarginMode", symbolCode=1, marginMode="ISOLATED")

@@ -110,7 +110,6 @@ class Trading(Margin):
                 self.check_child(account, main, child)
             family = [*(self.bracket(main.id) if joins else ()), *children]
             self.require(len({child.reduce for child in family}) == len(family), "one TP and one SL")
-            self.require(all(child.quantity <= main.quantity for child in family), "an exit larger than its main order")
             self.require(account.hedge or not order.closing, "close sides are for hedge mode")
             ids = [each.client_id for each in self.orders.values() if each.name == account.name]
             ids = [each for each in (*ids, order.client_id, *(child.client_id for child in exits)) if each]
@@ -136,6 +135,7 @@ class Trading(Margin):
         self.check_terms(account, child, 0 if self.opened(account, main) else main.price or main.trigger)
         against = child.exit and child.side == -main.side and child.code == main.code
         self.require(against, "an exit is against its main order")
+        self.require(child.quantity <= main.quantity, "an exit larger than its main order")
         self.require(child.closing == account.hedge, "side of an exit")
         whole = bool(child.parent) or not 0 < child.quantity < main.quantity
         self.require_value(self.markets[main.code], child.trigger, child.quantity, whole)
