@@ -203,4 +203,12 @@ QUESTIONS: dict[str, Question] = {
     "testnet.balance": Question("`wallet_balances` with exact=True", truth=_balance),
     "market.wide": Question("the mean of what is true or false in each second", truth=_wide, step="0.001"),
     "market.moved": Question("four times the size has twice the square root", truth=_moved, step="0.01"),
+    "selection.tries": Question(
+        "`luck.expected_max_sharpe` is a daily ratio; a yearly one is √365 times it", digest="e3a0cb801af36a36"
+    ),
+    "selection.deflated": Question(
+        "`luck.deflated_sharpe` wants daily ratios: divide by √365, and the variance by 365",
+        digest="fb7a0ee6dad06c73",
+        step="0.001",
+    ),
 }
