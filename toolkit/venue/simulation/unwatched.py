@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ..risk import funding, prices
 from . import participants
-from .quoting import Quoted, Quotes, index_source
+from .quoted import Quoted
+from .quoting import Quotes, index_source
 
 if TYPE_CHECKING:
     from ..engine.core import Core
