@@ -39,10 +39,12 @@ def pass_time(core: Core, until: int) -> bool:
     orders rest in a book or events are read.
     """
     state, quotes = core.state, participants.quotes_of(core)
+    if quotes is None or core.recording or core.books or any(core.risk_index.clients.values()):
+        return False
     schedule, interval = state.schedule, state.config.price_interval
     first = schedule.get("prices", 0)
     limit = min([until + 1, *(due for name, due in schedule.items() if name not in _OWN)]) - 1
-    if first > limit or quotes is None or not _alone(core, quotes):
+    if first > limit or not _undisturbed(core, quotes):
         return False
     following = participants.next_due(quotes, state.time)
     if schedule.get("funding") != first or schedule.get("market") != following:
@@ -70,13 +72,10 @@ def pass_time(core: Core, until: int) -> bool:
     return tick > first or schedule["market"] > following
 
 
-def _alone(core: Core, quotes: Quotes) -> bool:
-    """Return whether nobody but the simulated participants could notice prices before they are asked for."""
+def _undisturbed(core: Core, quotes: Quotes) -> bool:
+    """Return whether every price is the simulated market's, and no trigger waits for one."""
     return not (
-        core.recording
-        or core.books
-        or core.price_source is not index_source
-        or any(core.risk_index.clients.values())
+        core.price_source is not index_source
         or any(each.entries or each.met or each.retrying for each in core.triggers.values())
         or any(market.paused or market.pinned for market in core.state.markets.values())
         or core.state.markets.keys() != quotes.products.keys()
