@@ -6,6 +6,7 @@ is what only others would notice: events, triggers, and whom the mark liquidates
 
 from __future__ import annotations
 
+from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING
 
 from ..risk import funding, prices
@@ -51,17 +52,19 @@ def pass_time(core: Core, until: int) -> bool:
         return False
     for code, quoted in quotes.products.items():
         limit = min(limit, participants.steady_until(quoted), funding.next_settlement(core, code) - 1)
-    products = list(quotes.products.values())
-    ticks = dict.fromkeys(quotes.products, first)
-    while (due := min([quoted.next_time for quoted in products])) <= limit and (due - first) % interval:
-        for quoted in products:
-            if quoted.next_time == due:
-                ticks[quoted.code] = _pass_ticks(core, quotes, quoted, ticks[quoted.code], due)
-                state.time = due
-                while quoted.next_time == due:
-                    participants.take(core, quotes, quoted, quotes.pass_order(quoted), due)
-    limit, tick = min(limit, due - 1), first
-    for quoted in products:
+    ticks, tick = dict.fromkeys(quotes.products, first), first
+    orders = [(quoted.next_time, rank, quoted) for rank, quoted in enumerate(quotes.products.values())]
+    heapify(orders)
+    while (due := orders[0][0]) <= limit and (due - first) % interval:
+        _, rank, quoted = orders[0]
+        if ticks[quoted.code] < due:
+            ticks[quoted.code] = _pass_ticks(core, quotes, quoted, ticks[quoted.code], due)
+        state.time = due
+        while quoted.next_time == due:
+            participants.take(core, quotes, quoted, quotes.pass_order(quoted), due)
+        heapreplace(orders, (quoted.next_time, rank, quoted))
+    limit = min(limit, due - 1)
+    for quoted in quotes.products.values():
         tick = _pass_ticks(core, quotes, quoted, ticks[quoted.code], limit)
         if tick > first:
             quoted.market.external = 0
