@@ -117,6 +117,11 @@ class Core:
         self.recording = recording
         self.emit = self.events.append if recording else _discard
 
+    @property
+    def watched(self) -> bool:
+        """Whether anything takes the events."""
+        return self.emit is not _discard
+
     def tx_hash(self) -> str:
         """Return the hash of the current transaction or system step."""
         if not self.step_hash:
