@@ -174,6 +174,8 @@ def given() -> Iterator[dict[str, dict[str, Any]]]:
         run, free = (backtest(Flips(), {"BTCUSDC": bars}, fees=fees, funding=None) for fees in (None, (0, 0)))
         by_name = {"run": run, "free": free, "session": session, "trader": session, "vault": vault, "agent": agent}
         by_name |= {"equity": Decimal(9000), "spread": pd.Series([1.0, 1.0, 1.0, 5.0]), "chain": TESTNET.chain}
+        queue = pd.DataFrame({"ahead": [0.1, 0.3, 0.5], "filled": [True, True, False]})
+        by_name |= {"queues": {"exact": queue}, "worth": lambda run: [0, 0.6]}
         by_name |= {"own": pd.DataFrame({"after a minute": [1.4, 2.8]}), "nonce": 1_767_225_600_000}
         found = {}
         for name, question in QUESTIONS.items():
