@@ -31,6 +31,7 @@ class BarMatcher:
         coupled: several positions share a margin, or a liquidation is in progress: wake prices of single symbols
             are not enough.
         due: when a process of the core (a liquidation in steps) is due, Unix ms.
+        on_change: called after orders or positions may have changed.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class BarMatcher:
         self.stale = True
         self.coupled = False
         self.due = NEVER
-        self._on_change = on_change
+        self.on_change = on_change
 
     def advance_to(self, time: int) -> None:
         """Advance the core to `time`, running its due processes with quotes to trade against.
@@ -152,7 +153,7 @@ class BarMatcher:
             with self._exit_quotes():
                 self.core.run_hooks()
             self.stale = True
-        self._on_change()
+        self.on_change()
 
     def settle_funding(self, code: int, premium: int, time: int) -> None:
         """Settle funding of one product at the rate that a mean premium gives."""

@@ -322,7 +322,7 @@ class _Driver:
         due = -1
         for offset, price in points:
             time = bar.time + offset
-            if arrivals or (settlements and settlements[-1].time < time):
+            if (arrivals and arrivals[0].time < time) or (settlements and settlements[-1].time < time):
                 self._process_until(time)
             if state.started and not (arrivals or state.waiting or matcher.coupled):
                 if matcher.stale:
