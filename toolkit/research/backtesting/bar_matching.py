@@ -19,6 +19,9 @@ from ..market_data import Bar
 from .models import Liquidity, Slippage
 from .symbol_state import NEVER, SymbolState
 
+NO_HASH = "0x"
+"""Stands for the transaction hash of what no result shows with one."""
+
 
 class BarMatcher:
     """The account's counterparty: prices, quotes of the house, and the simulated clock.
@@ -162,6 +165,7 @@ class BarMatcher:
         if not state.price:
             return
         self.core.open_step()
+        self.core.step_hash = NO_HASH
         state.market.premium, state.market.samples = premium, 1
         for account in (self.account, self.house.account):
             self.core.risk_index.index(account)

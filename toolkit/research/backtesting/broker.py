@@ -31,7 +31,7 @@ from ..account_data import Fill, FundingPayment, OrderHandle
 from ..context import Context
 from ..market_data import BookSnapshot
 from ..strategy import Strategy, overrides
-from .bar_matching import BarMatcher
+from .bar_matching import NO_HASH, BarMatcher
 from .funding_schedule import Settlement
 from .models import Latency, Liquidity, Slippage
 from .symbol_state import Arrival, SymbolState
@@ -39,10 +39,6 @@ from .symbol_state import Arrival, SymbolState
 ADDRESS = "0x00000000000000000000000000000000000000b7"
 FIRST_CLIENT_ID = 10**15
 """Client ids given by the broker begin here, above those that people write."""
-
-
-NO_HASH = "0x"
-"""Stands for the transaction hash of an order that is filled at once: no result shows it."""
 
 
 class SimulatedBroker:
@@ -100,6 +96,7 @@ class SimulatedBroker:
         capital_micro = exact(capital, "capital") * MICRO
         if capital_micro != int(capital_micro) or capital_micro <= 0:
             raise InputError(f"capital {capital} must be a positive amount of USDC", field="capital", value=capital)
+        self.core.step_hash = NO_HASH
         ledger.deposit(self.core, self.account, int(capital_micro))
         if fees is not None:
             rates_e8 = [exact(rate, "fees") * RATE for rate in fees]

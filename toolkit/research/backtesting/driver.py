@@ -255,8 +255,9 @@ class _Driver:
             matcher.now = ctx.now = closed
             state.unapplied = bar
             append(bar)
-            for push, values in follow:
-                push(next(values))
+            if follow:
+                for push, values in follow:
+                    push(next(values))
             if ctx.trailing:
                 ctx.follow_bar(bar)
             if not ctx.stopped:
