@@ -196,6 +196,22 @@ def _moved(own: Any) -> Any:
     return 2 * own["after a minute"].iloc[-1]
 
 
+def _behind(queues: Any) -> Any:
+    orders = queues["exact"]
+    return orders.loc[orders["ahead"] >= 0.2, "filled"].mean()
+
+
+def _better_quote(answer: Any, worth: Any) -> str:
+    if not hasattr(answer, "fills") or not hasattr(answer, "records"):
+        return "Results were asked for, what `run` returns"
+    if answer.settings["latency"] != "(200 ms, 200 ms)" or answer.settings["queue"] != "exact":
+        return f"it ran with {answer.settings['latency']} and queue {answer.settings['queue']}, not 200 ms and exact"
+    if len(answer.fills) < 250:
+        return f"it has {len(answer.fills)} fills"
+    later = worth(answer)[1]
+    return "" if later >= 0.5 else f"a fill is worth {later:.2f} ticks after a second"
+
+
 QUESTIONS: dict[str, Question] = {
     "first-trade.profit": Question(
         "the last fill is in `session.fills`, by symbol", truth=_last_profit, step="0.000001"
@@ -245,4 +261,20 @@ QUESTIONS: dict[str, Question] = {
     "testnet.balance": Question("`wallet_balances` with exact=True", truth=_balance),
     "market.wide": Question("the mean of what is true or false in each second", truth=_wide, step="0.001"),
     "market.moved": Question("four times the size has twice the square root", truth=_moved, step="0.02"),
+    "selection.tries": Question(
+        "`luck.expected_max_sharpe` is a daily ratio; a yearly one is √365 times it", digest="e3a0cb801af36a36"
+    ),
+    "selection.deflated": Question(
+        "`luck.deflated_sharpe` wants daily ratios: divide by √365, and the variance by 365",
+        digest="fb7a0ee6dad06c73",
+        step="0.001",
+    ),
+    "market-making.behind": Question(
+        'the rows of `queues["exact"]` with `ahead` of 0.2 or more; the mean of what is true or false',
+        truth=_behind,
+        step="0.001",
+    ),
+    "market-making.mine": Question(
+        "more levels are in place earlier; a lower `thin` keeps more fills", judge=_better_quote
+    ),
 }
