@@ -124,8 +124,20 @@ def test_orders_are_given_as_order_objects_or_as_plain_items() -> None:
 
 @pytest.mark.parametrize("given", [5, 1.5, True, "order", b"order"], ids=repr)
 def test_what_is_no_order_is_refused_by_name(given: Any) -> None:
-    with pytest.raises(InputError, match="place_order takes an order or a list of orders, not "):
-        session(FakeVenue()).exchange.place_order(given)
+    s = session(FakeVenue())
+    with pytest.raises(MalformedRequest, match=r"action\.orders\[0\]: must be an object, got "):
+        s.exchange.place_order(given)
+    with pytest.raises(InputError, match=r"is no order; make one with toolkit\.orders"):
+        s.place(given)
+
+
+def test_errors_of_a_call_name_it_without_a_class_of_the_toolkits_own() -> None:
+    s = session(FakeVenue())
+    for call in (s.buy, s.positions, s.klines, s.twap, s.allow_builder, s.dashboard, s.builder.place):
+        with pytest.raises(TypeError, match=rf"^{call.__name__}\(\) "):
+            call(no_such=1)
+    with pytest.raises(TypeError, match=r"^buy\(\) "):
+        asyncio.run(s.aio.buy(no_such=1))
 
 
 def test_cancels_travel_as_text_and_symbols_become_codes() -> None:

@@ -15,7 +15,6 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...errors import InputError
-from ...numerals import shown
 from ...orders import Bracket, Ladder, Order
 from ...products import Product, decimal_text
 from ...protocol.actions import ACTIONS, Action
@@ -120,13 +119,8 @@ class ExchangeFlows(Suggesting):
 
     def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
         reduce_field = "reduceOnlyOption" if action.type == "placeOrder" else "reduceOnly"
-        one = isinstance(value, Order | Bracket | Ladder | Mapping)
-        if not one and (not isinstance(value, Iterable) or isinstance(value, str | bytes)):
-            what = "an order or a list of orders"
-            raise InputError(
-                f"{action.method} takes {what}, not {shown(value)}", field="orders", rule=what, value=value
-            )
-        given: list[Any] = [value] if one else list(value)
+        several = isinstance(value, Iterable) and not isinstance(value, Mapping | str | bytes)
+        given: list[Any] = list(value) if several else [value]
         if any(isinstance(each, Bracket) for each in given):
             if is_bracket not in action.shape.checks or len(given) > 1:
                 raise InputError(
