@@ -170,6 +170,19 @@ def _better_quote(answer: Any, worth: Any) -> str:
     return "" if later >= 0.5 else f"a fill is worth {later:.2f} ticks after a second"
 
 
+def _effect(session: Any) -> Any:
+    return session.ticket("BTCUSDC", side="SELL", order_type="MARKET", quantity="0.05").preview()["effect"]
+
+
+def _amended(answer: Any, session: Any) -> str:
+    events = session.order_events(order_id=int(answer))
+    if events.empty or set(events["symbol"]) != {"ETHUSDC"} or set(events["side"]) != {"BUY"}:
+        return "there is no such bid in ETHUSDC"
+    if list(events["price"]) != [2400, 2390]:
+        return f"the order was at {', then '.join(f'{price:,.0f}' for price in events['price'])}"
+    return "" if (events["quantity"] == 0.1).all() else f"it is an order for {events['quantity'].iloc[-1]}"
+
+
 QUESTIONS: dict[str, Question] = {
     "first-trade.profit": Question(
         "the last fill is in `session.fills`, by symbol", truth=_last_profit, step="0.000001"
@@ -235,4 +248,6 @@ QUESTIONS: dict[str, Question] = {
     "market-making.mine": Question(
         "more levels are in place earlier; a lower `thin` keeps more fills", judge=_better_quote
     ),
+    "live-page.effect": Question("`ticket.preview()` has it, for a MARKET order of the side SELL", truth=_effect),
+    "live-page.amended": Question("`page.blotter.amend(order_id, price=…)`, then `confirm`", judge=_amended),
 }
