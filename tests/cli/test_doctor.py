@@ -241,3 +241,61 @@ def test_a_plain_installation_is_whole_and_its_extras_are_named(monkeypatch: pyt
     assert found["extras"].state == "note"
     assert 'pip install "toolkit[data,notebook]"' in found["extras"].advice
     assert "packages" not in found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name", "words"),
+    [
+        ({"base_url": "https://{place}"}, "reachable", "speaks http"),
+        ({"base_url": "http://{place}/api/v1"}, "reachable", "a path too many"),
+        ({"base_url": "{place}"}, "environment", "correct the arguments"),
+        ({"base_url": "http://{place}", "ws_url": "ws://127.0.0.1:9"}, "feed", "--ws-url"),
+        ({"base_url": "http://{place}", "ws_url": "ws://{place}/nothing"}, "feed", "--ws-url"),
+    ],
+)
+def test_a_wrong_address_is_explained(
+    wrong: dict[str, str], name: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LocalVenue(market=False) as venue, venue.serve(0) as served:
+        place = served.base_url.removeprefix("http://")
+        given = [f"--{option.replace('_', '-')}={url.format(place=place)}" for option, url in wrong.items()]
+        assert main(["doctor", "--timeout", "0.3", *given]) == 1
+    text = capsys.readouterr().out
+    assert f"FAIL  {name}" in text
+    assert any(f"{name}: " in line and words in line for line in text.splitlines()), text
+
+
+def test_the_feed_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    with LocalVenue(market=False) as venue, venue.serve(0) as served:
+        main(["doctor", "--base-url", served.base_url])
+        assert f"ok    feed         {served.environment.ws_url}" in capsys.readouterr().out
+
+
+def test_a_masters_key_in_place_of_the_agents_is_noticed() -> None:
+    found = findings(Answers(product_meta=META, agent=[], wallet=[{"equity": "250.5"}]))["agent"]
+    assert found.state == "fail"
+    assert "has 250.50 USDC of its own" in found.text
+    assert "TOOLKIT_MASTER_KEY" in found.advice
+
+
+def test_a_folder_that_can_not_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(doctor.folders()) == []
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TOOLKIT_STATE", str(tmp_path / "file" / "state"))
+    [found] = doctor.folders()
+    assert found.state == "warn"
+    assert str(tmp_path / "file") in found.text
+    assert "TOOLKIT_STATE" in found.advice
+
+
+def test_a_package_that_is_too_old_is_named_with_the_version_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+    old = {"pandas": "2.1.4", "matplotlib": "3.8.0rc1", "protobuf": "6.31", "pytest": "1.0"}
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: old.get(name) or version(name))
+    [found] = [one for one in doctor.versions() if one.name == "packages"]
+    assert (found.state, found.text) == (
+        "warn",
+        "pandas 2.1.4 is older than 2.2.3, matplotlib 3.8.0rc1 is older than 3.9",
+    )
+    assert found.advice.startswith("python -m pip install --upgrade ")
+    assert '"pandas>=2.2.3" "matplotlib>=3.9"' in found.advice

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +14,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from toolkit import learn
+import toolkit
+from toolkit import learn, orders
+from toolkit.environments import TESTNET
 from toolkit.errors import InputError
 from toolkit.learn.checking import _added
 from toolkit.learn.questions import QUESTIONS
+from toolkit.protocol import signing
+from toolkit.research import Strategy, backtest
+from toolkit.venue import development
+from toolkit.venue.local import LocalVenue
 
 
 @pytest.fixture(autouse=True)
@@ -47,11 +55,15 @@ def test_nonsense_is_never_right(answer: Any, capsys: pytest.CaptureFixture[str]
         assert said(capsys, name, answer).startswith("not yet. ")
 
 
-@pytest.mark.parametrize(("answer", "off"), [(6.55, 0), (6.56, 0), (6.5649, 0), (6.59, 1), (6.5, 1)])
-def test_a_step_says_how_far_off_a_number_may_be(answer: float, off: int, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("answer", "off"), [(6.56, 0), (6.5649, 0), (6.5551, 0), (6.55, 1), (6.57, 1), (6.6, 1)])
+def test_a_step_says_to_what_a_number_may_be_rounded(
+    answer: float, off: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     digest = learn.digest("mine.near", 6.56, "0.01")
     learn.add("mine.near", learn.Question("look", digest=digest, step="0.01"))
+    learn.add("mine.true", learn.Question("look", truth=lambda: 6.56, step="0.01"))
     assert (said(capsys, "mine.near", answer) != "right") == bool(off)
+    assert (said(capsys, "mine.true", answer) != "right") == bool(off)
 
 
 @pytest.mark.parametrize(
@@ -108,10 +120,118 @@ def test_an_exercise_that_was_not_done_yet_says_so(capsys: pytest.CaptureFixture
     assert "do the exercise first" in said(capsys, "first-trade.profit", 1, session=empty)
 
 
-def test_traded_accepts_five_minutes_of_the_log_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    times = pd.to_datetime(["2026-01-01T00:00", "2026-01-01T00:04", "2026-01-01T00:06", "2026-01-01T00:20"], utc=True)
-    frame = pd.DataFrame({"time": times, "quantity": [Decimal(1), Decimal(2), Decimal(4), Decimal(8)]})
-    trades = SimpleNamespace(frame=lambda **_: frame)
-    assert said(capsys, "live-feed.traded", Decimal(6), trades=trades) == "right"
-    assert said(capsys, "live-feed.traded", Decimal(7), trades=trades) != "right"
-    assert said(capsys, "live-feed.traded", Decimal("0.5"), trades=trades) != "right"
+def test_traded_accepts_five_whole_minutes_of_the_log_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    start = pd.Timestamp("2026-01-01", tz="UTC")
+    minutes = [0, 4, 6, 7, 20]
+    quantities = [Decimal(1), Decimal(2), Decimal(4), Decimal(8), Decimal(16)]
+    frame = pd.DataFrame({"time": [start + pd.Timedelta(at, "min") for at in minutes], "quantity": quantities})
+    shown = [frame]
+    session = SimpleNamespace(
+        stream=SimpleNamespace(trades=lambda symbol: SimpleNamespace(frame=lambda **_: shown[0])),
+        venue=SimpleNamespace(now_ms=lambda: round(start.timestamp() * 1000) + 21 * 60_000),
+    )
+    # After 0:00 to 0:05: 2. From 0:02 on 2 + 4 (+ 8), from 0:04 on 4 + 8, from 0:06 on 8; then nothing; at the end 16.
+    right = {value for value in range(32) if said(capsys, "live-feed.traded", value, session=session) == "right"}
+    assert right == {0, 2, 6, 14, 12, 8, 16}
+    assert said(capsys, "live-feed.traded", "14.0", session=session) == "right"
+    shown[0] = frame.iloc[:0]
+    assert "do the exercise first" in said(capsys, "live-feed.traded", 1, session=session)
+
+
+NONSENSE: list[Any] = [
+    *(0, -1, 10**60, "", " ", "?", "1e999999", True, False, math.nan, -math.inf, b"1", object(), Decimal("sNaN")),
+    *([], {}, (None,), {"signature": 5}, {"signature": {"r": "0x", "s": None, "v": "x"}}, [0] * 3, int, print),
+    *(np.zeros(2), pd.DataFrame(), pd.DataFrame({"side": ["BUY"]}), pd.Series([1.5, 2]), pd.NaT, pd.NA),
+    SimpleNamespace(results=[], fills=pd.DataFrame(), metrics=dict),
+]
+
+
+@pytest.fixture(scope="module")
+def given() -> Iterator[dict[str, dict[str, Any]]]:
+    """What each question of the walkthroughs is compared with, from sessions in which something has happened."""
+    agent = signing.PrivateKey(development.account(10).key)
+    action = {"type": "setLeverage", "symbolCode": 1, "leverage": 5}
+    order = {"symbolCode": 1, "ordPx": "60000", "ordQty": "0.01", "ordType": "LIMIT", "ordSide": "BUY"}
+    order["timeInForce"] = "GTC"
+    placed = {"type": "placeOrder", "orders": [order]}
+    venue = LocalVenue(clock="manual", seed=7, start="2026-01-01 03:58")  # two minutes before a settlement
+    with venue, toolkit.connect(venue=venue) as session, toolkit.connect(venue=venue, account=1) as other:
+        other.builder.register("Ladder House")
+        session.allow_builder(other.account, other.wallet.agent, max_fee_rate="0.0005")
+        other.builder.place(orders.buy("BTCUSDC", "0.1"), fee_rate="0.0004")
+        best = session.stream.order_book("BTCUSDC", 1).best_ask - session.product("BTCUSDC").tick_size
+        session.buy("BTCUSDC", "0.1", price=best)
+        other.sell("BTCUSDC", "0.1", price=best)
+        vault = other.exchange.vault_create("Slow", "500").data["vault"]
+        lp = session.info.vaults().set_index("name").loc["LP vault", "vault"]
+        session.exchange.vault_deposit(lp, "500")
+        session.sell("ETHUSDC", "0.5")
+        session.venue.advance("3m")
+        session.close_position("ETHUSDC")
+        closes = [60_000, 60_100, 60_200, 60_100, 60_000, 59_900, 60_000, 60_200]
+        index = pd.date_range("2026-01-01", periods=len(closes), freq="1h", tz="UTC", name="time")
+        bars = pd.DataFrame(dict.fromkeys(("open", "high", "low", "close"), closes), index=index).assign(volume=9.0)
+        run, free = (backtest(Flips(), {"BTCUSDC": bars}, fees=fees, funding=None) for fees in (None, (0, 0)))
+        by_name = {"run": run, "free": free, "session": session, "trader": session, "vault": vault, "agent": agent}
+        by_name |= {"equity": Decimal(9000), "spread": pd.Series([1.0, 1.0, 1.0, 5.0]), "chain": TESTNET.chain}
+        queue = pd.DataFrame({"ahead": [0.1, 0.3, 0.5], "filled": [True, True, False]})
+        by_name |= {"queues": {"exact": queue}, "worth": lambda run: [0, 0.6]}
+        by_name |= {"own": pd.DataFrame({"after a minute": [1.4, 2.8]}), "nonce": 1_767_225_600_000}
+        found = {}
+        for name, question in QUESTIONS.items():
+            function = question.truth or question.judge
+            wanted = set(inspect.signature(function).parameters) - {"answer"} if function else set()
+            values = {key: by_name[key] for key in wanted & set(by_name)}
+            if "action" in wanted:
+                values["action"] = placed if "steps" in wanted else action
+            if "steps" in wanted:
+                values["steps"] = signing.explain(placed, TESTNET.chain, by_name["nonce"])
+            found[name] = values
+        yield found
+
+
+class Flips(Strategy):
+    def on_bar(self, ctx: Any, bar: Any) -> None:
+        ctx.target(bar.symbol, "0.05" if bar.close > 60_050 else "-0.05")
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_question_takes_nonsense_or_fails_on_it(
+    name: str, given: dict[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    values, question, off = given[name], QUESTIONS[name], list[Any]()
+    if question.truth is not None:
+        truth = question.truth(**values)
+        assert said(capsys, name, truth, **values) == "right"
+        learn.add(name, replace(question, truth=lambda: truth))  # asked of the session once, not for each answer
+        values = {}
+        if isinstance(truth, Decimal | float):
+            off = [-truth, truth * 100, [truth], f"{truth} USDC"]
+            off += [float(truth) + sign * max(float(question.step), 0.000_001) for sign in (-1, 1)]
+    accepted = [one for one in [*NONSENSE, *off] if said(capsys, name, one, **values) == "right"]
+    assert accepted == ([False] if name == "testnet.shown" else [])
+
+
+def test_a_receipt_or_results_of_something_else_are_not_right(
+    given: dict[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = given["order-kinds.taken"]["session"]
+    best = session.order_book("SOLUSDC", depth=1).set_index("side")["price"]["SELL"]
+    attempts = {
+        "what is dearer": session.buy("SOLUSDC", "0.2"),
+        "rests in the book": session.buy("SOLUSDC", "0.2", price="100"),
+        "if there is less": session.buy("SOLUSDC", "0.2", price=best, tif="FOK"),
+        "nothing was offered": session.buy("SOLUSDC", "0.2", price="100", tif="IOC"),
+        "above the best ask": session.buy(
+            "SOLUSDC", "0.2", price=session.product("SOLUSDC").round_price(best + 1, "up"), tif="IOC"
+        ),
+        "an order to buy 0.10 sol": session.buy("SOLUSDC", "0.1", price="100", tif="IOC"),
+    }
+    for words, receipt in attempts.items():
+        assert words in said(capsys, "order-kinds.taken", receipt, session=session).casefold()
+        assert said(capsys, "order-kinds.short", receipt, session=session).startswith("not yet. The order has no take")
+        assert said(capsys, "builder-code.sold", receipt, trader=session).startswith("not yet. There is no fill")
+    good = session.buy("SOLUSDC", "0.2", price=session.stream.order_book("SOLUSDC", 1).best_ask, tif="IOC")
+    assert said(capsys, "order-kinds.taken", good, session=session) == "right"
+    free = given["strategy.opposite"]["free"]
+    assert "buy wherever Trend sells" in said(capsys, "strategy.opposite", free, free=free)

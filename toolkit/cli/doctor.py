@@ -6,8 +6,10 @@ import argparse
 import importlib.metadata
 import os
 import platform
+import re
 import shutil
 import sys
+import tempfile
 import textwrap
 import time
 import warnings
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 PACKAGES = ("pandas", "httpx", "eth-account", "coincurve", "protobuf", "websockets")
 EXTRAS = {"ipywidgets": "notebook", "anywidget": "notebook", "matplotlib": "notebook", "pyarrow": "data"}
 """Packages that not every user needs → the extra that brings them."""
+NOT_OURS = ("test", "docs")
+"""Extras whose versions matter to those alone who work on the toolkit."""
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
 SKEW_WARN_MS = 2_000
 SKEW_FAIL_MS = 30_000
@@ -90,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     from ..session import connect
 
     findings = []
-    for finding in versions():
+    for finding in (*versions(), *folders()):
         findings.append(_printed(finding))
     if args.keyfile is not None or args.keyring is not None:
         wallet, finding = kept_key(args.keyfile, args.keyring, args.account)
@@ -114,6 +118,8 @@ def run(args: argparse.Namespace) -> int:
             for finding in examine(session, os.environ):
                 findings.append(_printed(finding))
             reached = any(finding.name == "reachable" and finding.state == "ok" for finding in findings)
+            if reached:
+                findings.append(_printed(feed(session, args.timeout)))
             if args.capture is not None and reached:
                 findings.append(_printed(capture(session, args.capture, args.duration, args.timeout)))
     _conclude(findings)
@@ -147,6 +153,48 @@ def versions() -> Iterator[Finding]:
     if missing:
         advice = "install the toolkit again in this Python: python -m pip install -e ."
         yield Finding("packages", "fail", f"not installed: {', '.join(missing)}", advice)
+    if old := list(dict.fromkeys(outdated())):
+        names = " ".join(f'"{name}>={minimum}"' for name, _, minimum in old)
+        text = ", ".join(f"{name} {found} is older than {minimum}" for name, found, minimum in old)
+        yield Finding("packages", "warn", text, f"python -m pip install --upgrade {names}")
+
+
+def outdated() -> Iterator[tuple[str, str, str]]:
+    """Yield the name, version and lowest allowed version of each package that is older than the toolkit allows."""
+    try:
+        required = importlib.metadata.requires("toolkit") or []
+    except importlib.metadata.PackageNotFoundError:  # used from its source, without an installation
+        return
+    for line in required:
+        wanted, _, marker = line.partition(";")
+        minimum = re.search(r">=([\d.]+)", wanted)
+        if minimum is None or any(f"'{extra}'" in marker.replace('"', "'") for extra in NOT_OURS):
+            continue
+        name = re.split(r"[^\w.-]", wanted.strip())[0]
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if _numbers(found) < _numbers(minimum[1]):
+            yield name, found, minimum[1]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def folders() -> Iterator[Finding]:
+    """Look whether the folders can be written in which nonces, ledgers of intents and venues are kept between runs."""
+    from ..client.io.nonce_sources import data_directory, state_directory
+
+    for folder in dict.fromkeys((state_directory(), data_directory())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            text = f"{folder} can't be written ({error.strerror}): nonces are not shared, ledgers not kept"
+            yield Finding("folders", "warn", text, "set TOOLKIT_STATE to a folder that can be written")
 
 
 def keys(agent: str, master: str, account: str | None, variables: Mapping[str, str]) -> tuple[Wallet | None, Finding]:
@@ -226,6 +274,21 @@ def capture(session: Session, folder: Path, seconds: float, timeout: float) -> F
     return Finding("capture", "warn", text, advice)
 
 
+def feed(session: Session, timeout: float) -> Finding:
+    """Look whether the live feed answers: its address is another than that of the queries."""
+    where = "in this process" if session.venue is not None else session.environment.ws_url
+    try:
+        symbol = next(iter(session.products().index), None)
+        if symbol is None:
+            return Finding("feed", "note", "nothing is listed, so there is nothing to follow")
+        with session.stream.order_book(str(symbol), depth=5) as book:
+            book.wait(lambda live: live.updates, timeout=timeout)
+    except ToolkitError as error:
+        advice = "compare the feed's address: --ws-url, or TOOLKIT_WS_URL; locally it follows from --base-url"
+        return Finding("feed", "fail", f"{where}: {error}", advice)
+    return Finding("feed", "ok", where)
+
+
 def _proxies(variables: Mapping[str, str]) -> Iterator[Finding]:
     for name in PROXIES:
         if variables.get(name):
@@ -289,6 +352,10 @@ def _further_address(session: Session) -> Iterator[Finding]:
 
 
 def _unreachable(error: Exception) -> str:
+    if "WRONG_VERSION_NUMBER" in str(error):
+        return "the address begins with https, and what answers there speaks http: try the one for the other"
+    if isinstance(error, ExchangeError) and error.code == 404:
+        return "the address has a path too many: give it without, like http://127.0.0.1:8645"
     if isinstance(error, NotSent):
         return "check address and network; behind a proxy set HTTPS_PROXY; start a local venue: python -m toolkit venue"
     if isinstance(error, TimedOut | Disconnected):
@@ -330,6 +397,11 @@ def _agent(session: Session) -> Iterator[Finding]:
     now = session._runtime.now()
     if not active:
         was = "was revoked" if rows else "is not approved by any account"
+        if not rows and (funds := _equity(session, agent)):
+            text = f"{agent} has {funds:,.2f} USDC of its own, so this seems to be a master's key"
+            advice = "use it as master key (TOOLKIT_MASTER_KEY), and make an agent with toolkit.Wallet.create()"
+            yield Finding("agent", "fail", text, advice)
+            return
         yield Finding("agent", "fail", f"{agent} {was}", _approve(session))
         return
     for row in active:
@@ -367,11 +439,10 @@ def _account(session: Session) -> Iterator[Finding]:
         yield Finding("account", "warn", f"it can't be looked up: {error}")
         return
     try:
-        rows = session._driver.run(session._rows("/info/account/wallet", (("userAddr", address),)))
+        equity = _equity(session, address)
     except (TransportError, ExchangeError) as error:
         yield Finding("account", "warn", f"{address}: its balance can't be read: {error}")
         return
-    equity = sum((Decimal(str(row.get("equity") or 0)) for row in rows), Decimal(0))
     if equity > 0:
         yield Finding("account", "ok", f"{address} has an equity of {equity:,.2f} USDC")
         return
@@ -380,6 +451,12 @@ def _account(session: Session) -> Iterator[Finding]:
     else:
         advice = "claim test funds with the master key: session.exchange.faucet_claim()"
     yield Finding("account", "warn", f"{address} has no funds", advice)
+
+
+def _equity(session: Session, address: str) -> Decimal:
+    """Return the equity of an account, USDC."""
+    rows = session._driver.run(session._rows("/info/account/wallet", (("userAddr", address),)))
+    return sum((Decimal(str(row.get("equity") or 0)) for row in rows), Decimal(0))
 
 
 def _printed(finding: Finding) -> Finding:

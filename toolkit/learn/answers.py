@@ -17,6 +17,9 @@ from ..errors import InputError
 Judge = Callable[..., str]
 """Takes the answer, and by name what it is compared with; returns what is off, "" for a right answer."""
 
+DIGITS = 40
+"""No answer has more digits before or after its point."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -24,7 +27,7 @@ class Question:
 
     Attributes: `hint` (for a wrong answer); `digest` (from `learn.digest`, of an answer that is always the same);
     `truth` (a function that returns the right answer, given by name what `check` was given); `judge` (as `Judge`);
-    `step` (numbers: how far an answer may be off, in its own unit; "0" for an exact one).
+    `step` (numbers: what an answer may be rounded to, in its own unit; "0" for an exact one).
     """
 
     hint: str
@@ -46,9 +49,9 @@ class Question:
 def digest(name: str, answer: Any, step: str = "0") -> str:
     """Return what a question keeps of an answer that is always the same: a number, a text, a bool, or several texts.
 
-    With a `step` numbers are right that are no further than it from this one.
+    With a `step` a number is right that rounds to the same multiple of it.
     """
-    number = _number(answer)
+    number = as_number(answer)
     return _digest(name, _text(answer) if number is None else _bucket(number, step))
 
 
@@ -65,11 +68,11 @@ def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> st
 def compared(answer: Any, accepts: Callable[[Any], bool], truth: Any = None) -> str:
     if accepts(answer):
         return ""
-    number = _number(answer)
+    number = as_number(answer)
     if number is None:
-        wanted = "" if truth is None or _number(truth) is None else "; a number was asked for"
-        return f"{_shown(answer)} is not it{wanted}"
-    return next((said for said, other in _variants(number) if accepts(other)), f"{_shown(answer)} is not it")
+        wanted = "" if truth is None or as_number(truth) is None else "; a number was asked for"
+        return f"{shown(answer)} is not it{wanted}"
+    return next((said for said, other in _variants(number) if accepts(other)), f"{shown(answer)} is not it")
 
 
 def _variants(number: Decimal) -> Iterable[tuple[str, Decimal]]:
@@ -84,29 +87,26 @@ def _variants(number: Decimal) -> Iterable[tuple[str, Decimal]]:
 
 def _has_digest(name: str, question: Question) -> Callable[[Any], bool]:
     def accepts(answer: Any) -> bool:
-        number = _number(answer)
-        if number is None:
-            return _digest(name, _text(answer)) == question.digest
-        middle = _bucket(number, question.step)
-        near = [middle] if question.step == "0" else [str(int(middle) + one) for one in (-1, 0, 1)]
-        return any(_digest(name, one) == question.digest for one in near)
+        number = as_number(answer)
+        text = _text(answer) if number is None else _bucket(number, question.step)
+        return _digest(name, text) == question.digest
 
     return accepts
 
 
 def _is_near(truth: Any, step: str) -> Callable[[Any], bool]:
-    exact = _number(truth)
+    exact = as_number(truth)
 
     def accepts(answer: Any) -> bool:
-        number = _number(answer)
+        number = as_number(answer)
         if exact is None or number is None:
             return number is None and exact is None and bool(_text(answer) == _text(truth))
-        return abs(number - exact) <= Decimal(step)
+        return 2 * abs(number - exact) <= Decimal(step)
 
     return accepts
 
 
-def _number(value: Any) -> Decimal | None:
+def as_number(value: Any) -> Decimal | None:
     """Return a value as an exact number, also one that is written as text; None for anything else."""
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return None
@@ -114,7 +114,7 @@ def _number(value: Any) -> Decimal | None:
         number = Decimal(str(value))
     except InvalidOperation:
         return None
-    return number if number.is_finite() else None
+    return number if number.is_finite() and abs(number.adjusted()) <= DIGITS else None
 
 
 def _bucket(number: Decimal, step: str) -> str:
@@ -124,12 +124,12 @@ def _bucket(number: Decimal, step: str) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return f"[{','.join(sorted(map(_text, value)))}]"
-    number = _number(value)
+    number = as_number(value)
     return str(value).strip().casefold() if number is None else f"{number.normalize():f}"
 
 
-def _shown(answer: Any) -> str:
-    text = str(answer)
+def shown(answer: Any) -> str:
+    text = " ".join(str(answer).split())
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 

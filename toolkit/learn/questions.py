@@ -9,10 +9,19 @@ from __future__ import annotations
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
-from .answers import Question
+from ..errors import ToolkitError
+from .answers import Question, as_number, shown
 
 MICRO = Decimal("0.000001")
-FIVE_MINUTES_SECONDS = 300
+FIVE_MINUTES_MS = 300_000
+NO_RECEIPT = "a receipt was asked for, what `session.place` returns"
+
+
+def _order_id(answer: Any) -> int | None:
+    """Return the id of a receipt's first order, None for anything else."""
+    from ..client.orders.receipts import Receipt
+
+    return answer.results[0].order_id if isinstance(answer, Receipt) and answer.results else None
 
 
 def _last_profit(session: Any) -> Any:
@@ -28,14 +37,24 @@ def _signed_later(answer: Any, action: Any, nonce: int, agent: Any, chain: Any) 
         return "it is another action, or has another nonce, than the one above"
     if answer.get("expiryAfter") != nonce + 60_000:
         return f"expiryAfter is {answer.get('expiryAfter')}; a minute has 60,000 ms"
-    return "" if signing.recover(answer, chain) == agent.address else "the signer is not the agent"
+    try:
+        signer = signing.recover(answer, chain)
+    except (ToolkitError, TypeError, ValueError, LookupError, AttributeError) as error:
+        return f"no signer can be recovered: {error}"
+    return "" if signer == agent.address else "the signer is not the agent"
 
 
 def _same_digest(answer: Any, action: Any, steps: Any, nonce: int, chain: Any) -> str:
     from ..protocol import signing
 
-    changed = {**action, "orders": [{**action["orders"][0], "ordPx": str(answer)}]}
-    return "" if signing.digest(chain, changed, nonce) == steps.digest else f"{answer} leads to another digest"
+    if not isinstance(answer, str):
+        return "a text was asked for, as it stands in the request"
+    changed = {**action, "orders": [{**action["orders"][0], "ordPx": answer}]}
+    try:
+        same = signing.digest(chain, changed, nonce) == steps.digest
+    except ToolkitError as error:
+        return f"it can't be signed: {error}"
+    return "" if same else f"{answer} leads to another digest"
 
 
 def _maker_share(session: Any) -> Any:
@@ -50,23 +69,32 @@ def _market_margin(session: Any) -> Any:
     return session.ticket("ETHUSDC", side="BUY", order_type="MARKET", quantity="0.5").preview()["margin"]
 
 
-def _five_minutes(answer: Any, trades: Any) -> str:
-    """Accept the sum over any five minutes of the log: nobody knows when the exercise was begun."""
-    log = trades.frame(exact=True)
-    seconds = [time.timestamp() for time in log["time"]]
-    sums: set[Decimal] = set()
-    first = 0
-    for last in range(len(seconds)):
-        while seconds[last] - seconds[first] > FIVE_MINUTES_SECONDS:
-            first += 1
-        sums.update(sum(log["quantity"].iloc[one : last + 1], Decimal(0)) for one in range(first, last + 1))
-    if not seconds:
+def _five_minutes(answer: Any, session: Any) -> str:
+    """Accept the sum of the trades within any five minutes until now: when the exercise was begun is not known."""
+    log = session.stream.trades("ETHUSDC").frame(exact=True)
+    times = [round(time.timestamp() * 1_000) for time in log["time"]]
+    if not times:
         raise LookupError
-    return "" if answer in sums else f"no five minutes of the log have {answer} in all"
+    sums, first, after = set(), 0, 0
+    # A window changes only where a trade enters or leaves it; it holds what came after its begin, its end included.
+    for begin in sorted(
+        {*times, *(time - FIVE_MINUTES_MS for time in times), session.venue.now_ms() - FIVE_MINUTES_MS}
+    ):
+        if times[0] <= begin <= session.venue.now_ms() - FIVE_MINUTES_MS:
+            while first < len(times) and times[first] <= begin:
+                first += 1
+            while after < len(times) and times[after] <= begin + FIVE_MINUTES_MS:
+                after += 1
+            sums.add(sum(log["quantity"].iloc[first:after], Decimal(0)))
+    number = as_number(answer)
+    return "" if number in sums else f"no five minutes of the log have {shown(answer)} in all"
 
 
 def _bracketed_short(answer: Any, session: Any) -> str:
-    children = session.info.order_states(parent_order_id=answer.results[0].order_id)
+    order_id = _order_id(answer)
+    if order_id is None:
+        return NO_RECEIPT
+    children = session.info.order_states(parent_order_id=order_id)
     if len(children) != 2:
         return "the order has no take profit and stop loss of its own"
     if sorted(children["trigger_price"]) != [2376.5, 2523.5]:
@@ -78,8 +106,11 @@ def _bracketed_short(answer: Any, session: Any) -> str:
 
 
 def _taken(answer: Any, session: Any) -> str:
-    state = session.info.order_states(order_id=answer.results[0].order_id).iloc[0]
-    if (state["symbol"], state["side"], state["quantity"]) != ("SOLUSDC", "BUY", 0.2):
+    order_id = _order_id(answer)
+    if order_id is None:
+        return NO_RECEIPT
+    state = session.info.order_states(order_id=order_id, exact=True).iloc[0]
+    if (state["symbol"], state["side"], state["quantity"]) != ("SOLUSDC", "BUY", Decimal("0.2")):
         return f"it is an order to {state['side'].lower()} {state['quantity']} {state['symbol']}"
     if state["type"] != "LIMIT":
         return "a market order has no limit: it would also take what is dearer than the best ask"
@@ -87,7 +118,9 @@ def _taken(answer: Any, session: Any) -> str:
         return {"GTC": "what is not filled rests in the book", "FOK": "it fails if there is less"}.get(
             state["tif"], f"{state['tif']} never takes"
         )
-    return ""
+    if not answer.filled:
+        return "nothing was offered at its price"
+    return "its limit is above the best ask" if answer.average_price < state["price"] else ""
 
 
 def _equity_left(session: Any, equity: Any) -> Any:
@@ -106,11 +139,15 @@ def _builder_cost(trader: Any) -> Any:
 
 
 def _sold_at_the_cap(answer: Any, trader: Any) -> str:
-    order_id = answer.results[0].order_id
+    order_id = _order_id(answer)
+    if order_id is None:
+        return NO_RECEIPT
     fills = trader.fills("BTCUSDC", exact=True)
     fills = fills[fills["order_id"] == order_id]
     if fills.empty or set(fills["side"]) != {"SELL"}:
         return "there is no fill of a sale by this order"
+    if fills["quantity"].sum() != Decimal("0.05"):
+        return f"it sold {fills['quantity'].sum()}"
     rate = float(_builder_fees(trader, fills) / fills["value"].sum())
     return "" if abs(rate - 0.0003) < 1e-7 else f"the builder took {rate:.5%} of the value"
 
@@ -131,11 +168,16 @@ def _difference(run: Any, free: Any) -> Any:
 
 
 def _opposite(answer: Any, free: Any) -> str:
-    if not hasattr(answer, "fills") or not hasattr(answer, "metrics"):
+    from ..research import Results
+
+    if not isinstance(answer, Results):
         return "Results were asked for, what `backtest` returns"
     ours, theirs = answer.fills, free.fills
+    when = ["time", "symbol", "quantity"]
     if len(ours) != len(theirs) or (ours["side"].to_numpy() == theirs["side"].to_numpy()).any():
         return "it does not buy wherever Trend sells, and sell wherever it buys"
+    if not (ours[when].to_numpy() == theirs[when].to_numpy()).all():
+        return "it trades at other times than Trend, or other quantities"
     if answer.metrics()["fees"]:
         return "fees were paid; without costs they are (0, 0), and funding is None"
     gap = abs(answer.metrics()["profit"] + free.metrics()["profit"])
@@ -152,6 +194,22 @@ def _wide(spread: Any) -> Any:
 
 def _moved(own: Any) -> Any:
     return 2 * own["after a minute"].iloc[-1]
+
+
+def _behind(queues: Any) -> Any:
+    orders = queues["exact"]
+    return orders.loc[orders["ahead"] >= 0.2, "filled"].mean()
+
+
+def _better_quote(answer: Any, worth: Any) -> str:
+    if not hasattr(answer, "fills") or not hasattr(answer, "records"):
+        return "Results were asked for, what `run` returns"
+    if answer.settings["latency"] != "(200 ms, 200 ms)" or answer.settings["queue"] != "exact":
+        return f"it ran with {answer.settings['latency']} and queue {answer.settings['queue']}, not 200 ms and exact"
+    if len(answer.fills) < 250:
+        return f"it has {len(answer.fills)} fills"
+    later = worth(answer)[1]
+    return "" if later >= 0.5 else f"a fill is worth {later:.2f} ticks after a second"
 
 
 QUESTIONS: dict[str, Question] = {
@@ -202,5 +260,21 @@ QUESTIONS: dict[str, Question] = {
     "testnet.shown": Question("a repr with the key in it would end up in notebooks", digest="b44105f8ce8981a0"),
     "testnet.balance": Question("`wallet_balances` with exact=True", truth=_balance),
     "market.wide": Question("the mean of what is true or false in each second", truth=_wide, step="0.001"),
-    "market.moved": Question("four times the size has twice the square root", truth=_moved, step="0.01"),
+    "market.moved": Question("four times the size has twice the square root", truth=_moved, step="0.02"),
+    "selection.tries": Question(
+        "`luck.expected_max_sharpe` is a daily ratio; a yearly one is √365 times it", digest="e3a0cb801af36a36"
+    ),
+    "selection.deflated": Question(
+        "`luck.deflated_sharpe` wants daily ratios: divide by √365, and the variance by 365",
+        digest="fb7a0ee6dad06c73",
+        step="0.001",
+    ),
+    "market-making.behind": Question(
+        'the rows of `queues["exact"]` with `ahead` of 0.2 or more; the mean of what is true or false',
+        truth=_behind,
+        step="0.001",
+    ),
+    "market-making.mine": Question(
+        "more levels are in place earlier; a lower `thin` keeps more fills", judge=_better_quote
+    ),
 }

@@ -25,6 +25,7 @@ from toolkit import errors, orders
 from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep, subflow
 from toolkit.client.io.transport import EXCHANGE_PATH, RETRY
 from toolkit.client.io.venue_clock import VenueClock
+from toolkit.client.orders.delivery import SETTLE_SECONDS
 from toolkit.client.orders.intents import Intent, IntentState, Ledger
 from toolkit.venue.clocks import ManualClock
 from toolkit.venue.feed.account_records import acknowledgement_record, order_event_record
@@ -66,6 +67,7 @@ class World:
         self.wall_ms = venue.now_ms() + self.rng.choice([0, 0, 500, -90_000, 400_000, -(10**9)])
         self.rate = self.rng.choice([0.05, 0.2, 0.5])
         self.honest = False
+        self.slow = venue.core.state.settings["settleDelay"] > 1000 * SETTLE_SECONDS
         self.answers: list[Reply] = []
         self.held: list[tuple[int, Fetch]] = []
         self.tasks: list[Task] = []
@@ -80,6 +82,7 @@ class World:
             base_url=f"http://venue-{id(self.venue)}",
             transport=httpx.MockTransport(lambda request: httpx.Response(500)),
             intents=self.ledger(),
+            expiry_ms=self.rng.choice([60_000, 5_000]),
         )
 
     def clock(self) -> VenueClock:
@@ -120,7 +123,7 @@ class World:
             reply = self.execute(fetch)
             self.answers.append(reply)
             return reply
-        return getattr(self, self.rng.choice(FAULTS))(fetch)
+        return getattr(self, self.rng.choice(FAULTS[: len(FAULTS) - self.slow]))(fetch)
 
     def read(self, fetch: Fetch) -> Reply:
         if not self.chance("read"):
@@ -343,10 +346,11 @@ class World:
 
 FAULTS = (
     *("not_sent", "request_lost", "answer_lost", "cut_off", "repeated", "late"),
-    *("foreign", "hash_alone", "open_code", "busy"),
+    *("foreign", "hash_alone", "busy", "open_code"),
 )
+"""The last one is left out where the venue executes later than `settle_timeout`: what it then shows is believed."""
 CALLS = ("refused", "batch", "bracket", "leverage", "cancel", "resolve")
-DELAYS = (0, 700, 3_000)
+DELAYS = (0, 700, 3_000, 30_000)
 
 
 @contextmanager

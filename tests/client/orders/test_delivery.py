@@ -20,6 +20,7 @@ from toolkit.client.io.flow import Runtime
 from toolkit.client.io.rate_limits import Rate
 from toolkit.client.orders import delivery
 from toolkit.client.orders.intents import IntentState, MemoryLedger, SqliteLedger
+from toolkit.client.orders.settlement import LATEST_EXECUTION_MS
 
 
 def state_of(s: toolkit.Session) -> list[str]:
@@ -368,14 +369,20 @@ def test_a_venue_that_hides_transactions_leaves_such_an_action_unknown() -> None
 def test_a_refusal_of_the_second_copy_proves_nothing_about_the_first_without_transactions(
     code: int, shown: bool
 ) -> None:
-    fake = FakeVenue()
-    s = session(fake)
+    fake, clock = FakeVenue(), Clock()
+    s = session(fake, clock=clock)
     s.set_leverage("BTCUSDC", 3)
     fake.script = ["lost", f"code:{code}"]
     fake.show_transactions = shown
-    with pytest.raises(errors.ExchangeError if shown else errors.OutcomeUnknown):
+    with pytest.raises(errors.OutcomeUnknown):
         s.set_leverage("BTCUSDC", 5)
-    assert state_of(s)[-1] == ("REJECTED" if shown else "UNKNOWN")
+    sent = len(fake.bodies)
+    clock.now += LATEST_EXECUTION_MS - 1_000
+    assert s.resolve()[0].state is IntentState.UNKNOWN, "the first copy may be executed yet"
+    clock.now += 1_000
+    assert s.resolve()[0].state is (IntentState.REJECTED if shown else IntentState.UNKNOWN)
+    assert s.intents().iloc[-1]["code"] == code
+    assert len(fake.bodies) == sent, "no copy is sent after such a refusal"
 
 
 @pytest.mark.parametrize("word", ["interrupt", "interrupt after"])

@@ -26,7 +26,7 @@ def _counted(name: str, source: str) -> ast.Module:
             key = f"{name}.py:{at:03}  {'' if part == 'body' else 'else: '}{lines[at - 1].strip()}"
             BRANCHES[key] = 0
             block[:0] = ast.parse(f"BRANCHES[{key!r}] += 1").body
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("self.require", "require"):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "require":
             BRANCHES[f"refused: {ast.literal_eval(node.args[1])}"] = 0
     return ast.fix_missing_locations(tree)
 
@@ -36,3 +36,10 @@ for _name in MODULES:
     _module = sys.modules[f"{__name__}.{_name}"] = ModuleType(f"{__name__}.{_name}")
     vars(_module)["BRANCHES"] = BRANCHES
     exec(compile(_counted(_name, _path.read_text("utf-8")), _path, "exec"), vars(_module))
+
+
+def _count_refusal(_: Exception, rule: str) -> None:
+    BRANCHES[f"refused: {rule}"] += 1
+
+
+sys.modules[f"{__name__}.money"].Refused.__init__ = _count_refusal

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.venue.reference import wire
 from tests.venue.reference.margin import CLEARING, FEES, INSURANCE, LP, REFERRALS, ROUNDING
-from tests.venue.reference.money import Account, Market
+from tests.venue.reference.money import Account, Group, Market
 from tests.venue.reference.steps import BUILDERS_TRADER, HEDGED, MIDDLE, Step, Steps, is_coarse
 from tests.venue.reference.venue import ReferenceVenue
 from tests.venue.wallets import Signer
@@ -50,6 +50,11 @@ def market_of(row: dict[str, Any], table: list[dict[str, str]], price: str) -> M
         funding_ms=row["fundingInterval"] * 1000,
         **dict.fromkeys(("oracle", "mark", "last"), int(Fraction(price) / tick)),
     )  # fmt: skip
+
+
+def group_of(group: Group) -> tuple[str, int]:
+    """Return the names of a margin group: its account, and its product or 0 for all cross positions."""
+    return (group.name, 0) if isinstance(group, Account) else (group.account.name, group.market.code)
 
 
 def venue_name(name: str) -> str:
@@ -108,7 +113,7 @@ class Pair:
         self.reference = ReferenceVenue(markets, settings_of(begin.config), self.venue.now_ms())
         self.reference.accounts[LP].balance = begin.config.lp_capital
         for index, name in enumerate(self.names):
-            self.reference.accounts[name] = Account(name, BALANCES[index] * 10**6, index in HEDGED)
+            self.reference.open_account(name, BALANCES[index] * 10**6, index in HEDGED)
         for invited, inviter in INVITED.items():
             wire.bind(self.reference, self.reference.accounts[self.names[invited]], self.names[inviter])
         self._mark()
@@ -137,7 +142,7 @@ class Pair:
 
     def step(self, step: Step) -> str:
         """Take both through a step; return how they differ, "" when they agree."""
-        self.reference.begin_step()
+        wire.begin_step(self.reference)
         self._mark()
         self.sent[step[0] if step[0] != "act" else step[2]["type"]] += 1
         expected, answered = self.refer(*step), self._send(*step)
@@ -151,7 +156,7 @@ class Pair:
         elif kind == "advance":
             self.reference.advance(self.reference.time + rest[0])
         elif kind == "fund":
-            self.reference.deposit(self.names[rest[0]], int(rest[1]) * 10**6)
+            wire.deposit(self.reference, self.names[rest[0]], int(rest[1]) * 10**6)
         else:
             return wire.act(self.reference, self.names[rest[0]], rest[1])
         return []
@@ -195,7 +200,7 @@ class Pair:
     def _prices(self) -> tuple[list[Any], list[Any]]:
         found = self.venue.core.state.markets.values()
         accounts = [account.holdings for account in self.reference.accounts.values()]
-        longs = {code: sum(held[code].legs[1].size for held in accounts if code in held) for code in MIDDLE}
+        longs = {code: sum(held[code].legs[1].size for held in accounts) for code in MIDDLE}
         return (
             [(each.product, each.oracle, each.mark, each.last, each.open_interest) for each in found],
             [(m.code, m.oracle, m.mark, m.last, longs[m.code]) for m in self.reference.markets.values()],
@@ -233,8 +238,9 @@ class Pair:
         ]  # fmt: skip
         reference = [
             (
-                o.id, o.name, o.code, o.side, o.closing, o.kind, o.tif, o.reduce, o.price, o.quantity, o.leaves,
-                o.filled, o.value, o.fee, o.status, o.trigger, o.by, o.armed, o.triggered, o.group, o.cover, o.place,
+                o.id, o.account.name, o.market.code, o.side, o.closing, o.kind, o.tif, o.reduce, o.price, o.quantity,
+                o.leaves, o.filled, o.value, o.fee, o.status, o.trigger, o.by, o.armed, o.triggered, o.group, o.cover,
+                o.place,
             )
             for o in self.reference.orders.values()
         ]  # fmt: skip
@@ -245,7 +251,7 @@ class Pair:
         for name, account in self.reference.accounts.items():
             real = self.venue.core.state.accounts[venue_name(name)]
             for code in self.reference.markets:
-                p, held = real.positions.get(code), self.reference.holding(account, code)
+                p, held = real.positions.get(code), account.holdings[code]
                 own = [(leg.size, leg.value, leg.pnl, leg.fees, leg.funding) for leg in held.legs.values()]
                 reference.append((held.leverage * 100, held.isolated, held.assigned, *own))
                 if p is None:
@@ -266,7 +272,7 @@ class Pair:
             venue.append((account_margin.available(core, real), account_margin.withdrawable(core, real)))
             own.append((reference.available(account), reference.withdrawable(account)))
         venue += sorted((each.address, each.product, each.next) for each in core.state.liquidations.values())
-        return venue, own + sorted((*key, due) for key, due in reference.liquidations.items())
+        return venue, own + sorted((*group_of(each), each.next_slice) for each in reference.flagged())
 
 
 def storm(seed: int, count: int) -> tuple[Pair, list[Step], str]:

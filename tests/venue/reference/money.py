@@ -1,25 +1,23 @@
 """The rules of money as plain code: the definition that the venue is held against, with which it shares no code.
 
 Read it in this order: `money` (records and formulas), `margin` (cash, margin, fees), `trading` (orders and fills),
-`liquidation`, `venue` (settings, time, triggers). It is written to be read, not to be fast, and it is as long as the
-rules: hedge and one-way, cross and isolated, brackets and waiting exits each change what an order may do, and the venue
-agrees with all of it to the last digit. `wire` reads signed actions into calls of it; `steps`, `driver` and the tests
-are no part of it.
+`liquidation`, `venue` (settings, time, triggers). It is written to be read, not to be fast, and the venue agrees with
+all of it to the last digit. `wire` reads signed actions into calls of it; `steps`, `driver` and the tests are no part.
 
 Integers are ticks, steps, micro-USDC and milliseconds, everything else is a fraction; a side is 1 (long, buy) or −1.
 Who pays is rounded up, who receives is rounded down (Numbers). Comments name the sections of the rules: Numbers,
 Prices, Funding, Margin, Liquidation 1 to 5, Order rules, Bracket, and C1 to C9, their clarifications: C1
 `check_increase`, `drop_uncovered`; C2 `triggered_bound`, `give_up`; C3 `liquidate`; C4 `need`, `check_increase`; C5
-`check_terms`, `holds_less`; C6 `match`, `run_triggers`; C7 `charge`; C8 `unwind`, `follow_mark`; C9 `check_terms`.
+`check_terms`, `replace`; C6 `match`, `fire_due`; C7 `charge`; C8 `unwind`, `follow_mark`; C9 `check_terms`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import ceil, floor
 from statistics import median
-from types import SimpleNamespace
+from types import SimpleNamespace as Record
 
 DAY_MS = 86_400_000
 
@@ -28,7 +26,12 @@ class Refused(Exception):
     """The rules refuse an action."""
 
 
-class Market(SimpleNamespace):
+def require(condition: bool, rule: str) -> None:
+    if not condition:
+        raise Refused(rule)
+
+
+class Market(Record):
     """A product (`code`, `tick`, `step`, limits, fees), its `tiers` (floor, maintenance rate, leverage), its prices.
 
     `unit` is the micro-USDC of one tick times one step; `oracle`, `mark` and `last` are the prices in ticks.
@@ -37,17 +40,12 @@ class Market(SimpleNamespace):
     trades = 0
     basis = middles = premiums = ()  # samples, the newest last
 
-    @property
-    def step_value(self) -> int:
-        return self.mark * self.unit
+    step_value = property(lambda self: self.mark * self.unit)
 
     def maintenance(self, notional: int) -> int:
         """Margin: N·MMR_n − d_n: what lies above a tier's floor needs the more of its rate than the tier's below."""
-        need = below = Fraction(0)
-        for start, rate, _ in self.tiers:
-            if notional > start:
-                need, below = need + (notional - start) * (rate - below), rate
-        return ceil(need)
+        tiers = zip(self.tiers, [(0, 0, 0), *self.tiers], strict=False)
+        return ceil(sum(max(0, notional - start) * (rate - below) for (start, rate, _), (_, below, _) in tiers))
 
     def highest_leverage(self, notional: int) -> int:
         return min(most for start, _, most in self.tiers if notional > start or not start)
@@ -62,34 +60,30 @@ class Market(SimpleNamespace):
 
     def sample(self, bid: int, ask: int, lengths: tuple[int, int]) -> None:
         """Prices: the samples of mid − oracle (half ticks) and of the book's median, while the book has both sides."""
-        both, (basis, middles) = bool(bid and ask), lengths
-        self.basis = [*self.basis, bid + ask - 2 * self.oracle if both else None][-basis:]
-        self.middles = [*self.middles, median((bid, ask, self.last)) if both else None][-middles:]
+        found = (bid + ask - 2 * self.oracle, median((bid, ask, self.last))) if bid and ask else (None, None)
+        self.basis, self.middles = [*self.basis, found[0]][-lengths[0] :], [*self.middles, found[1]][-lengths[1] :]
 
     def set_mark(self, bid: int, ask: int) -> None:
         """Prices: median of oracle + average basis, the book's median and its average; in half ticks, halves up."""
         basis, middles = ([each for each in kept if each is not None] for kept in (self.basis, self.middles))
         found = [2 * self.oracle + (sum(basis) // len(basis) if basis else 0)]
         if bid and ask:
-            found.append(2 * median((bid, ask, self.last)))
-            found += [2 * sum(middles) // len(middles)] if middles else []
+            found += [2 * median((bid, ask, self.last)), *([2 * sum(middles) // len(middles)] if middles else [])]
         self.mark = max(1, (floor(median(map(Fraction, found))) + 1) // 2)
 
-    def premium(self, bids: list[tuple[int, int]], asks: list[tuple[int, int]], margin: int) -> int:
+    def premium(self, bids: list[Order], asks: list[Order], margin: int) -> int:
         """Funding: [max(0, impactBid − oracle) − max(0, oracle − impactAsk)] / oracle, in 1e-12."""
-        bid, ask = (self.impact(levels, margin * self.tiers[0][2]) for levels in (bids, asks))
-        above, below = max(bid - self.oracle, Fraction(0)), max(self.oracle - (ask or self.oracle), Fraction(0))
-        return floor(above * 10**12 / self.oracle) - floor(below * 10**12 / self.oracle)
+        bid, ask = (self.impact(orders, margin * self.tiers[0][2]) or self.oracle for orders in (bids, asks))
+        gaps = max(bid - self.oracle, Fraction(0)), max(self.oracle - ask, Fraction(0))
+        return floor(gaps[0] * 10**12 / self.oracle) - floor(gaps[1] * 10**12 / self.oracle)
 
-    def impact(self, levels: list[tuple[int, int]], notional: int) -> Fraction:
+    def impact(self, orders: list[Order], notional: int) -> Fraction:
         """Average price of trading a notional, in ticks to 1e-6; 0 when the book has less."""
         left, steps = Fraction(notional), Fraction(0)
-        for price, there in levels:
-            part = min(left, Fraction(price * there * self.unit))
-            steps, left = steps + part / (price * self.unit), left - part
-            if not left:
-                return Fraction(floor(notional / (steps * self.unit) * 10**6), 10**6)
-        return Fraction(0)
+        for order in orders:
+            part = min(left, Fraction(order.value_left))
+            steps, left = steps + part / (order.price * self.unit), left - part
+        return Fraction(0) if left else Fraction(floor(notional / (steps * self.unit) * 10**6), 10**6)
 
     def funding_rate(self, mean: int) -> Fraction:
         """Funding: {P + clamp(I − P, ±0.05 %)} / (8/N), to the nearest 1e-8, halves up, at most ±2 %."""
@@ -99,22 +93,17 @@ class Market(SimpleNamespace):
         return max(-most, min(most, Fraction(exact, 10**8)))
 
 
-@dataclass
-class Leg:
+class Leg(Record):
     """The long or the short of a position: steps and entry value (Numbers: the value is kept, not the price)."""
 
-    size: int = 0
-    value: int = 0
-    opened: int = 0  # number of the trade that opened it
-    pnl: int = 0
-    fees: int = 0
-    funding: int = 0
+    size = value = pnl = fees = funding = 0
+    opened = 0  # number of the trade that opened it
 
     def close(self, steps: int, value: int, side: int) -> int:
         """Numbers: reducing by q of Q realises entryValue·q/Q (floor; the remainder stays)."""
         entry = self.value * steps // self.size
-        self.size, self.value, pnl = self.size - steps, self.value - entry, side * (value - entry)
-        self.pnl += pnl
+        pnl = side * (value - entry)
+        self.size, self.value, self.pnl = self.size - steps, self.value - entry, self.pnl + pnl
         return pnl
 
     def open(self, steps: int, value: int, trade: int) -> None:
@@ -123,37 +112,60 @@ class Leg:
         self.size, self.value = self.size + steps, self.value + value
 
 
-@dataclass
-class Holding:
-    """One account in one product; `assigned` is its isolated margin."""
+class Group(Record):
+    """A margin group: an isolated position, or all cross positions of an account."""
 
-    market: Market
-    leverage: Fraction
-    isolated: bool = False
-    assigned: int = 0
-    legs: dict[int, Leg] = field(default_factory=lambda: {1: Leg(), -1: Leg()})
+    next_slice = 0  # while it is being liquidated, when the next slice is closed
+    open_legs = property(
+        lambda self: [(each, way) for each in self.positions for way in each.legs if each.legs[way].size]
+    )
 
-    @property
-    def size(self) -> int:
-        return self.legs[1].size + self.legs[-1].size
 
-    @property
-    def notional(self) -> int:
-        return self.size * self.market.step_value
+class Account(Group):
+    """One account: `name`, `hedge` or one-way, `holdings` by product, `volumes` by day, who `invited` it and whom.
 
-    @property
-    def unrealized(self) -> int:
-        return sum(side * (leg.size * self.market.step_value - leg.value) for side, leg in self.legs.items())
+    `balance` is without isolated margins, which are in the holdings; `due` are rebates of today by who paid the fee.
+    """
 
-    @property
-    def equity(self) -> int:
-        """Margin: isolated equity = assigned margin + its unrealised PnL."""
-        return self.assigned + self.unrealized
+    inviter = ""
+
+    positions = property(lambda self: [held for held in self.holdings.values() if not held.isolated])
+    equity = property(lambda self: self.balance + sum(held.unrealized for held in self.positions))  # Margin: cross
+
+    def maintenance(self) -> int:
+        return sum(held.maintenance() for held in self.positions)
+
+    def traded(self, time: int) -> int:
+        """Value traded on the 30 complete days before today."""
+        today = time // DAY_MS
+        return sum(value for day, value in self.volumes.items() if today - 30 <= day < today)
+
+
+class Holding(Group):
+    """One `account` in one `market`: `leverage`, the two `legs` by side; `assigned` is its isolated margin."""
+
+    isolated, assigned = False, 0
+
+    size = property(lambda self: self.legs[1].size + self.legs[-1].size)
+    net = property(lambda self: self.legs[1].size - self.legs[-1].size)
+    notional = property(lambda self: self.size * self.market.step_value)
+    unrealized = property(lambda self: self.gain(1) + self.gain(-1))
+    equity = property(lambda self: self.assigned + self.unrealized)  # Margin: isolated
+    positions = property(lambda self: [self])
+    group = property(lambda self: self if self.isolated else self.account)
+
+    def gain(self, side: int) -> int:
+        """Unrealised PnL of a leg."""
+        return side * (self.legs[side].size * self.market.step_value - self.legs[side].value)
+
+    def cover(self, side: int) -> int:
+        """C1: how many steps an order without reduce-only closes before it opens anything."""
+        return 0 if self.account.hedge else self.legs[-side].size
 
     def maintenance(self, side: int = 0, more: int = 0) -> int:
         """Maintenance margin of both legs, with so many steps more of a side."""
         steps = [leg.size + more * (way == side) for way, leg in self.legs.items()]
-        return sum(self.market.maintenance(each * self.market.step_value) for each in steps)
+        return sum(self.market.maintenance(each * self.market.step_value) for each in steps if each)
 
     def initial(self, notional: int) -> int:
         """Margin: notional / leverage, rounded up."""
@@ -166,51 +178,34 @@ class Holding:
         return self.initial(value if side > 0 else at_mark) + loss, loss
 
 
-@dataclass
-class Account:
-    """One account; `balance` without isolated margins, which are in the holdings."""
-
-    name: str
-    balance: int = 0
-    hedge: bool = False
-    holdings: dict[int, Holding] = field(default_factory=dict)
-    volumes: dict[int, int] = field(default_factory=dict)  # by day
-    inviter: str = ""
-    invited: list[str] = field(default_factory=list)
-    due: dict[str, int] = field(default_factory=dict)  # rebates of today, by who paid the fee
-
-    def traded(self, time: int) -> int:
-        """Value traded on the 30 complete days before today."""
-        today = time // DAY_MS
-        return sum(value for day, value in self.volumes.items() if today - 30 <= day < today)
-
-    def cover(self, held: Holding, side: int) -> int:
-        """C1: how many steps an order without reduce-only closes before it opens anything."""
-        return 0 if self.hedge else held.legs[-side].size
-
-
-class Order(SimpleNamespace):
+class Order(Record):
     """An order, `place` its place in time while it rests in the book; one with a `group` is of that order's bracket."""
 
-    id = place = leaves = filled = value = fee = group = cover = trigger = client_id = parent = 0
-    by = builder = ""
+    id = place = leaves = filled = value = fee = group = cover = trigger = client_id = parent = price = seen = 0
+    by = builder = reduce = tried = ""
     slippage = builder_rate = exact_fee = Fraction(0)
-    status, armed, triggered = "NEW", True, False
-    seen = tried = ()
+    status, armed, triggered, closing, up = "NEW", True, False, False, False
 
-    @property
-    def reducing(self) -> bool:
-        return bool(self.reduce) or self.closing
+    account = property(lambda self: self.held.account)
+    market = property(lambda self: self.held.market)
+    value_left = property(lambda self: self.price * self.leaves * self.market.unit)
+    reducing = property(lambda self: bool(self.reduce) or self.closing)
+    exit = property(lambda self: self.reduce.endswith("FROM_POSITION"))
+    grouped = property(lambda self: self.group not in (0, self.id))  # an exit of a bracket
+    waiting = property(lambda self: self.status == "ORDER_STATUS_UNTRIGGERED")
+    closable = property(lambda self: self.held.legs[-self.side].size if self.account.hedge == self.closing else 0)
 
-    @property
-    def exit(self) -> bool:
-        return bool(self.reduce.endswith("FROM_POSITION"))
+    def met_at(self, price: int) -> bool:
+        return price >= self.trigger if self.up else price <= self.trigger
 
-    @property
-    def waiting(self) -> bool:
-        return self.status == "ORDER_STATUS_UNTRIGGERED"
 
-    @property
-    def grouped(self) -> bool:
-        """Whether it is an exit of a bracket."""
-        return self.group not in (0, self.id)
+def parts(orders: Iterable[Order], steps: int) -> Iterator[tuple[int, Order]]:
+    """Divide steps among orders, in turn."""
+    for order in orders:
+        part = max(0, min(order.leaves, steps))
+        steps -= part
+        yield part, order
+
+
+def steps_of(orders: Iterable[Order]) -> int:
+    return sum(each.leaves for each in orders)

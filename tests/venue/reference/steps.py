@@ -37,7 +37,7 @@ class Steps:
     def next(self) -> Step:
         chance = self.chance
         index, code, kind = chance.choice(TRADERS), chance.choice((1, 1, 1, 2)), chance.random()
-        liquidated = [self.names.index(name) for name, _ in self.reference.liquidations]
+        liquidated = [self.names.index(group.positions[0].account.name) for group in self.reference.flagged()]
         if liquidated and chance.random() < 0.3:  # who is being liquidated tries something
             index = chance.choice(liquidated)
         if kind < 0.07 or (self.wild and kind > 0.87):
@@ -52,19 +52,18 @@ class Steps:
         saved = index in liquidated and kind < 0.25
         if (account.balance < 1_000 * 10**6 and kind < 0.5) or saved:  # who has lost everything does nothing more
             return ("fund", index, "3000")
-        mine = [order for order in self.reference.orders.values() if order.name == self.names[index]]
+        mine = [order for order in self.reference.orders.values() if order.account.name == self.names[index]]
         settings = index in liquidated and chance.random() < 0.2
         return ("act", index, self._action(index, code, mine, least=0.9 if settings else 0.0))
 
     def _aimed(self, index: int, code: int) -> float:
         """Return the price at which a position is to be liquidated with something left, 0 when there is none."""
-        venue, account = self.reference, self.reference.accounts[self.names[index]]
-        held, market = account.holdings.get(code), self.reference.markets[code]
-        net = held.legs[1].size - held.legs[-1].size if held is not None else 0
-        if held is None or not net:
+        account = self.reference.accounts[self.names[index]]
+        held, market = account.holdings[code], self.reference.markets[code]
+        if not held.net:
             return 0.0
-        equity, need = venue.figures(account, code if held.isolated else 0)
-        lost = (equity - need * self.chance.uniform(0.1, 1)) / (net * market.unit)
+        group = held.group
+        lost = (group.equity - group.maintenance() * self.chance.uniform(0.1, 1)) / (held.net * market.unit)
         price = float((market.oracle - lost) * market.tick)
         return price if abs(price / MIDDLE[code] - 1) < 0.2 else 0.0
 
@@ -109,11 +108,11 @@ class Steps:
         """Return price and side of an order that takes a liquidated position where nothing is left of its margin."""
         index, venue = self.chance.choice(TRADERS), self.reference
         account = venue.accounts[self.names[index]]
-        held = account.holdings.get(code)
-        if held is None or not held.size:
+        held = account.holdings[code]
+        if not held.size:
             return {}
         side = 1 if held.legs[1].size else -1
-        price = venue.bankruptcy(account, code if held.isolated else 0, held, side)
+        price = venue.bankruptcy(held, side)
         near = abs(price / held.market.mark - 1) < 0.2
         return {"ordPx": text(held.market.tick, price), "ordSide": "BUY" if side > 0 else "SELL"} if near else {}
 
@@ -123,8 +122,7 @@ class Steps:
 
     def _affordable(self, index: int, code: int) -> str:
         account, market = self.reference.accounts[self.names[index]], self.reference.markets[code]
-        leverage = account.holdings[code].leverage if code in account.holdings else 20
-        most = self.reference.available(account) * leverage / market.step_value
+        most = self.reference.available(account) * account.holdings[code].leverage / market.step_value
         return text(market.step, max(1, int(most * self.chance.randint(30, 98) / 100)))
 
     def _order(self, index: int, code: int, mine: list[Order]) -> dict[str, Any]:
@@ -145,8 +143,8 @@ class Steps:
             item["ordSide"] += "_CLOSE_HEDGE"
         elif chance.random() < 0.2:
             item["reduceOnlyOption"] = "REDUCE_ONLY"
-        held = self.reference.accounts[self.names[index]].holdings.get(code)
-        if held is not None and held.size and chance.random() < 0.3:  # all of a position, or more
+        held = self.reference.accounts[self.names[index]].holdings[code]
+        if held.size and chance.random() < 0.3:  # all of a position, or more
             side = 1 if held.legs[1].size else -1
             item["ordSide"] = ("SELL" if side > 0 else "BUY") + ("_CLOSE_HEDGE" if index in HEDGED else "")
             item["ordQty"] = text(held.market.step, held.legs[side].size + chance.choice((0, 0, 1, 500)))
@@ -159,7 +157,7 @@ class Steps:
         if chance.random() < 0.25:
             item |= self._trigger(code, chance.choice(("TP", "SL")), "reduceOnlyOption")
             item["ordQty"] = chance.choice(("0", item["ordQty"]))
-            mains = [order for order in mine if order.code == code and not order.reducing]
+            mains = [order for order in mine if order.market.code == code and not order.reducing]
             if mains and chance.random() < 0.5:
                 parent = chance.choice(mains)
                 item["parentOrdId"] = parent.id
@@ -206,13 +204,13 @@ class Steps:
         return [main, *exits[: chance.choice((1, 2, 2))]]
 
     def _replacement(self, order: Order) -> dict[str, Any]:
-        chance, market = self.chance, self.reference.markets[order.code]
+        chance, market = self.chance, order.market
         price = order.price + chance.choice((0, 0, chance.randint(-15, 15))) if order.price else 0
         less = chance.choice((0, 1, order.leaves // 2, order.leaves - 1, order.leaves, -20))
         side = "BUY" if (order.side > 0) == (chance.random() < 0.98) else "SELL"
         item = {
             "type": "replaceOrder",
-            "symbolCode": order.code,
+            "symbolCode": order.market.code,
             "ordId": order.id,
             "ordPx": text(market.tick, price) if price else "0",
             "ordQty": text(market.step, max(1, order.quantity - less)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -12,15 +13,15 @@ from tests.venue.reference.venue import ReferenceVenue
 Item = Mapping[str, Any]
 
 
-def read(venue: ReferenceVenue, account: Account, item: Item, **more: Any) -> Order:
+def read(account: Account, item: Item, **more: Any) -> Order:
     """Return the order of an item."""
-    market, kind = venue.markets[int(item["symbolCode"])], item["ordType"]
-    side = 1 if item["ordSide"].startswith("BUY") else -1
+    held, kind = account.holdings[int(item["symbolCode"])], item["ordType"]
+    side, market = 1 if item["ordSide"].startswith("BUY") else -1, held.market
     reduce = item.get("reduceOnlyOption") or item.get("reduceOnly") or ""
     stop = kind.startswith("STOP") if kind not in ("LIMIT", "MARKET") else reduce == "SL_FROM_POSITION"
     conditional, steps = "triggerPx" in item, int(Fraction(item["ordQty"]) / market.step)
     return Order(
-        name=account.name, code=market.code, side=side, closing="CLOSE" in item["ordSide"], kind=kind,
+        held=held, side=side, closing="CLOSE" in item["ordSide"], kind=kind,
         tif=item["timeInForce"], reduce=reduce, price=int(Fraction(item["ordPx"]) / market.tick),
         quantity=steps, leaves=steps,
         trigger=int(Fraction(item.get("triggerPx", 0)) / market.tick),
@@ -34,46 +35,61 @@ def act(venue: ReferenceVenue, name: str, action: Item) -> list[bool]:
     """Do an action of an account; return for each of its items whether it was accepted."""
     account, kind = venue.accounts[name], action["type"]
     if kind == "placeOrder":
-        results = [venue.place(account, read(venue, account, item)) for item in action["orders"]]
+        results = [venue.place(read(account, item)) for item in action["orders"]]
     elif kind == "placeBracketOrder":
-        results = [venue.place(account, *(read(venue, account, item) for item in action["orders"]))]
+        results = [venue.place(*(read(account, item) for item in action["orders"]))]
     elif kind == "placeBuilderOrder":
         terms = {"builder": action["builder"].lower(), "builder_rate": Fraction(action["builderFeeRate"])}
-        results = [venue.place(account, read(venue, account, action["order"], **terms))]
+        results = [venue.place(read(account, action["order"], **terms))]
     elif kind == "cancelAll":
         found = [each for each in venue.orders.values() if each.waiting == action["conditionalOrder"]]
-        found = [each for each in found if (each.name, each.code) == (name, action["symbolCode"])]
-        results = [attempt(venue.cancel, order) for order in found if order.id in venue.orders]
+        found = [each for each in found if each.held is account.holdings[action["symbolCode"]]]
+        results = [attempt(venue, venue.cancel, order) for order in found if order.id in venue.orders]
     else:
-        results = [attempt(rule, venue, account, item) for item in action.get("cancels", [action])]
+        results = [attempt(venue, apply, venue, name, item) for item in action.get("cancels", [action])]
     venue.after_command()
     return results
 
 
-def attempt(rule: Callable[..., Any], *arguments: Any) -> bool:
+def attempt(venue: ReferenceVenue, rule: Callable[..., None], *arguments: Any) -> bool:
+    """Apply a rule that may change something before it checks; a refused action changes nothing."""
+    before = pickle.dumps(vars(venue))
     try:
         rule(*arguments)
     except Refused:
+        vars(venue).update(pickle.loads(before))
         return False
     return True
 
 
-def rule(venue: ReferenceVenue, account: Account, item: Item) -> None:
+def deposit(venue: ReferenceVenue, name: str, amount: int) -> None:
+    """Bring cash from outside."""
+    venue.pay("", name, amount, "DEPOSIT")
+    venue.after_command()
+
+
+def begin_step(venue: ReferenceVenue) -> None:
+    """Forget what the step before recorded."""
+    venue.rows, venue.events = [], []
+
+
+def apply(venue: ReferenceVenue, name: str, item: Item) -> None:
     """Apply the rule of an action that is not an order."""
-    code = int(item.get("symbolCode", 0))
+    account = venue.accounts[name]
+    held = account.holdings[int(item.get("symbolCode", 1))]
     match item.get("type"):
         case "replaceOrder":
-            venue.replace(account, venue.find(account, code, int(item["ordId"])), read(venue, account, item))
+            venue.replace(venue.find(held, int(item["ordId"])), read(account, item))
         case "setLeverage":
-            venue.set_leverage(account, code, Fraction(item["leverage"]))
+            venue.set_leverage(held, Fraction(item["leverage"]))
         case "setMarginMode":
-            venue.set_margin_mode(account, code, item["marginMode"] == "ISOLATED")
+            venue.set_margin_mode(held, item["marginMode"] == "ISOLATED")
         case "assignPosMargin":
-            venue.assign_margin(account, code, int(Fraction(item["assignedPosMargin"]) * 10**6))
+            venue.assign_margin(held, int(Fraction(item["assignedPosMargin"]) * 10**6))
         case "withdraw":
-            venue.withdraw(account, int(Fraction(item["amount"]) * 10**6), item["destination"].lower())
+            venue.withdraw(name, int(Fraction(item["amount"]) * 10**6), item["destination"].lower())
         case _:  # an item of cancelOrder
-            venue.cancel(venue.find(account, code, int(item["ordId"])))
+            venue.cancel(venue.find(held, int(item["ordId"])))
 
 
 def bind(venue: ReferenceVenue, account: Account, inviter: str) -> None:

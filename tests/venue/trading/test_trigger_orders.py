@@ -460,6 +460,13 @@ def test_a_single_tp_may_hang_on_an_open_order_by_parent_id(floor: Floor) -> Non
     assert floor.status(take.id) == "ORDER_STATUS_UNTRIGGERED"
 
 
+def test_an_exit_that_joins_is_held_against_its_main_order_not_against_what_joined_before(floor: Floor) -> None:
+    main, _ = bracket(floor, MAIN, STOP)
+    assert floor.replace(CYD, main, MAIN.replace("0.010", "0.005")).code == 0
+    assert "larger than the main order" in floor.refused(CYD, f"SELL 0.006 TP when 61000 parent {main}")
+    assert floor.order(CYD, f"SELL 0.005 TP when 61000 parent {main}").group == main
+
+
 FAR = "BUY 0.010 at 50000.0"
 
 

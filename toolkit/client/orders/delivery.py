@@ -37,7 +37,7 @@ from ..io.transport import EXCHANGE_PATH, RETRY, Retry, read_envelope, retry_aft
 from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger, intent_id, payload_hash
 from .outcome import ACCOUNT_EVENTS, ORDER_EVENTS, Foreign, Found, Missing, query_execution, query_outcome
 from .receipts import UNSET, Receipt, Unset, receipt
-from .settlement import Settlement, check_belongs, is_transient, proves_not_received
+from .settlement import LAST_REFUSALS, Settlement, check_belongs, is_transient, proves_not_received
 
 if TYPE_CHECKING:
     from ...protocol.actions import Action
@@ -401,6 +401,11 @@ class Delivery:
                 settlement.record_found(intent, now, found)
             elif submitted and not resend:
                 pass  # the venue has taken it, and will execute it
+            elif intent.code in LAST_REFUSALS and not resend:
+                # No further copy is executed, so none is sent; one that was taken before shows in time, or never.
+                told: int = yield Now()  # the answers have told the venue's time by now
+                if found.certain and settlement.is_over(intent, told):
+                    settlement.update(intent, told, state=IntentState.REJECTED)
             elif intent.body and (resend or (resend is None and is_safe_to_resend(intent, now))):
                 yield from self._post(intent, intent.body)
         except (ExchangeError, TransportError, OutcomeUnknown) as error:

@@ -321,7 +321,7 @@ def words(row: Mapping[str, Any]) -> str:
     """Return what became of an order, e.g. "filled 0.01 at 60000" or "IOC not filled: no price within its limit"."""
     status, tif = str(row.get("status")), ENUMS["tif"].text(row.get("timeInForce"))
     filled, quantity = (Decimal(str(row.get(name) or "0")) for name in ("filledQty", "qty"))
-    reason = f": {row['reason']}" if row.get("reason") else ""
+    reason = f": {str(row['reason']).removeprefix(f'{tif}: ')}" if row.get("reason") else ""
     if not filled:
         unfilled = f"{tif if tif in _AT_ONCE else ''} not filled{reason}".lstrip()
         return {CANCELED: unfilled, REJECTED: f"rejected{reason}", _WAITING: "waits for its trigger"}.get(

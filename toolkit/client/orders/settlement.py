@@ -44,6 +44,10 @@ from .outcome import (
 )
 from .receipts import Receipt, parse_id, parse_tx_code, receipt
 
+LAST_REFUSALS = (SignatureRejected.code, RequestExpired.code)
+"""Codes after which no further copy of a request is executed."""
+LATEST_EXECUTION_MS = 60_000
+
 
 @dataclass(slots=True)
 class Settlement:
@@ -83,9 +87,12 @@ class Settlement:
                 in_doubt = True
         if isinstance(known, Found):
             return self.record_found(intent, now, known)
-        if in_doubt and not proves_no_execution(error, known):
+        if in_doubt and not (proves_no_execution(error) or (known.certain and self.is_over(intent, now))):
             message = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
-            intent = self.update(intent, now, state=IntentState.UNKNOWN, code=answer.code, message=message)
+            if isinstance(error, SignatureRejected | RequestExpired):
+                message += f"; a copy that it took before would show within {self.latest_ms // 1000} s"
+            code = None if _leaves_open(error) else answer.code  # of HTTP 503 with 40204, say: no word of the venue's
+            intent = self.update(intent, now, state=IntentState.UNKNOWN, code=code, message=message)
             if intent.settled:
                 return self.result_or_raise(intent)
             raise unknown_outcome(intent, error)
@@ -94,6 +101,20 @@ class Settlement:
         intent = self._close(intent, now, IntentState.ACCEPTED if accepted_some else IntentState.REJECTED, answer)
         error.receipt = receipt(intent)
         raise error
+
+    @property
+    def latest_ms(self) -> int:
+        """How long a venue is believed to execute later than it took a request; what counts is time at the venue."""
+        return max(LATEST_EXECUTION_MS, round(self.timeout * 1000))
+
+    def is_over(self, intent: Intent, now: int) -> bool:
+        """Return whether each copy of a request that the venue may have taken would have been executed by now.
+
+        It takes none after the request's expiry, nor after it last refused one for its signer.
+        """
+        refused = intent.updated if intent.code in LAST_REFUSALS else None
+        last = refused if intent.expiry_after is None else intent.expiry_after
+        return last is not None and now - last >= self.latest_ms
 
     def await_execution(self, intent: Intent, retry: Retry) -> Flow[Receipt]:
         """Wait until a submitted intent is executed, and return its receipt; it is SUBMITTED after the time-out.
@@ -234,16 +255,14 @@ def is_transient(answer: Envelope) -> bool:
     return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
 
 
-def proves_no_execution(error: ExchangeError, missing: Missing) -> bool:
-    """Return whether a refusal, with what the venue shows, proves that no copy of a request was or will be executed.
+def proves_no_execution(error: ExchangeError) -> bool:
+    """Return whether a refusal proves that no copy of a request was or will be executed.
 
     A business refusal (40230) has just used the nonce, so no earlier copy did; malformed bytes (40003, 40201) are so
     in every copy. After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but
-    an earlier one may have been: there the venue must show its transactions and miss this one.
+    an earlier one may have been, or may be under way: `Settlement.is_over`.
     """
-    if isinstance(error, ActionRejected | BadRequest | UnsupportedAction) and not _leaves_open(error):
-        return True
-    return missing.certain and isinstance(error, SignatureRejected | RequestExpired)
+    return isinstance(error, ActionRejected | BadRequest | UnsupportedAction) and not _leaves_open(error)
 
 
 def unknown_outcome(intent: Intent, cause: Exception) -> OutcomeUnknown:

@@ -291,9 +291,8 @@ class Live:
         what = "the condition did not come true" if callable(until) else "no update came"
         if self._client.shell.manual and timeout is None:
             return StaleData(f"{self.subject}: {what}; with a manual clock nothing arrives until venue.advance(…)")
-        return StaleData(
-            f"{self.subject}: {what} within {self._timeout_seconds(timeout):g} s; it is {self.state} {self.reason}"
-        )
+        now = f"{self.state}: {self.reason}" if self.reason else self.state
+        return StaleData(f"{self.subject}: {what} within {self._timeout_seconds(timeout):g} s; it is {now}")
 
     def _wait_for_data(self, timeout: float | None) -> None:
         if not self._topic.has_data:

@@ -30,6 +30,8 @@ Authorize = Callable[["Core", Submit], ActionContext]
 EnterVault = Callable[["Core", ActionContext, str], None]
 PriceSource = Callable[["Core", int, int], tuple[int, int]]
 """source(core, product code, time) → (oracle, external) price in ticks; 0 = none."""
+PassTime = Callable[["Core", int], bool]
+"""rule(core, until) does a part of what is due up to `until` ms by itself, as the processes would, or returns False."""
 
 
 def authorize_owner(core: Core, submit: Submit) -> ActionContext:
@@ -58,6 +60,7 @@ class Core:
         products: product code → Product, built from `state.products`.
         risk_index: tables and indexes of the money rules.
         price_source: where oracle prices come from; None while they only change by hand.
+        pass_time: what passes time that concerns nobody faster than the processes; None = nothing does.
         books: product code → order book, built from the accounts' resting orders.
         triggers: product code → waiting triggers, built from the accounts' waiting orders.
         authorize: who may do what; `permissions` replaces the default, which knows no agents.
@@ -75,12 +78,14 @@ class Core:
         self.recording = True
         self.emit: Callable[[ev.Event], None] = self.events.append
         self.step_hash = ""
-        self._digest = b""
+        self._digest: bytes | tuple[str, int] = b""
+        """Of a request, or name and time of a process."""
         self.state = first_state(genesis or Genesis()) if state is None else state
         self.height = self._height()
         self.products: dict[int, Product] = {}
         self.risk_index = RiskIndex()
         self.price_source: PriceSource | None = None
+        self.pass_time: PassTime | None = None
         self.books = Books()
         self.triggers: dict[int, Triggers] = {}
         self.rebuild_products()
@@ -115,7 +120,10 @@ class Core:
     def tx_hash(self) -> str:
         """Return the hash of the current transaction or system step."""
         if not self.step_hash:
-            text = b"%d:%d:" % (self.state.seed, self.state.transactions) + self._digest
+            digest = self._digest
+            if type(digest) is tuple:
+                digest = b"%d:%s" % (digest[1], digest[0].encode())
+            text = b"%d:%d:" % (self.state.seed, self.state.transactions) + digest
             self.step_hash = "0x" + hashlib.sha256(text).hexdigest()
         return self.step_hash
 
@@ -293,7 +301,7 @@ class Core:
 
     def _open_process(self, name: str) -> None:
         """Begin the step of a process. Its hash is that of its name and instant, however many steps came before."""
-        self._digest = b"%d:%s" % (self.state.time, name.encode())
+        self._digest = name, self.state.time
         self.step_hash = ""
 
     def _record(self, done: Transaction) -> None:
@@ -313,6 +321,8 @@ class Core:
             due = min(schedule.values())
             if due > until:
                 break
+            if self.pass_time is not None and self.pass_time(self, until):
+                continue
             # A process may have been woken for a time that has passed; it runs now, because time never runs back.
             if due > state.time:
                 self.books.fold()

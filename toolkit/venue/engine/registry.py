@@ -37,6 +37,7 @@ MODULES: tuple[str, ...] = (
     "programs.vault_leaders",
     "programs.referrals",
     "simulation.participants",
+    "simulation.unwatched",
     "simulation.recorded",
     "simulation.copying",
     "simulation.interventions",

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 
 from ..engine.registry import post_command, process
 from ..model.accounts import VenueAccount
-from ..model.constants import ISOLATED, LIQUIDATING, RATE
+from ..model.constants import ISOLATED, LIQUIDATING, OWN, RATE
 from ..risk import account_margin
-from ..risk.ledger import LP_VAULT, OWN
+from ..risk.ledger import LP_VAULT
 from .closing import close_group, judge_group
 from .losses import settle_debt
 from .margin_groups import MarginGroup, group_of
 
 if TYPE_CHECKING:
     from ..engine.core import Core
+
+
+_NONE: frozenset[str] = frozenset()
 
 
 @process("liquidation")
@@ -44,7 +47,9 @@ def check_accounts(core: Core) -> bool:
     # closing positions touches counterparties and may move marks: repeat until nothing changed
     while index.touched or index.moved:
         touched, index.touched = index.touched, {}
-        outside = _outside_band(core)
+        outside = _outside_band(core) if index.moved else _NONE
+        if not (touched or outside):
+            continue
         checked, due = [], list[MarginGroup]()
         for address in sorted(outside.union(touched)) if outside else sorted(touched):
             account = accounts[address]
@@ -71,9 +76,7 @@ def _outside_band(core: Core) -> set[str]:
     index, found = core.risk_index, set()
     for code in index.moved:
         mark_ticks, bands = core.state.markets[code].mark, index.bands[code]
-        for address, account in index.holders[code].items():
-            if account.kind in OWN:
-                continue
+        for address in index.clients[code]:
             band = bands.get(address)
             if band is None or not band[0] <= mark_ticks <= band[1]:
                 found.add(address)

@@ -13,6 +13,8 @@ from ...protocol.enums import (
     TriggerType,
 )
 
+OWN = frozenset({"market", "venue"})
+"""Kinds of accounts that belong to the venue itself: no stream reports them, and they are never liquidated."""
 RATE = 100_000_000
 """Rates (fees, slippage, funding) are whole numbers of 1/RATE: 1 % is 1_000_000."""
 USDC = 1_000_000

@@ -11,7 +11,7 @@ from decimal import Decimal
 from ...errors import InputError
 from ...products import MICRO, Product
 from .accounts import Position, VenueAccount
-from .constants import RATE
+from .constants import OWN, RATE
 
 
 class RiskTable:
@@ -78,6 +78,7 @@ class RiskIndex:
     Attributes:
         tables: product code → RiskTable; see `table`.
         holders: product code → accounts that hold a position in it, by address.
+        clients: product code → addresses of those of them that are not the venue's own.
         bands: product code → address → marks between which the holder is certainly healthy (see `liquidation`).
         loosened: (account, position, order side) whose resting orders may have to be cut when the matching is over.
         touched: accounts whose balance or position changed since the last liquidation check.
@@ -85,11 +86,12 @@ class RiskIndex:
         rates: address → (UTC day, maker rate, taker rate) by volume; (−1 = the product's own).
     """
 
-    __slots__ = ("bands", "holders", "loosened", "moved", "rates", "tables", "touched")
+    __slots__ = ("bands", "clients", "holders", "loosened", "moved", "rates", "tables", "touched")
 
     def __init__(self) -> None:
         self.tables: dict[int, RiskTable] = {}
         self.holders: dict[int, dict[str, VenueAccount]] = {}
+        self.clients: dict[int, set[str]] = {}
         self.bands: dict[int, dict[str, tuple[int, int]]] = {}
         self.touched: dict[str, VenueAccount] = {}
         self.loosened: list[tuple[VenueAccount, Position, int]] = []
@@ -103,10 +105,12 @@ class RiskIndex:
         self.moved = set(products)
         for code in products:
             self.holders.setdefault(code, {})
+            self.clients.setdefault(code, set())
 
     def rebuild(self, products: Mapping[int, Product], accounts: Iterable[VenueAccount]) -> None:
         """Rebuild every index from the products and accounts of a state; the tables are those of the products."""
         self.holders = {code: {} for code in products}
+        self.clients = {code: set() for code in products}
         self.touched, self.rates = {}, {}
         for account in accounts:
             self.index(account)
@@ -118,11 +122,17 @@ class RiskIndex:
     def index(self, account: VenueAccount) -> None:
         """Note in which products an account holds a position."""
         for code, position in account.positions.items():
-            holders = self.holders[code]
-            if position.long.size or position.short.size:
-                holders[account.address] = account
-            else:
-                holders.pop(account.address, None)
+            self.note(code, account, bool(position.long.size or position.short.size))
+
+    def note(self, code: int, account: VenueAccount, holds: bool) -> None:
+        """Note whether an account holds a position in a product."""
+        if holds:
+            self.holders[code][account.address] = account
+            if account.kind not in OWN:
+                self.clients[code].add(account.address)
+        else:
+            self.holders[code].pop(account.address, None)
+            self.clients[code].discard(account.address)
 
 
 def whole(number: Decimal, name: str) -> int:

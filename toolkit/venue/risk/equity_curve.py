@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..engine.registry import process
 from ..model.accounts import VenueAccount
-from ..model.constants import ISOLATED, RATE
+from ..model.constants import ISOLATED, OWN, RATE
 from ..model.history import EquityPoint
 from . import account_margin, ledger
 
@@ -45,7 +45,7 @@ def sample_holders(core: Core, time: int) -> int:
 
 def sample_account(core: Core, account: VenueAccount) -> None:
     """Sample an account now (also called when a liquidation begins and ends)."""
-    if account.kind not in ledger.OWN:
+    if account.kind not in OWN:
         core.state.history.equity.setdefault(account.address, []).append(equity_point(core, account))
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.events import AccountChanged
 from ..model.accounts import Position, VenueAccount
+from ..model.constants import OWN
 from ..model.history import LedgerEntry, Transfer
 
 if TYPE_CHECKING:
@@ -38,9 +39,6 @@ REFERRALS = "0x00000000000000000000000000000000000000ef"
 VENUE_ACCOUNTS = {FEES: "fees", ROUNDING: "rounding", CLEARING: "clearing", INSURANCE: "insurance"}
 """Accounts that the ledger itself opens; `programs` opens RESERVES and REFERRALS."""
 ACCOUNT_NAMES = {**VENUE_ACCOUNTS, LP_VAULT: "LP vault", RESERVES: "vault reserves", REFERRALS: "referrals"}
-
-OWN = frozenset({"market", "venue"})
-"""Kinds of accounts that belong to the venue itself: no stream reports them, and they are never liquidated."""
 
 DEPOSIT = "DEPOSIT"
 WITHDRAW = "WITHDRAW"

@@ -36,20 +36,35 @@ def begin(core: Core, genesis: Genesis) -> None:
 @process("prices")
 def tick(core: Core, time: int) -> int:
     """Take new oracle prices, sample the books, and set the marks."""
-    config, source, top = core.state.config, core.price_source, core.books.top
+    source, top = core.price_source, core.books.top
     for code, market in core.state.markets.items():
         if source is not None:
             oracle, external = source(core, code, time)
             market.external = external
             if oracle > 0 and not market.pinned:
-                _set_oracle(market, oracle)
-        bid, ask = top(code)
-        both = bid and ask
-        _sample(market.basis, bid + ask - 2 * market.oracle if both else None, config.basis_samples)
-        _sample(market.book, _middle(bid, ask, market.last) if both else None, config.book_samples)
-        set_mark(core, market, bid, ask)
-        core.emit(ev.PriceTick(code, time, market.oracle, market.mark))
-    return time + config.price_interval
+                set_oracle_price(market, oracle)
+        if sample(core, market, *top(code)):
+            core.risk_index.moved.add(code)
+        if core.recording:
+            core.events.append(ev.PriceTick(code, time, market.oracle, market.mark))
+    return time + core.state.config.price_interval
+
+
+def sample(core: Core, market: MarketState, bid: int, ask: int) -> bool:
+    """Sample a book of which the best prices are these, and set the mark; return whether it moved."""
+    config, basis, book = core.state.config, market.basis, market.book
+    both = bid and ask
+    basis.append(bid + ask - 2 * market.oracle if both else None)
+    book.append(_middle(bid, ask, market.last) if both else None)
+    if len(basis) > config.basis_samples:
+        del basis[0]
+    if len(book) > config.book_samples:
+        del book[0]
+    mark = mark_price(market, bid, ask)
+    if not mark or mark == market.mark:
+        return False
+    market.mark = mark
+    return True
 
 
 def quotes(core: Core, product: int) -> tuple[int, int]:
@@ -94,17 +109,11 @@ def _mean(samples: list[int | None], parts: int = 1) -> int:
         return _mean([sample for sample in samples if sample is not None], parts)
 
 
-def _set_oracle(market: MarketState, price_ticks: int) -> None:
+def set_oracle_price(market: MarketState, price_ticks: int) -> None:
     """Set the oracle price; before the first trade the last price follows it instead of staying at that of genesis."""
     market.oracle = price_ticks
     if not market.trades:
         market.last = price_ticks
-
-
-def _sample(samples: list[int | None], value: int | None, limit: int) -> None:
-    samples.append(value)
-    if len(samples) > limit:
-        del samples[0]
 
 
 def _middle(bid: int, ask: int, last: int) -> int:
@@ -125,7 +134,7 @@ def set_oracle(core: Core, product: int, price: str, hold: bool = True) -> dict[
     price_ticks = oracle_ticks(listed, price)
     market = core.state.markets[product]
     market.pinned = hold
-    _set_oracle(market, price_ticks)
+    set_oracle_price(market, price_ticks)
     for rule in ORACLE_HOOKS:
         rule(core, product)
     set_mark(core, market, *quotes(core, product))

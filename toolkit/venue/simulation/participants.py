@@ -113,13 +113,13 @@ def trade(core: Core, time: int) -> int:
         while quoted.next_time <= time:
             order = quotes.pass_order(quoted)
             if not paused:
-                _take(core, quotes, quoted, order, time)
+                take(core, quotes, quoted, order, time)
         if time // _BOOK_MS > sim.booked // _BOOK_MS:
             book_pending(core, quotes, quoted, time)
-    return _due(quotes, time)
+    return next_due(quotes, time)
 
 
-def _due(quotes: Quotes, time: int) -> int:
+def next_due(quotes: Quotes, time: int) -> int:
     """Return when the market acts next, in ms: an order, the booking of trades, or a maker who answers news."""
     found = time // _BOOK_MS * _BOOK_MS + _BOOK_MS
     for quoted in quotes.products.values():
@@ -134,6 +134,12 @@ def _due(quotes: Quotes, time: int) -> int:
     return found
 
 
+def steady_until(quoted: Quoted) -> int:
+    """Return how long only orders come in a product: then its trades are booked, or another regime begins."""
+    booked = quoted.sim.booked // _BOOK_MS * _BOOK_MS + _BOOK_MS
+    return min(booked, quoted.sim.plan[0][0] if quoted.sim.plan else booked) - 1
+
+
 def plan_regime(core: Core, code: int, regime: str, start: int, end: int) -> None:
     """Let a regime begin at `start` and, if `end` is not 0, the usual one at `end`; later plans are dropped."""
     quotes = quotes_of(core)
@@ -143,7 +149,7 @@ def plan_regime(core: Core, code: int, regime: str, start: int, end: int) -> Non
     sim.plan = [entry for entry in sim.plan if entry[0] < start]
     sim.plan += [(start, regime), (end, "usual")] if end else [(start, regime)]
     _follow_plan(core, quotes, quotes.products[code], core.state.time)
-    core.state.schedule["market"] = max(_due(quotes, core.state.time), core.state.time + 1)
+    core.state.schedule["market"] = max(next_due(quotes, core.state.time), core.state.time + 1)
 
 
 def skip(core: Core, until: int) -> None:
@@ -180,7 +186,7 @@ def _follow_plan(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
 # takers
 
 
-def _take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int) -> None:
+def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int) -> None:
     """Let one taker order meet the book, if its reason holds."""
     bid, ask = core.books.top(quoted.code) if quoted.sim.busy else quotes.top(quoted.code)
     if not bid or not ask:
@@ -301,8 +307,8 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
 @post_command("market")
 def follow_books(core: Core) -> None:
     """Note what others traded with the makers, and whether their orders rest in a book."""
-    quotes = quotes_of(core)
-    if quotes is None or not core.books:
+    quotes = quotes_of(core) if core.books else None
+    if quotes is None:
         return
     time = core.state.time
     for code in [code for code in core.books if code in quotes.products]:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ...products import Product
     from ..engine.core import Core
 
-FINE = 1 << 16
+_FINE_BITS = 16
+FINE = 1 << _FINE_BITS
 """Fine prices in a tick: the index moves by less than a tick at a time."""
 MAKERS = tuple(f"0x00000000000000000000000000000000000000a{number}" for number in range(1, 9))
 """Accounts of the makers, the fastest one first."""
@@ -48,7 +49,7 @@ class Quoted:
     """One product of a simulated market: its state, its numbers, and its place in the flow of events."""
 
     __slots__ = (
-        *("asks", "at", "bids", "block", "code", "market", "next_news", "next_time", "number", "order_at"),
+        *("asks", "at", "bids", "block", "code", "market", "minute", "next_news", "next_time", "number", "order_at"),
         *("order_block", "product", "quotes", "scales", "shown", "sim", "source", "top", "unit", "usual_heat"),
         *("values", "width"),
     )
@@ -66,6 +67,8 @@ class Quoted:
         self.order_block: Block | None = None
         """The block in which orders come, likewise."""
         self.number = self.at = self.order_at = 0
+        self.minute = 0
+        """The Unix minute whose premium is the state's."""
         self.next_news = 0
         """When `hear` has something to do again, in ms: the next news, or the next block."""
         self.width = (-1, 0)
@@ -86,7 +89,7 @@ class Quoted:
         self.scales = simulation.scales(self.code)
         self.values = [maker.level_value_usdc * self.scales.depth for maker in simulation.market.makers]
         self.block = self.order_block = None
-        self.next_news = 0
+        self.next_news = self.minute = 0
         self.width = (-1, 0)
         self.forget_quotes()
 
@@ -206,12 +209,12 @@ class Quotes:
         sim.trend += (index - sim.trend) // _TREND_TICKS
         sim.drift += (index - sim.drift) // _DRIFT_TICKS
         sim.pressure = pressure = sim.pressure - sim.pressure // self._recovery_ticks
-        block = quoted.block
-        if block is None or quoted.number != time // flow.BLOCK_MS:
-            block = self.place(quoted, time)
-        sim.basis = basis = block.premiums[time // flow.MINUTE_MS % flow.BLOCK_MINUTES] * 1000
-        before, fair = sim.views[-1][1], index + index * (pressure + basis) // PARTS
-        if not -before <= (fair - before) * _FELT <= before:
+        minute = time // flow.MINUTE_MS
+        if minute != quoted.minute:
+            block, quoted.minute = self.place(quoted, time), minute
+            sim.basis = block.premiums[minute % flow.BLOCK_MINUTES] * 1000
+        before, fair = sim.views[-1][1], index + index * (pressure + sim.basis) // PARTS
+        if abs(fair - before) * _FELT > before:
             self._see(sim, time)
             quoted.forget_quotes()
         sim.ticked = index = index // FINE
@@ -354,11 +357,13 @@ class Quotes:
         first = sim.makers[self._closest]
         simple = time >= first.bids_until and time >= first.asks_until
         if simple:
-            width = self._width(quoted)
+            width, views = self._width(quoted), sim.views
             fair = self._fixed_fair(quoted)
             if not fair:
-                fair, apart = self._seen(sim.views, time)
-                simple = not apart or apart + self._slack <= fair * self._lead_ppm * width // WIDTHS
+                when, fair = views[-1]
+                if when > time - self._slowest_ms and len(views) > 1:
+                    fair, apart = self._seen(views, time)
+                    simple = not apart or apart + self._slack <= fair * self._lead_ppm * width // WIDTHS
         if simple:
             best = _around(fair, sim.skew, self._closest_ppm * width)
         else:
@@ -371,8 +376,6 @@ class Quotes:
         at = len(views) - 1
         when, fair = views[at]
         slowest = time - self._slowest_ms
-        if when <= slowest or not at:
-            return fair, 0
         seen = time - self.makers[self._closest].latency_ms
         low = high = fair
         while when > seen and at:
@@ -413,7 +416,12 @@ class Quotes:
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
         """Return the levels of a side as (price, steps), best first, as many as hold a value."""
         quoted, time = self.products[code], self.core.state.time
-        price, steps, _ = self.best(quoted, side, time)
+        kept = quoted.top
+        if kept is not None and kept[2] and kept[0] == time:
+            price = kept[1][side < 0]
+            steps = self._steps(quoted, self._closest, 0, price)
+        else:
+            price, steps, _ = self.best(quoted, side, time)
         if price * steps * quoted.unit >= value_micro:
             return ((price, steps),)
         return [(price, steps) for price, steps, _ in self.side(quoted, side, time)]
@@ -536,7 +544,7 @@ def _around(fair: int, skew: int, width: int) -> tuple[int, int]:
     """Return bid and ask in ticks around a fine price; `width` is in parts of 1e-12, `skew` in PARTS."""
     middle = fair + fair * skew // PARTS
     half = middle * width // WIDTHS
-    bid, ask = (middle - half) // FINE, -((-middle - half) // FINE)
+    bid, ask = middle - half >> _FINE_BITS, -(-middle - half >> _FINE_BITS)
     if bid < 1:
         bid = 1
     return bid, ask if ask > bid else bid + 1

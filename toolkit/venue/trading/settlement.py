@@ -135,9 +135,9 @@ def _index_holder(core: Core, code: int, account: VenueAccount, against: Leg, in
     index.touched[address] = account
     if not into.size:
         if not against.size:
-            index.holders[code].pop(address, None)
+            index.note(code, account, False)
     elif into.size == opened_steps:
-        index.holders[code][address] = account
+        index.note(code, account, True)
 
 
 def _record_fill(

@@ -1,0 +1,94 @@
+"""Time that nobody watches: the simulated market passes it in one go, up to the next instant that concerns others.
+
+Prices, premium samples and orders are those of their processes, at the same instants and with the same result. Left out
+is what only others would notice: events, triggers, and whom the mark liquidates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..risk import funding, prices
+from . import participants
+from .quoting import Quoted, Quotes, index_source
+
+if TYPE_CHECKING:
+    from ..engine.core import Core
+    from ..model.genesis import Genesis
+
+_OWN = ("prices", "market", "funding")
+"""The processes whose part is done here."""
+
+
+def begin(core: Core, genesis: Genesis) -> None:
+    """Let a new venue pass time here; the participants have begun before."""
+    attach(core)
+
+
+def attach(core: Core) -> None:
+    """Let a core with a simulated market pass time here."""
+    if participants.quotes_of(core) is not None:
+        core.pass_time = pass_time
+
+
+def pass_time(core: Core, until: int) -> bool:
+    """Pass the time before the next instant that may concern others, at most to `until` (ms); False if there is none.
+
+    Those are another process, a settlement of funding, and any instant while a user holds a position, a trigger waits,
+    orders rest in a book or events are read.
+    """
+    state, quotes = core.state, participants.quotes_of(core)
+    schedule, interval = state.schedule, state.config.price_interval
+    first = schedule.get("prices", 0)
+    limit = min([until + 1, *(due for name, due in schedule.items() if name not in _OWN)]) - 1
+    if first > limit or quotes is None or not _alone(core, quotes):
+        return False
+    following = participants.next_due(quotes, state.time)
+    if schedule.get("funding") != first or schedule.get("market") != following:
+        return False
+    for code, quoted in quotes.products.items():
+        limit = min(limit, participants.steady_until(quoted), funding.next_settlement(core, code) - 1)
+    before, tick, ticks = following, first, dict.fromkeys(quotes.products, first)
+    while following <= limit and (following - first) % interval:
+        state.time = following
+        for code, quoted in quotes.products.items():
+            if quoted.next_time == following:
+                ticks[code] = _pass_ticks(core, quotes, quoted, ticks[code], following)
+                state.time = following
+                while quoted.next_time <= following:
+                    participants.take(core, quotes, quoted, quotes.pass_order(quoted), following)
+        following = participants.next_due(quotes, following)
+    limit = min(limit, following - 1)
+    for code, quoted in quotes.products.items():
+        tick = _pass_ticks(core, quotes, quoted, ticks[code], limit)
+    schedule["prices"] = schedule["funding"] = tick
+    schedule["market"] = following
+    return following > before or tick > first
+
+
+def _alone(core: Core, quotes: Quotes) -> bool:
+    """Return whether nobody but the simulated participants could notice prices before they are asked for."""
+    return not (
+        core.recording
+        or core.books
+        or core.price_source is not index_source
+        or any(core.risk_index.clients.values())
+        or any(each.entries or each.met or each.retrying for each in core.triggers.values())
+        or any(market.paused or market.pinned for market in core.state.markets.values())
+        or core.state.markets.keys() != quotes.products.keys()
+    )
+
+
+def _pass_ticks(core: Core, quotes: Quotes, quoted: Quoted, first: int, last: int) -> int:
+    """Set the prices of a product and sample its premium at every tick from `first` to `last`; return the next one."""
+    state, market, interval = core.state, quoted.market, core.state.config.price_interval
+    time = first
+    while time <= last:
+        state.time = time
+        prices.set_oracle_price(market, quotes.tick(quoted, time))
+        market.external = 0
+        prices.sample(core, market, *quotes.top(quoted.code))
+        market.premium += funding.premium(core, market)
+        market.samples += 1
+        time += interval
+    return time
