@@ -3,7 +3,7 @@
 `check_order` takes reference prices as Decimal and returns the failures; `read_order` applies the same rules in
 integers and also returns the parsed order, which the venue uses. Each failure names the field, the rule, the value,
 the limit and the nearest values that would pass.
-Sources: specification "Order item", "Limits"; venue-facts "Trading rules", "Request details"; risk-rules "Order rules".
+Sources: docs/published.md, "Exchange API" and "Trading rules"; docs/assumptions.md, "Orders".
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ SLIPPAGE_UNIT = 100_000_000
 DEFAULT_SLIPPAGE = Decimal("0.03")
 _DEFAULT_SLIPPAGE = int(DEFAULT_SLIPPAGE * SLIPPAGE_UNIT)
 MIN_DEPOSIT = Decimal(10)
-"""Smallest deposit on Mainnet, USDC (specification, "Limits"). Deposits are made on chain; no action carries one."""
+"""Smallest Mainnet deposit, USDC (docs/published.md, "Trading rules"). It is made on chain; no action carries one."""
 MIN_WITHDRAWAL = Decimal(2)
-"""Smallest withdrawal, USDC: published for Mainnet (specification, "Limits"), and used everywhere."""
+"""Smallest withdrawal, USDC: published for Mainnet (docs/published.md, "Trading rules"), and used everywhere."""
 _EXACT = Context(prec=100)
 _LARGEST = 2**63 - 1
 """Largest number that the venue's state can hold (64 bits)."""

@@ -1,4 +1,7 @@
-"""Which orders may add risk: position limit, leverage of the tier, and initial margin (risk-rules, "Margin")."""
+"""Which orders may add risk: position limit, leverage of the tier, and initial margin.
+
+Source: docs/assumptions.md, "Money on the venue".
+"""
 
 from __future__ import annotations
 
