@@ -12,9 +12,10 @@ SEEDS, STEPS, PIECES = range(1_000, 1_200), 1_000, 16
 PAGE = Path(__file__).parents[3] / "docs/assumptions.md"
 BY_HAND = (
     "refused: C4: isolated maintenance margin",
+    "  for maker, steps in trimmed:",
     "  if held.isolated and account.balance < 0:",
 )
-"""Too rare for random steps: margin lost within one request; a debt paid by isolated margin.
+"""Too rare for random steps: margin lost within one request, or under a fill-or-kill; a debt paid by isolated margin.
 
 `test_rules` has them.
 """
