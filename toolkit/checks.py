@@ -237,7 +237,8 @@ def read_order(
 
     market = kind != LIMIT and kind in MARKET_TYPES
     text = get("ordPx")
-    price_ticks = whole_units(text, *product.tick_scale) if type(text) is str else -1
+    places, size = product.tick_scale
+    price_ticks = whole_units(text, places, size) if type(text) is str else -1
     if market or not 0 < price_ticks <= product.max_price or price_ticks * 10 < mark:
         price_ticks = _check_price(spec, product, text, price_ticks, mark, market)
     spec.price = price_ticks
@@ -249,7 +250,8 @@ def read_order(
         _read_trigger(spec, product, item, (last, mark, index), entry)
 
     text = get("ordQty")
-    quantity_steps = whole_units(text, *product.step_scale) if type(text) is str else -1
+    places, size = product.step_scale
+    quantity_steps = whole_units(text, places, size) if type(text) is str else -1
     if not 0 < quantity_steps <= product.max_steps:
         quantity_steps = _check_quantity(spec, product, text, quantity_steps, may_be_0=exits_position)
     spec.quantity = quantity_steps
