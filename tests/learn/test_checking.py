@@ -175,6 +175,9 @@ def given() -> Iterator[dict[str, dict[str, Any]]]:
         by_name = {"run": run, "free": free, "session": session, "trader": session, "vault": vault, "agent": agent}
         by_name |= {"equity": Decimal(9000), "spread": pd.Series([1.0, 1.0, 1.0, 5.0]), "chain": TESTNET.chain}
         by_name |= {"own": pd.DataFrame({"after a minute": [1.4, 2.8]}), "nonce": 1_767_225_600_000}
+        other.sell("ETHUSDC", "2")
+        joined = pd.DataFrame({"ahead": [0.1, 0.2, 0.3, 0.4, 0.5], "filled": [True, True, False, False, False]})
+        by_name |= {"queues": {"exact": joined}, "worth": lambda run: [1.0, 1.0], "owner": other, "copied": other}
         found = {}
         for name, question in QUESTIONS.items():
             function = question.truth or question.judge
