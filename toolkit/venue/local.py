@@ -23,7 +23,7 @@ from ..guards import no_keys
 from ..protocol.reads.info_params import MAX_TIME
 from ..suggestions import Suggesting
 from . import development
-from .api.gateway import Answer, Gateway, Hooks, Query, Request, Submission
+from .api.gateway import Answer, Gateway, Hooks, Query, Submission
 from .clocks import Clock, clock_named, milliseconds, moment
 from .engine.codec import hash_of, joined
 from .engine.commands import Advance, Command, Control, Outcome, Submit
@@ -417,10 +417,6 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def handle(self, method: str, path: str, query: Query | str = (), body: bytes = b"", peer: str = "") -> Answer:
         """Answer one HTTP request given as plain values; never raises. See `api.gateway.Gateway.handle`."""
         return self.gateway.handle(method, path, query, body, peer)
-
-    def handle_many(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer several requests as one group; see `api.gateway.Gateway.handle_many`."""
-        return self.gateway.handle_many(requests)
 
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
         """Return an httpx transport (synchronous and asynchronous) into this venue."""
