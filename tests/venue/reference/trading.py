@@ -50,15 +50,17 @@ class Trading(Margin):
         require(order.slippage <= market.max_slippage, "C9: maxSlippagePct")
         left = order.quantity - filled  # C5: what is left to fill counts; an exit of the whole position is exempt
         exempt = order.reducing or left <= 0 or left == order.held.cover(order.side)
-        self.require_value(market, order.price or order.trigger or market.last, left, exempt)
+        value = (order.price or order.trigger or market.last) * left * market.unit
+        require(exempt or value >= market.min_value, "minOrderValue")
 
     def require_value(self, market: Market, price: int, steps: int, exempt: bool) -> None:
         """Reduce-only is exempt from minOrderValue if it closes the whole rest."""
-        require(exempt or price * steps * market.unit >= market.min_value, "minOrderValue")
+        require(exempt or price * steps * market.unit >= market.min_value, "minOrderValue of an exit")
 
     def fit(self, order: Order, price: int) -> None:
         """Reduce-only: never opens or flips."""
         free = order.closable
+        require(not order.account.hedge or order.closing, "BUY and SELL can't reduce in hedge mode")
         require(free > 0, "no position to reduce")
         if not order.trigger:
             if order.tif in RESTS:

@@ -19,6 +19,9 @@ from ..market_data import Bar
 from .models import Liquidity, Slippage
 from .symbol_state import NEVER, SymbolState
 
+NO_HASH = "0x"
+"""Stands for the transaction hash of what no result shows with one."""
+
 
 class BarMatcher:
     """The account's counterparty: prices, quotes of the house, and the simulated clock.
@@ -31,6 +34,7 @@ class BarMatcher:
         coupled: several positions share a margin, or a liquidation is in progress: wake prices of single symbols
             are not enough.
         due: when a process of the core (a liquidation in steps) is due, Unix ms.
+        on_change: called after orders or positions may have changed.
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class BarMatcher:
         self.stale = True
         self.coupled = False
         self.due = NEVER
-        self._on_change = on_change
+        self.on_change = on_change
 
     def advance_to(self, time: int) -> None:
         """Advance the core to `time`, running its due processes with quotes to trade against.
@@ -152,7 +156,7 @@ class BarMatcher:
             with self._exit_quotes():
                 self.core.run_hooks()
             self.stale = True
-        self._on_change()
+        self.on_change()
 
     def settle_funding(self, code: int, premium: int, time: int) -> None:
         """Settle funding of one product at the rate that a mean premium gives."""
@@ -161,6 +165,7 @@ class BarMatcher:
         if not state.price:
             return
         self.core.open_step()
+        self.core.step_hash = NO_HASH
         state.market.premium, state.market.samples = premium, 1
         for account in (self.account, self.house.account):
             self.core.risk_index.index(account)

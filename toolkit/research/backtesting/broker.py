@@ -31,7 +31,7 @@ from ..account_data import Fill, FundingPayment, OrderHandle
 from ..context import Context
 from ..market_data import BookSnapshot
 from ..strategy import Strategy, overrides
-from .bar_matching import BarMatcher
+from .bar_matching import NO_HASH, BarMatcher
 from .funding_schedule import Settlement
 from .models import Latency, Liquidity, Slippage
 from .symbol_state import Arrival, SymbolState
@@ -39,10 +39,6 @@ from .symbol_state import Arrival, SymbolState
 ADDRESS = "0x00000000000000000000000000000000000000b7"
 FIRST_CLIENT_ID = 10**15
 """Client ids given by the broker begin here, above those that people write."""
-
-
-NO_HASH = "0x"
-"""Stands for the transaction hash of an order that is filled at once: no result shows it."""
 
 
 class SimulatedBroker:
@@ -57,8 +53,8 @@ class SimulatedBroker:
             the same.
         fees_micro: fees paid so far, micro-USDC.
         notes: (Unix ms, kind, symbol, text), as in `Results.events`.
-        balances: (closing time, cash, code → (signed steps, signed entry value)) whenever one of them changed;
-            amounts in micro-USDC.
+        balances: (closing time, cash, signed steps and signed entry value of each symbol) whenever one of them
+            changed; amounts in micro-USDC.
         ctx: the strategy's context, set by it.
     """
 
@@ -89,9 +85,10 @@ class SimulatedBroker:
         self.fees_micro = 0
         self.placed: dict[int, OrderHandle] = {}
         self.notes: list[tuple[int, str, str, str]] = []
-        self.balances: list[tuple[int, int, dict[int, tuple[int, int]]]] = []
+        self.balances: list[tuple[int, ...]] = []
         self._wants_fills = overrides(strategy, "on_fill")
         self._last_number = 0
+        self._last_balances: tuple[int, ...] = ()
         self._delivered_events = self._delivered_payments = 0
 
     def open_account(self, capital: Amount, leverage: Amount | None, fees: tuple[Amount, Amount] | None) -> None:
@@ -99,6 +96,7 @@ class SimulatedBroker:
         capital_micro = exact(capital, "capital") * MICRO
         if capital_micro != int(capital_micro) or capital_micro <= 0:
             raise InputError(f"capital {capital} must be a positive amount of USDC", field="capital", value=capital)
+        self.core.step_hash = NO_HASH
         ledger.deposit(self.core, self.account, int(capital_micro))
         if fees is not None:
             rates_e8 = [exact(rate, "fees") * RATE for rate in fees]
@@ -396,13 +394,15 @@ class SimulatedBroker:
     def record_balances(self, closed: int) -> None:
         """Record cash and positions at a closing time if they have changed."""
         cash = self.account.balance
-        held = {}
-        for code, position in self.account.positions.items():
+        held: list[int] = []
+        for position in self.account.positions.values():  # one for each symbol, in their order
+            long, short = position.long, position.short
             cash += position.assigned
-            if position.long.size or position.short.size:
-                held[code] = (position.long.size - position.short.size, position.long.value - position.short.value)
-        if not self.balances or self.balances[-1][1:] != (cash, held):
-            self.balances.append((closed, cash, held))
+            held += (long.size - short.size, long.value - short.value)
+        row = (cash, *held)
+        if row != self._last_balances:
+            self._last_balances = row
+            self.balances.append((closed, *row))
 
     def finish(self) -> None:
         """Bring the core to the end of the run, and note what is still in flight."""
@@ -411,6 +411,14 @@ class SimulatedBroker:
         lost = len(self.arrivals) + sum(len(state.waiting) for state in self.states.values())
         if lost:
             self.note("UNDERWAY", "", f"{lost} orders or cancels were still in flight at the end and were dropped")
+
+    def release(self) -> None:
+        """Let go of the strategy and its context, which refer to this: without cycles a run is freed with its results.
+
+        A sweep would otherwise leave all its runs to the garbage collector.
+        """
+        del self.ctx, self.strategy
+        self.matcher.on_change = _nothing
 
     def note(self, kind: str, symbol: str, text: str) -> None:
         """Add a row to `Results.events`."""
@@ -432,6 +440,10 @@ class SimulatedBroker:
         quantity = float("inf") if state.volume_left is None else state.volume_left * state.step
         bid, ask = (state.price - half) * state.tick, (state.price + half) * state.tick
         return BookSnapshot(state.symbol, self.matcher.now, ((bid, quantity),), ((ask, quantity),))
+
+
+def _nothing() -> None:
+    """Nothing is left to do."""
 
 
 def _market_steps(order: Order, steps: int) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,86 +35,96 @@ from .broker import ADDRESS, SimulatedBroker, fill_of
 Integers = NDArray[np.int64]
 
 
+class _Marks(NamedTuple):
+    """The times of an equity curve, Unix ms, and the price of each symbol (a column) at each: ticks and USDC."""
+
+    times: Integers
+    ticks: Integers
+    prices: NDArray[np.float64]
+
+
+@lru_cache(maxsize=2)  # the points of a sweep have the same
+def _marks(bars: tuple[Bars, ...], ticks: tuple[float, ...], start: int, end: int) -> _Marks:
+    """Return the marks from `start` to `end`: the last close, before the first one the first open."""
+    closes = [series.closed for series in bars]
+    times = np.concatenate([[start], closes[0] if len(closes) == 1 else np.unique(np.concatenate(closes))])
+    times = times[(times <= end) & (times >= start)]
+    if len(times) > 1 and times[1] == start:  # a warm-up ends with a bar
+        times = times[1:]
+    columns = []
+    for series, tick in zip(bars, ticks, strict=True):
+        found = np.rint(np.concatenate([series.open[:1], series.close]) / tick).astype("int64")
+        columns.append(found[np.searchsorted(series.closed, times, side="right")])
+    marks = np.column_stack(columns)
+    return _Marks(times, marks, marks * np.array(ticks))
+
+
 class BacktestSource:
     """The frames and arrays of a run, made from its broker when they are read."""
 
     def __init__(self, broker: SimulatedBroker, bars: Mapping[str, Bars], start: int, end: int) -> None:
         self._broker = broker
-        self._bars = bars
+        self._records = broker.ctx.records
         self._states = list(broker.states.values())
-        closes = [series.closed for series in bars.values()]
-        times = np.concatenate([[start], closes[0] if len(closes) == 1 else np.unique(np.concatenate(closes))])
-        self._times = times[(times <= end) & (times >= start)]
-        if len(self._times) > 1 and self._times[1] == start:  # a warm-up ends with a bar
-            self._times = self._times[1:]
-
-    @cached_property
-    def _marks(self) -> Integers:
-        """The price in ticks of each symbol at each time: the last close, before the first one the first open."""
-        columns = []
-        for state, series in zip(self._states, self._bars.values(), strict=True):
-            ticks = np.rint(np.concatenate([series.open[:1], series.close]) / state.tick).astype("int64")
-            columns.append(ticks[np.searchsorted(series.closed, self._times, side="right")])
-        return np.column_stack(columns)
+        self._marks = _marks(tuple(bars.values()), tuple(state.tick for state in self._states), start, end)
 
     @cached_property
     def _balances(self) -> tuple[Integers, Integers, Integers]:
         """Cash, signed steps and signed entry values at each time, from the changes the broker recorded."""
-        codes, flat = list(self._broker.by_code), (0, 0)
-        rows = [
-            (time, cash, *(number for code in codes for number in positions.get(code, flat)))
-            for time, cash, positions in self._broker.balances
-        ]
-        table = np.array(rows, dtype="int64")
-        table = table[np.searchsorted(table[:, 0], self._times, side="right") - 1]
+        table = np.array(self._broker.balances, dtype="int64")
+        table = table[np.searchsorted(table[:, 0], self._marks.times, side="right") - 1]
         return table[:, 1], table[:, 2::2], table[:, 3::2]
 
     def _unrealized(self) -> Integers:
         _, sizes, entries = self._balances
         units = np.array([state.product.unit for state in self._states], dtype="int64")
-        total: Integers = (sizes * self._marks * units - entries).sum(axis=1)
+        total: Integers = (sizes * self._marks.ticks * units - entries).sum(axis=1)
         return total
 
     def _per_symbol(self, values: NDArray[np.float64]) -> pd.DataFrame:
-        return pd.DataFrame(values, index=time_index(self._times), columns=list(self._broker.states))
+        return pd.DataFrame(values, index=time_index(self._marks.times), columns=list(self._broker.states))
 
     def curve(self) -> Curve:
         """Return the arrays of the measures."""
         cash, sizes, _ = self._balances
-        steps, ticks = self._floats("step"), self._floats("tick")
-        gross = np.abs((sizes * steps) * (self._marks * ticks)).sum(axis=1)
-        events = self._broker.core.state.history.fills_of(ADDRESS)
-        states = self._broker.by_code
+        history, places = self._broker.core.state.history, {code: at for at, code in enumerate(self._broker.by_code)}
+        gross = np.abs((sizes * self._steps) * self._marks.prices).sum(axis=1)
         rows = [
             (
                 event.product,
-                event.side * event.fill_quantity * states[event.product].step,
-                event.fill_price * states[event.product].tick,
-                (event.open_fee + event.close_fee) / MICRO,
+                places[event.product],
+                event.side * event.fill_quantity,
+                event.fill_price,
+                event.open_fee + event.close_fee,
             )
-            for event in events
+            for event in history.fills_of(ADDRESS)
         ]
-        codes, signed, prices, fees = np.array(rows, dtype="float64").reshape(-1, 4).T
-        paid = sum(paid.amount for paid in self._broker.core.state.history.funding_payments.of(ADDRESS))
-        equity = (cash + self._unrealized()) / MICRO
-        return Curve(self._times, equity, gross, codes.astype("int64"), signed, prices, fees, paid / MICRO)
+        codes, at, signed, prices, fees = np.array(rows, dtype="int64").reshape(-1, 5).T
+        fills = codes, signed * self._steps[at], prices * self._ticks[at], fees / MICRO
+        paid = sum(paid.amount for paid in history.funding_payments.of(ADDRESS))
+        return Curve(self._marks.times, (cash + self._unrealized()) / MICRO, gross, *fills, paid / MICRO)
 
-    def _floats(self, name: str) -> NDArray[np.float64]:
-        return np.array([getattr(state, name) for state in self._states])
+    @cached_property
+    def _steps(self) -> NDArray[np.float64]:
+        return np.array([state.step for state in self._states])
+
+    @cached_property
+    def _ticks(self) -> NDArray[np.float64]:
+        return np.array([state.tick for state in self._states])
 
     def equity(self) -> pd.DataFrame:
         """Return the equity curve."""
         cash, unrealized = self._balances[0], self._unrealized()
         columns = {"equity": (cash + unrealized) / MICRO, "balance": cash / MICRO, "unrealized": unrealized / MICRO}
-        return pd.DataFrame(columns, index=time_index(self._times)).astype(EQUITY)
+        return pd.DataFrame(columns, index=time_index(self._marks.times)).astype(EQUITY)
 
     def positions(self) -> pd.DataFrame:
         """Return the positions."""
-        return self._per_symbol(self._balances[1] * self._floats("step"))
+        return self._per_symbol(self._balances[1] * self._steps)
 
     def marks(self) -> pd.DataFrame:
         """Return the prices."""
-        return self._per_symbol(self._marks * self._floats("tick"))
+        return self._per_symbol(self._marks.prices)
 
     def fills(self) -> pd.DataFrame:
         """Return the fills."""
@@ -154,15 +164,17 @@ class BacktestSource:
 
     def records(self) -> pd.DataFrame:
         """Return what the strategy recorded."""
-        return records_frame(self._broker.ctx.records)
+        return records_frame(self._records)
 
 
 def build_results(
     broker: SimulatedBroker, bars: Mapping[str, Bars], start: int, end: int, settings: Mapping[str, Any]
 ) -> Results:
-    """Return the Results of a run from `start` to `end` (Unix ms)."""
+    """Return the Results of a run from `start` to `end` (Unix ms), and release its broker."""
     source = BacktestSource(broker, bars, start, end)
-    return Results.of(source, broker.strategy.name, broker.strategy.params, settings)
+    results = Results.of(source, broker.strategy.name, broker.strategy.params, settings)
+    broker.release()
+    return results
 
 
 def _order_row(broker: SimulatedBroker, order: VenueOrder) -> tuple[Any, ...]:

@@ -255,8 +255,9 @@ class _Driver:
             matcher.now = ctx.now = closed
             state.unapplied = bar
             append(bar)
-            for push, values in follow:
-                push(next(values))
+            if follow:
+                for push, values in follow:
+                    push(next(values))
             if ctx.trailing:
                 ctx.follow_bar(bar)
             if not ctx.stopped:
@@ -322,7 +323,7 @@ class _Driver:
         due = -1
         for offset, price in points:
             time = bar.time + offset
-            if arrivals or (settlements and settlements[-1].time < time):
+            if (arrivals and arrivals[0].time < time) or (settlements and settlements[-1].time < time):
                 self._process_until(time)
             if state.started and not (arrivals or state.waiting or matcher.coupled):
                 if matcher.stale:

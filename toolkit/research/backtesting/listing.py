@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from ...products import Product
@@ -34,23 +35,36 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
     money exact, and BTCUSDC's fees and margins. `given` maps symbols to a Product (for example of a session) or to
     fields. Raises InputError for an unknown field.
     """
-    from ...venue.model.genesis import default_margin_tables, default_products
-
-    check_known(given or {}, bars, "products", "symbol of the data")
-    tables = default_margin_tables()
-    known = {row["symbol"]: row for row in default_products()}
-    rows = []
-    for number, (symbol, series) in enumerate(bars.items()):
-        wanted = (given or {}).get(symbol)
+    usual, tables = _usual(tuple(bars.items()))
+    if not given:
+        return usual, tables
+    check_known(given, bars, "products", "symbol of the data")
+    tables, rows = dict(tables), []
+    for symbol, row in zip(bars, usual, strict=True):
+        wanted = given.get(symbol) or {}
         if isinstance(wanted, Product):
             rows.append(product_row(wanted, tables))
             continue
-        row = dict(known.get(symbol) or _derived_row(symbol, 101 + number, series, known["BTCUSDC"]))
-        check_known(wanted or {}, FIELDS, f"products[{symbol!r}]", "field of a product")
-        for name, value in dict(wanted or {}).items():
-            row[FIELDS[name]] = value if name == "funding_interval" else format(Decimal(str(value)), "f")
-        rows.append(row)
+        check_known(wanted, FIELDS, f"products[{symbol!r}]", "field of a product")
+        changes = {
+            FIELDS[name]: value if name == "funding_interval" else format(Decimal(str(value)), "f")
+            for name, value in dict(wanted).items()
+        }
+        rows.append({**row, **changes})
     return rows, tables
+
+
+@lru_cache(maxsize=2)  # the points of a sweep have the same; finding the tick of many prices takes long
+def _usual(bars: tuple[tuple[str, Bars], ...]) -> tuple[list[dict[str, Any]], Tables]:
+    """Return the rows and tables of symbols of which nothing is given; nobody changes them."""
+    from ...venue.model.genesis import default_margin_tables, default_products
+
+    known = {row["symbol"]: row for row in default_products()}
+    rows = [
+        known.get(symbol) or _derived_row(symbol, 101 + number, series, known["BTCUSDC"])
+        for number, (symbol, series) in enumerate(bars)
+    ]
+    return rows, default_margin_tables()
 
 
 def product_fields(product: Product) -> dict[str, Any]:

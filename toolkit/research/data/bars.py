@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ class Bars:
     """Bars of one symbol: `opened` (Unix ms, int64, increasing), `interval` (ms) and float64 columns.
 
     A bar covers [opened, closed): it is complete after `interval`, and no later than the next bar opens (months have
-    different lengths).
+    different lengths). `closed` is read-only.
     """
 
     symbol: str
@@ -37,13 +37,14 @@ class Bars:
     low: NDArray[np.float64]
     close: NDArray[np.float64]
     volume: NDArray[np.float64]
+    closed: NDArray[np.int64] = field(init=False)
+    """When each bar is complete, Unix ms."""
 
-    @property
-    def closed(self) -> NDArray[np.int64]:
-        """When each bar is complete, Unix ms."""
+    def __post_init__(self) -> None:
         ends = self.opened + self.interval
         np.minimum(ends[:-1], self.opened[1:], out=ends[:-1])
-        return ends
+        ends.flags.writeable = False
+        object.__setattr__(self, "closed", ends)
 
     def __len__(self) -> int:
         return len(self.opened)

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 EXCHANGE_PATH = "/api/v1/exchange"
 MAX_BODY = 1 << 20
-"""Largest body in bytes; more is answered 413. Source: venue-facts, "Request details" [L]."""
+"""Largest body in bytes; more is answered 413. Source: docs/published.md, "Exchange API" [L]."""
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 
@@ -182,7 +182,7 @@ def too_large(length: int) -> Answer:
 class Gateway:
     """Turns requests into commands and outcomes into answers for one venue.
 
-    The typed-data chain is Testnet's (venue-facts, "Environments"): signatures made for Mainnet recover to other
+    The typed-data chain is Testnet's (docs/published.md, "Environments"): signatures made for Mainnet recover to other
     addresses and are answered 40204. The order of the checks: form (40003), action type (40201), signature (40204 when
     no signer can be recovered), emergencies and limits (40006, 40281, 40280, 40220), authority of the signer (40204),
     nonce (40207), expiry (40208), and last the rules of the action (40230).

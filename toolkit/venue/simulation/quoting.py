@@ -49,19 +49,19 @@ class Quoted:
     """One product of a simulated market: its state, its numbers, and its place in the flow of events."""
 
     __slots__ = (
-        *("asks", "at", "bids", "block", "code", "market", "minute", "next_news", "next_time", "number", "order_at"),
-        *("order_block", "product", "quotes", "scales", "shown", "sim", "source", "top", "unit", "usual_heat"),
-        *("values", "width"),
+        *("asks", "at", "bids", "block", "code", "market", "minute", "minute_parts", "most_steps", "next_news"),
+        *("next_time", "number", "order_at", "order_block", "product", "quotes", "scales", "shown", "sim"),
+        *("source", "top", "unit", "usual_heat", "values", "width"),
     )
 
     def __init__(self, core: Core, simulation: Simulation, code: int) -> None:
         self.code = code
         self.product: Product = core.products[code]
-        self.unit = self.product.unit
+        self.unit, self.most_steps = self.product.unit, self.product.max_steps
         self.market = core.state.markets[code]
         self.sim: SimulatedProduct = simulation.products[code]
         self.source: Source = flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
-        self.usual_heat = self.source.usual_news
+        self.usual_heat, self.minute_parts = self.source.usual_news, self.source.minute_parts
         self.block: Block | None = None
         """The block in which news are heard, its number, and the place of the next event."""
         self.order_block: Block | None = None
@@ -87,7 +87,10 @@ class Quoted:
     def read_regime(self, simulation: Simulation) -> None:
         """Take over the regime of the product."""
         self.scales = simulation.scales(self.code)
-        self.values = [maker.level_value_usdc * self.scales.depth for maker in simulation.market.makers]
+        self.values = [
+            [maker.level_value_usdc * self.scales.depth * (3 + level) // 3 for level in range(maker.levels)]
+            for maker in simulation.market.makers
+        ]
         self.block = self.order_block = None
         self.next_news = self.minute = 0
         self.width = (-1, 0)
@@ -170,10 +173,10 @@ class Quotes:
             times, at = block.news_times, quoted.at
             last = len(times)
             while at < last and times[at] <= time:
-                moved = block.news[at]
-                sim.index = max(sim.index + sim.index * moved // PARTS, FINE)
+                moved, index = block.news[at], sim.index
+                sim.index = index = max(index + index * moved // PARTS, FINE)
                 sim.heat += (abs(moved) - sim.heat) >> _HEAT_SHIFT
-                self._see(sim, times[at])
+                self._see(sim, times[at], index + index * (sim.pressure + sim.basis) // PARTS)
                 at += 1
             if at != quoted.at:
                 quoted.at = at
@@ -181,10 +184,10 @@ class Quotes:
             sim.time = min(time, following - 1)
             quoted.next_news = times[at] if at < last else following
 
-    def _see(self, sim: SimulatedProduct, time: int) -> None:
-        """Note the fair price from a time on; the makers see it after their latencies."""
+    def _see(self, sim: SimulatedProduct, time: int, fair: int) -> None:
+        """Note the fair price, fine, from a time on; the makers see it after their latencies."""
         views = sim.views
-        views.append((time, sim.index + sim.index * (sim.pressure + sim.basis) // PARTS))
+        views.append((time, fair))
         if len(views) > 12:
             slowest = time - self._slowest_ms
             while len(views) > 1 and views[1][0] <= slowest:
@@ -196,7 +199,7 @@ class Quotes:
         sim, index = quoted.sim, price_ticks * FINE
         sim.heat += (abs(index - sim.index) * PARTS // sim.index - sim.heat) >> _HEAT_SHIFT
         sim.index, sim.ticked = index, price_ticks
-        self._see(sim, time)
+        self._see(sim, time, index + index * (sim.pressure + sim.basis) // PARTS)
 
     def tick(self, quoted: Quoted, time: int) -> int:
         """Let 3 s pass: trends follow, pressure fades, the premium moves on. Return the index in whole ticks."""
@@ -215,9 +218,9 @@ class Quotes:
             sim.basis = block.premiums[minute % flow.BLOCK_MINUTES] * 1000
         before, fair = sim.views[-1][1], index + index * (pressure + sim.basis) // PARTS
         if abs(fair - before) * _FELT > before:
-            self._see(sim, time)
+            self._see(sim, time, fair)
             quoted.forget_quotes()
-        sim.ticked = index = index // FINE
+        sim.ticked = index = index >> _FINE_BITS
         if not sim.busy:
             self.tell(quoted, 0)
         return index
@@ -234,13 +237,13 @@ class Quotes:
         sim, market = quoted.sim, self.simulation.market
         heat = min(max(sim.heat * PPM // quoted.usual_heat, PPM // 5), 4 * PPM)
         root = isqrt(value_micro // 1_000) * quoted.source.flow.daily_volatility_ppm // 24_000 * heat // PPM
-        surprise = side * PPM - sim.surprise * 6 // 10
-        moved = market.permanent_ppm * root * surprise // PPM
-        sim.index = max(sim.index + sim.index * moved // PARTS, FINE)
-        sim.pressure += market.transient_ppm * root * side
-        sim.pressure = max(min(sim.pressure, PARTS // 50), -PARTS // 50)
-        sim.surprise += (side * PPM - sim.surprise) // 8
-        self._see(sim, time)
+        index, surprise = sim.index, sim.surprise
+        moved = market.permanent_ppm * root * (side * PPM - surprise * 6 // 10) // PPM
+        sim.index = index = max(index + index * moved // PARTS, FINE)
+        pressure = sim.pressure + market.transient_ppm * root * side
+        sim.pressure = pressure = max(min(pressure, PARTS // 50), -PARTS // 50)
+        sim.surprise = surprise + (side * PPM - surprise) // 8
+        self._see(sim, time, index + index * (pressure + sim.basis) // PARTS)
 
     # quotes
 
@@ -315,9 +318,10 @@ class Quotes:
 
     def _steps(self, quoted: Quoted, number: int, level: int, price: int) -> int:
         """Return the size of a level: larger further away, and a little different at each price."""
-        value = quoted.values[number] * (3 + level) // 3 * (75 + (price * 40_503 >> 4) % 51) // 100
-        steps: int = value // (price * quoted.unit)
-        return 1 if steps < 1 else min(steps, quoted.product.max_steps)
+        steps: int = quoted.values[number][level] * (75 + (price * 40_503 >> 4) % 51) // 100 // (price * quoted.unit)
+        if steps > quoted.most_steps:
+            return quoted.most_steps
+        return steps or 1
 
     def side(self, quoted: Quoted, side: int, time: int) -> list[Level]:
         """Return all levels of a side, best first; of equal prices the faster maker's first."""
@@ -357,9 +361,12 @@ class Quotes:
         first = sim.makers[self._closest]
         simple = time >= first.bids_until and time >= first.asks_until
         if simple:
-            width, views = self._width(quoted), sim.views
+            heat, width = quoted.width
+            if heat != sim.heat:
+                width = self._width(quoted)
             fair = self._fixed_fair(quoted)
             if not fair:
+                views = sim.views
                 when, fair = views[-1]
                 if when > time - self._slowest_ms and len(views) > 1:
                     fair, apart = self._seen(views, time)
@@ -367,7 +374,11 @@ class Quotes:
         if simple:
             best = _around(fair, sim.skew, self._closest_ppm * width)
         else:
-            best = self._best_price(quoted, 1, time), self._best_price(quoted, -1, time)
+            bids, asks = self.quote(quoted, time)
+            best = (
+                self._best_price(quoted, 1, max(bids), bids, time),
+                self._best_price(quoted, -1, min(asks), asks, time),
+            )
         quoted.top = kept = (time, best, simple)
         return kept
 
@@ -395,9 +406,8 @@ class Quotes:
                 high = fair
         return found, high - low
 
-    def _best_price(self, quoted: Quoted, side: int, time: int) -> int:
-        bests = self.quote(quoted, time)[side < 0]
-        price = max(bests) if side > 0 else min(bests)
+    def _best_price(self, quoted: Quoted, side: int, price: int, bests: list[int], time: int) -> int:
+        """Return the best price of a side of which the makers' best are these, unless what is at it was taken."""
         number = bests.index(price)
         taken = taken_of(quoted.sim.makers[number], side, time)
         if not taken or taken < self._steps(quoted, number, 0, price):
@@ -405,13 +415,16 @@ class Quotes:
         levels = self.side(quoted, side, time)
         return levels[0][0] if levels else 0
 
+    def best_prices(self, quoted: Quoted, time: int) -> tuple[int, int]:
+        """Return the best bid and ask of a product at a time in ticks, 0 where there is none."""
+        kept = quoted.top
+        return kept[1] if kept is not None and kept[0] == time else self._top(quoted, time)[1]
+
     # the interface of `model.book.LazyBooks`
 
     def top(self, code: int) -> tuple[int, int]:
         """Return the best bid and ask of a product in ticks, 0 where there is none."""
-        quoted, time = self.products[code], self.core.state.time
-        kept = quoted.top
-        return kept[1] if kept is not None and kept[0] == time else self._top(quoted, time)[1]
+        return self.best_prices(self.products[code], self.core.state.time)
 
     def levels(self, code: int, side: int, value_micro: int) -> Iterable[tuple[int, int]]:
         """Return the levels of a side as (price, steps), best first, as many as hold a value."""
@@ -544,7 +557,7 @@ def _around(fair: int, skew: int, width: int) -> tuple[int, int]:
     """Return bid and ask in ticks around a fine price; `width` is in parts of 1e-12, `skew` in PARTS."""
     middle = fair + fair * skew // PARTS
     half = middle * width // WIDTHS
-    bid, ask = middle - half >> _FINE_BITS, -(-middle - half >> _FINE_BITS)
+    bid, ask = middle - half >> _FINE_BITS, middle + half + FINE - 1 >> _FINE_BITS
     if bid < 1:
         bid = 1
     return bid, ask if ask > bid else bid + 1

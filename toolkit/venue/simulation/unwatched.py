@@ -48,22 +48,25 @@ def pass_time(core: Core, until: int) -> bool:
         return False
     for code, quoted in quotes.products.items():
         limit = min(limit, participants.steady_until(quoted), funding.next_settlement(core, code) - 1)
-    before, tick, ticks = following, first, dict.fromkeys(quotes.products, first)
-    while following <= limit and (following - first) % interval:
-        state.time = following
-        for code, quoted in quotes.products.items():
-            if quoted.next_time == following:
-                ticks[code] = _pass_ticks(core, quotes, quoted, ticks[code], following)
-                state.time = following
-                while quoted.next_time <= following:
-                    participants.take(core, quotes, quoted, quotes.pass_order(quoted), following)
-        following = participants.next_due(quotes, following)
-    limit = min(limit, following - 1)
-    for code, quoted in quotes.products.items():
-        tick = _pass_ticks(core, quotes, quoted, ticks[code], limit)
+    products = list(quotes.products.values())
+    ticks = dict.fromkeys(quotes.products, first)
+    while (due := min([quoted.next_time for quoted in products])) <= limit and (due - first) % interval:
+        for quoted in products:
+            if quoted.next_time == due:
+                ticks[quoted.code] = _pass_ticks(core, quotes, quoted, ticks[quoted.code], due)
+                state.time = due
+                while quoted.next_time == due:
+                    participants.take(core, quotes, quoted, quotes.pass_order(quoted), due)
+    limit, tick = min(limit, due - 1), first
+    for quoted in products:
+        tick = _pass_ticks(core, quotes, quoted, ticks[quoted.code], limit)
+        if tick > first:
+            quoted.market.external = 0
+            prices.follow_samples(core, quoted.market)
+    core.risk_index.moved.clear()  # the mark concerns nobody
     schedule["prices"] = schedule["funding"] = tick
-    schedule["market"] = following
-    return following > before or tick > first
+    schedule["market"] = participants.next_due(quotes, limit)
+    return tick > first or schedule["market"] > following
 
 
 def _alone(core: Core, quotes: Quotes) -> bool:
@@ -86,9 +89,9 @@ def _pass_ticks(core: Core, quotes: Quotes, quoted: Quoted, first: int, last: in
     while time <= last:
         state.time = time
         prices.set_oracle_price(market, quotes.tick(quoted, time))
-        market.external = 0
-        prices.sample(core, market, *quotes.top(quoted.code))
-        market.premium += funding.premium(core, market)
+        bid, ask = quotes.best_prices(quoted, time)
+        prices.sample(market, bid, ask)
+        market.premium += funding.premium_of(core, market, bid, ask)
         market.samples += 1
         time += interval
     return time

@@ -52,7 +52,7 @@ class EventMatcher(BarMatcher):
             with self._exit_quotes():
                 self.core.run_hooks()
         self.update_wake_prices()
-        self._on_change()
+        self.on_change()
 
     def set_prices(self, state: SymbolState, rank: int) -> None:
         """Set mark, index and last price to those of a rank: as recorded, else the mid for mark and index."""
