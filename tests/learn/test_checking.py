@@ -183,6 +183,9 @@ def given() -> Iterator[dict[str, dict[str, Any]]]:
         queues = {"exact": pd.DataFrame({"ahead": [0.1, 0.2, 0.3, 0.4], "filled": [True, True, False, False]})}
         by_name |= {"queues": queues, "worth": lambda results: 0.5}
         by_name |= {"own": pd.DataFrame({"after a minute": [1.4, 2.8]}), "nonce": 1_767_225_600_000}
+        other.sell("ETHUSDC", "2")
+        joined = pd.DataFrame({"ahead": [0.1, 0.2, 0.3, 0.4, 0.5], "filled": [True, True, False, False, False]})
+        by_name |= {"queues": {"exact": joined}, "worth": lambda run: [1.0, 1.0], "owner": other, "copied": other}
         found = {}
         for name, question in QUESTIONS.items():
             wanted = wants(question)

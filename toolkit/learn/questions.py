@@ -218,7 +218,13 @@ def _effect(session: Any) -> Any:
 
 
 def _amended(answer: Any, session: Any) -> str:
-    events = session.order_events(order_id=int(answer))
+    number = as_number(answer)
+    if number is None or number != int(number):
+        return "the id of an order was asked for"
+    try:
+        events = session.order_events(order_id=int(number))
+    except ToolkitError as error:
+        return f"the venue knows no such order: {error}"
     if events.empty or set(events["symbol"]) != {"ETHUSDC"} or set(events["side"]) != {"BUY"}:
         return "there is no such bid in ETHUSDC"
     if list(events["price"]) != [2400, 2390]:
@@ -232,13 +238,32 @@ def _flat(answer: Any) -> str:
     for position, passes in ((0, True), (0.0, True), (0.1, False), (-2, False)):
         try:
             answer(SimpleNamespace(value={"position": position}.__getitem__))
-        except AssertionError as error:
+        except Exception as error:
+            if not isinstance(error, AssertionError):
+                return f"it fails with {type(error).__name__}: {error}"
             if passes or not str(error):
                 return f"a position of {position} fails" if passes else "it fails without a text"
         else:
             if not passes:
                 return f"a position of {position} passes"
     return ""
+
+
+def _left_there(answer: Any, session: Any, owner: Any) -> str:
+    if len(session.positions("BTCUSDC")):
+        return "the copied position in BTCUSDC is still open here"
+    there = owner.positions("BTCUSDC", exact=True)["size"].iloc[0]
+    return "" if as_number(answer) == there else f"{shown(answer)} is not what the owner holds there"
+
+
+def _rise_to_liquidation(copied: Any) -> int:
+    def is_liquidated(percent: int) -> bool:
+        return bool(copied.what_if("ETHUSDC", percent / 100)["liquidated"].iloc[1])
+
+    found = next(filter(is_liquidated, range(1, 2_000)), None)
+    if found is None:
+        raise LookupError
+    return found
 
 
 QUESTIONS: dict[str, Question] = {
@@ -314,4 +339,6 @@ QUESTIONS: dict[str, Question] = {
         step="0.001",
     ),
     "class.flat": Question("`work.value` has the variable; `assert …, text` fails with a text", judge=_flat),
+    "following.left": Question("`close_position` here; `owner.positions` has what is there", judge=_left_there),
+    "following.eth": Question('`what_if("ETHUSDC", 0.05)` has `liquidated`, for 5 %', truth=_rise_to_liquidation),
 }
