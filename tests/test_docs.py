@@ -155,7 +155,8 @@ def test_the_site_is_checked_for_links_pictures_and_names(wrong: str, words: str
     [
         ('axes.set(title="Profit", xlabel="time")', "Figure: Profit"),
         ('left.set(title="A")\nright.set(title=f"{x} of B")', "Figure: A; {x} of B"),
-        ("plots.candles(candles)", "The figure that the code above draws"),
+        ("figure = report.account_day(session)", "Figure: report.account_day"),
+        ("axes.plot(candles)", "The figure that the code above draws"),
     ],
 )
 def test_figures_have_alternative_texts(pages: Any, code: str, text: str) -> None:
