@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterable
@@ -36,6 +37,7 @@ METHODS = (
         "toolkit.venue.lab.control.Controls",
         "`session.venue.control`: what the owner of a venue can do to it.",
     ),
+    ("faults", "Faults", "toolkit.venue.lab.faults.Faults", "`session.venue.faults`: a bad day on demand."),
     (
         "context",
         "Strategy context",
@@ -43,7 +45,7 @@ METHODS = (
         "`ctx`: what a strategy sees, and how it acts, on history, on paper and live.",
     ),
 )
-"""Page, title, class, what it is: classes that get a page for each method."""
+"""Page, title, class, what it is: classes that are shown on their page, and get one for each method."""
 
 MODULES = (
     ("wallet", "Wallets", "toolkit.wallet"),
@@ -61,9 +63,16 @@ MODULES = (
     ("models", "Models of fees, latency, queues and impact", "toolkit.research.backtesting.models"),
     ("data", "Data", "toolkit.research.data"),
     ("widgets", "Widgets", "toolkit.widgets"),
+    ("live-objects", "Live objects", "toolkit.client.stream.kinds"),
+    ("live", "What all live objects have", "toolkit.client.stream.live"),
     ("receipts", "Receipts", "toolkit.client.orders.receipts"),
     ("parent-orders", "Parent orders", "toolkit.client.parent_orders.parents"),
     ("candle-cache", "The candle cache", "toolkit.client.reads.candle_cache"),
+    ("market", "The simulated market", "toolkit.venue.model.market"),
+    ("development", "Development accounts", "toolkit.venue.development"),
+    ("joining", "Joining a class", "toolkit.classroom.joining"),
+    ("signing", "Signing", "toolkit.protocol.signing"),
+    ("report", "Reports of an account", "toolkit.report"),
     ("errors", "Errors", "toolkit.errors"),
     ("learn", "Exercises", "toolkit.learn"),
     ("testing", "Fixtures for your tests", "toolkit.testing"),
@@ -72,20 +81,25 @@ MODULES = (
 
 ENTRY = ("toolkit.session.connect", "toolkit.session.ask")
 """Functions shown with the session."""
+SHOWN = {"session": ("toolkit.session.Session", "toolkit.session.AsyncSession")}
+"""Page → the classes shown on it, where they are more than the one whose methods it lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of the reference: its name, title, opening words and the objects it lists."""
+    """One page of the reference: its name, title, opening words, the objects it lists, and the classes it shows."""
 
     name: str
     title: str
     opening: str
     objects: tuple[str, ...]
+    classes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """Return the page as reStructuredText."""
-        lines = [self.title, "=" * len(self.title), "", self.opening, "", ".. autosummary::", "   :toctree: .", ""]
+        lines = [self.title, "=" * len(self.title), "", self.opening, ""]
+        lines += [f".. autoclass:: {name}\n" for name in self.classes]
+        lines += [".. autosummary::", "   :toctree: .", ""]
         return "\n".join([*lines, *(f"   {name}" for name in self.objects), ""])
 
 
@@ -116,7 +130,8 @@ def reference() -> Iterable[Page]:
         methods = tuple(
             f"{path}.{method}" for method in _public_methods(getattr(importlib.import_module(module), kind))
         )
-        yield Page(name, title, opening.replace("`", "``"), (*(ENTRY if name == "session" else ()), *methods))
+        entry = ENTRY if name == "session" else ()
+        yield Page(name, title, opening.replace("`", "``"), (*entry, *methods), SHOWN.get(name, (path,)))
     for name, title, path in MODULES:
         if importlib.util.find_spec(path) is None:
             continue
@@ -129,7 +144,8 @@ def reference() -> Iterable[Page]:
 def public_names(module: ModuleType) -> list[str]:
     """Return a module's public functions and classes: those of `__all__`, or those that it defines."""
     named = getattr(module, "__all__", None)
-    names = named if named is not None else [name for name in vars(module) if not name.startswith("_")]
+    # The methods of flows are those of a session, where they are listed.
+    names = named if named is not None else [name for name in vars(module) if not re.match(r"_|\w+Flows$", name)]
     found = []
     for name in names:
         value = getattr(module, name)
@@ -187,8 +203,18 @@ def _notebooks(source: Path, folder: Path) -> list[str]:
     names = sorted(path.relative_to(source).with_suffix("").as_posix() for path in source.rglob("[!.]*.ipynb"))
     names.sort(key=lambda name: (name != "index", name.startswith("solutions/")))
     for name in names:
-        shutil.copy(source / f"{name}.ipynb", folder / "walkthroughs" / f"{name}.ipynb")
+        book = json.loads((source / f"{name}.ipynb").read_text(encoding="utf-8"))
+        for cell in book["cells"]:
+            if any("image/png" in output.get("data", {}) for output in cell.get("outputs", ())):
+                cell["metadata"]["mystnb"] = {"image": {"alt": alternative("".join(cell["source"]))}}
+        (folder / "walkthroughs" / f"{name}.ipynb").write_text(json.dumps(book), encoding="utf-8")
     return [f"walkthroughs/{name}" for name in names]
+
+
+def alternative(code: str) -> str:
+    """Return what a screen reader says in place of a figure: the titles that the code gives it."""
+    titles = re.findall(r'title=f?"([^"]+)"', code)
+    return f"Figure: {'; '.join(titles)}" if titles else "The figure that the code above draws"
 
 
 def _toctree(title: str, names: Iterable[str]) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from toolkit import errors, research
+import toolkit
+from toolkit import errors, research, widgets
 from toolkit.__main__ import COMMANDS
 from toolkit.client.orders.exchange import Exchange
 from toolkit.client.stream.stream import Stream
@@ -24,6 +28,11 @@ from toolkit.suggestions import OURS
 from toolkit.venue.engine.codes import TxCode
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = DOCS.parent
+PACKAGE = Path(toolkit.__file__).parent
+PAGES = sorted({*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(ROOT / "notebooks").rglob("[!.]*.ipynb")})
+BACKSTAGE = {"toolkit.exposure", "toolkit.ladders"}
+"""Modules of the package's own, which no public name belongs to."""
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +42,124 @@ def pages() -> Iterator[Any]:
     sys.path.remove(str(DOCS))
 
 
+def resolved(name: str) -> Any:
+    """Return the object of a name of the reference."""
+    module, _, last = name.rpartition(".")
+    try:
+        holder: Any = importlib.import_module(module)
+    except ImportError:
+        outer, _, kind = module.rpartition(".")
+        holder = getattr(importlib.import_module(outer), kind)
+    return getattr(holder, last)
+
+
 def test_every_public_name_has_a_page_and_a_docstring(pages: Any) -> None:
-    listed = {name for page in pages.reference() for name in page.objects}
+    listed = {name for page in pages.reference() for name in (*page.objects, *page.classes)}
     assert {f"toolkit.client.reads.info.Info.{name}" for name in ENDPOINTS} <= listed
     assert {"toolkit.session.connect", "toolkit.session.Session.klines", "toolkit.margin.liquidation_price"} <= listed
-    for name in listed:
-        module, _, last = name.rpartition(".")
-        try:
-            holder: Any = importlib.import_module(module)
-        except ImportError:
-            outer, _, kind = module.rpartition(".")
-            holder = getattr(importlib.import_module(outer), kind)
-        assert getattr(holder, last).__doc__, name
+    shown = {id(resolved(name)) for name in listed}
+    assert [name for name in listed if not resolved(name).__doc__] == []
+    modules = [one for one in vars(toolkit).values() if isinstance(one, ModuleType) and one.__name__ not in BACKSTAGE]
+    for module in [toolkit, research, widgets, *(one for one in modules if one.__name__.startswith("toolkit."))]:
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                assert id(value) in shown, f"{module.__name__}.{name} has no page"
+
+
+def text_of(page: Path) -> str:
+    """Return what a page says, without its blocks of code."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        text = "\n".join(
+            "".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"
+        )
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and this site make them."""
+    headings = re.findall(r"^#+ (.+)$", text_of(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_to_files_and_headings_that_exist(page: Path, written: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
+        path, _, anchor = link.partition("#")
+        if re.match(r"[a-z]+:", path):
+            continue
+        target = page.parent / path if path else page
+        if page.parent == DOCS and path.startswith("api/"):
+            target = written / path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.fixture(scope="module")
+def written(pages: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what is generated before the documentation is built, in `api`."""
+    folder = tmp_path_factory.mktemp("docs")
+    pages.write(folder / "api", ROOT)
+    return folder
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.suffix == ".md"], ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    for path in re.findall(r"`((?:\.ci|docs|notebooks|proto|tests|toolkit)/[\w./-]*\w)`", text_of(page)):
+        place = PACKAGE.parent / path if path.startswith("toolkit/") else ROOT / path
+        assert place.exists() or page.name == "CHANGELOG.md", path
+
+
+def test_docstrings_cite_what_ships() -> None:
+    """Every section that is cited stands in the page, and nothing else is cited."""
+    unknown = re.compile(r"venue-facts|risk-rules|market-facts|specification", re.IGNORECASE)
+    cited = re.compile(r'docs/([\w-]+\.md)((?:,? (?:and )?"[^"]+")*)')
+    seen = 0
+    for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi"), *(ROOT / "proto").glob("*")]:
+        text = path.read_text(encoding="utf-8")
+        assert not unknown.search(text), (path, unknown.search(text))
+        for page, sections in cited.findall(text):
+            headings = re.findall(r"^#+ (.+)$", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+            for section in re.findall(r'"([^"]+)"', sections):
+                assert section in headings, f"{path}: {page} has no section {section}"
+                seen += 1
+    assert seen > 60
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ('<a href="there.html">x</a>', "leads to no file"),
+        ('<a href="#there">x</a>', "leads to no anchor"),
+        ('<a href="two.html#there">x</a>', "leads to no anchor"),
+        ('<img src="two.html">', "has no alternative text"),
+        ('<a href="https://example.org/there">x</a><a href="two.html#here">x</a><img src="two.html" alt="x">', ""),
+    ],
+)
+def test_the_site_is_checked_for_links_pictures_and_names(wrong: str, words: str, pages: Any, tmp_path: Path) -> None:
+    check_site = importlib.import_module("check_site")
+    (tmp_path / "one.html").write_text(wrong, encoding="utf-8")
+    (tmp_path / "two.html").write_text('<p id="here">', encoding="utf-8")
+    found = list(check_site.broken_links(tmp_path))
+    assert len(found) == bool(words)
+    assert words in "".join(found)
+    index = {"objects": {"toolkit.margin": [[0, 0, 1, "", "bankruptcy_price"]]}}
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})", encoding="utf-8")
+    names = ["toolkit.margin.bankruptcy_price", "toolkit.margin.other"]
+    assert list(check_site.unknown_names(tmp_path, names)) == ["the search does not know toolkit.margin.other"]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ('axes.set(title="Profit", xlabel="time")', "Figure: Profit"),
+        ('left.set(title="A")\nright.set(title=f"{x} of B")', "Figure: A; {x} of B"),
+        ("plots.candles(candles)", "The figure that the code above draws"),
+    ],
+)
+def test_figures_have_alternative_texts(pages: Any, code: str, text: str) -> None:
+    assert pages.alternative(code) == text
 
 
 def test_tables_of_the_wire_and_notebooks_are_written(pages: Any, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_text_that_is_no_address_is_explained(address: str) -> None:
 
 
 def test_presets_are_the_published_ones() -> None:
-    """venue-facts, "Environments"."""
+    """docs/published.md, "Environments"."""
     shown = {one.name: (one.base_url, one.feed_url) for one in (MAINNET, TESTNET, LOCAL)}
     assert shown == {
         "mainnet": ("https://api.afx.xyz", "wss://ws.afx.xyz/ws/dex"),

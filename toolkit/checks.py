@@ -3,7 +3,7 @@
 `check_order` takes reference prices as Decimal and returns the failures; `read_order` applies the same rules in
 integers and also returns the parsed order, which the venue uses. Each failure names the field, the rule, the value,
 the limit and the nearest values that would pass.
-Sources: specification "Order item", "Limits"; venue-facts "Trading rules", "Request details"; risk-rules "Order rules".
+Sources: docs/published.md, "Exchange API" and "Trading rules"; docs/assumptions.md, "Orders".
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ SLIPPAGE_UNIT = 100_000_000
 DEFAULT_SLIPPAGE = Decimal("0.03")
 _DEFAULT_SLIPPAGE = int(DEFAULT_SLIPPAGE * SLIPPAGE_UNIT)
 MIN_DEPOSIT = Decimal(10)
-"""Smallest deposit on Mainnet, USDC (specification, "Limits"). Deposits are made on chain; no action carries one."""
+"""Smallest Mainnet deposit, USDC (docs/published.md, "Trading rules"). It is made on chain; no action carries one."""
 MIN_WITHDRAWAL = Decimal(2)
-"""Smallest withdrawal, USDC: published for Mainnet (specification, "Limits"), and used everywhere."""
+"""Smallest withdrawal, USDC: published for Mainnet (docs/published.md, "Trading rules"), and used everywhere."""
 _EXACT = Context(prec=100)
 _LARGEST = 2**63 - 1
 """Largest number that the venue's state can hold (64 bits)."""
@@ -237,7 +237,8 @@ def read_order(
 
     market = kind != LIMIT and kind in MARKET_TYPES
     text = get("ordPx")
-    price_ticks = whole_units(text, *product.tick_scale) if type(text) is str else -1
+    places, size = product.tick_scale
+    price_ticks = whole_units(text, places, size) if type(text) is str else -1
     if market or not 0 < price_ticks <= product.max_price or price_ticks * 10 < mark:
         price_ticks = _check_price(spec, product, text, price_ticks, mark, market)
     spec.price = price_ticks
@@ -249,7 +250,8 @@ def read_order(
         _read_trigger(spec, product, item, (last, mark, index), entry)
 
     text = get("ordQty")
-    quantity_steps = whole_units(text, *product.step_scale) if type(text) is str else -1
+    places, size = product.step_scale
+    quantity_steps = whole_units(text, places, size) if type(text) is str else -1
     if not 0 < quantity_steps <= product.max_steps:
         quantity_steps = _check_quantity(spec, product, text, quantity_steps, may_be_0=exits_position)
     spec.quantity = quantity_steps

@@ -36,7 +36,7 @@ TESTNET_CHAIN = Chain(421614, "b", "Testnet")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One venue: its name, chain and addresses. Source: venue-facts, "Environments"."""
+    """One venue: its name, chain and addresses. Source: docs/published.md, "Environments"."""
 
     name: str
     chain: Chain

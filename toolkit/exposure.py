@@ -1,7 +1,7 @@
 """What an order needs of its account: one rule for the venue that checks it and the ticket that previews it.
 
 Integers: values in micro-USDC, sizes in steps, prices in ticks, leverage in hundredths. Sides are +1 (buys) and −1
-(sells). Requirements are rounded up. Source: risk-rules, "Margin" and its clarifications; docs/assumptions.md.
+(sells). Requirements are rounded up. Source: docs/assumptions.md, "Money on the venue"; docs/assumptions.md.
 """
 
 from __future__ import annotations

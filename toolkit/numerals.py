@@ -10,7 +10,7 @@ import numbers
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar, cast
@@ -250,6 +250,18 @@ def plain_text(value: Decimal) -> str:
     """Return a number in plain digits: no exponent, no trailing zeros."""
     text = format(value, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def time_text(time_ms: int) -> str:
+    """Return a time in Unix ms as messages show it, such as "2026-01-01 04:00:00 UTC".
+
+    >>> time_text(1_767_240_000_000)
+    '2026-01-01 04:00:00 UTC'
+    """
+    try:
+        return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):  # beyond the year 9999
+        return f"{time_ms} ms"
 
 
 def shown(value: Any) -> str:

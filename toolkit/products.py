@@ -32,7 +32,7 @@ MICRO = 1_000_000
 
 
 MAX_PRICE = Decimal(999_999)
-"""Highest price an order may have (venue-facts, "Trading rules")."""
+"""Highest price an order may have (docs/published.md, "Trading rules")."""
 
 
 # Prices and quantities of a market repeat, and every order is parsed by the client and by the venue.
@@ -75,7 +75,7 @@ class MarginTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Product:
-    """One listed market. Fields follow ProductMeta (venue-facts, "Records"); rates are ratios, amounts USDC."""
+    """One listed market. Fields follow ProductMeta (docs/published.md, "Info API"); rates are ratios, amounts USDC."""
 
     code: int
     symbol: str

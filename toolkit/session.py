@@ -151,7 +151,7 @@ class Session(SessionMethods):
     """One wallet in one environment. Made by `connect`.
 
     Attributes: `environment`, `wallet`, `account` (the master's address), `venue` (the local venue, else None),
-    `exchange` (the specification's actions), `info` (queries as DataFrames), `stream` (live objects), `aio` (the
+    `exchange` (the interface's actions), `info` (queries as DataFrames), `stream` (live objects), `aio` (the
     asynchronous twin). A context manager: leaving it closes what it opened.
     """
 
@@ -243,7 +243,7 @@ class Session(SessionMethods):
 
     @cached_property
     def exchange(self) -> Exchange:
-        """The actions of the specification, one method each."""
+        """The actions of the interface, one method each."""
         from .client.orders.exchange import Exchange
 
         return Exchange(self._driver, self.environment, self._delivery, self._catalogue)
@@ -425,7 +425,7 @@ class AsyncSession(AsyncSessionMethods):
 
     @cached_property
     def exchange(self) -> AsyncExchange:
-        """The actions of the specification, one coroutine function each."""
+        """The actions of the interface, one coroutine function each."""
         from .client.orders.exchange import AsyncExchange
 
         return AsyncExchange(self._driver, self.environment, self._delivery, self._catalogue)

@@ -43,6 +43,10 @@ class SessionMethods(TradingFlows, ParentOrderFlows, TableFlows, PermissionFlows
         return self.widgets.dashboard(symbol, interval)
 
 
+for _method in (SessionMethods.ticket, SessionMethods.blotter, SessionMethods.dashboard):
+    _method.__qualname__ = _method.__name__  # as errors of its arguments name it
+
+
 class AsyncSessionMethods(TradingFlows, ParentOrderFlows, TableFlows, PermissionFlows, Suggesting, Asynchronous):
     """The methods of AsyncSession, coroutine functions."""
 

@@ -236,13 +236,13 @@ class SessionMethods(Synchronous):
 
         Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
         the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
-        Source: venue-facts, "Records": ProductMeta.
+        Source: docs/published.md, "Info API": ProductMeta.
         """
     def currencies(self) -> pd.DataFrame:
         """Return the venue's currencies, index `currency`.
 
         Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
-        venue-facts, "Records": ProductMeta.
+        docs/published.md, "Info API": ProductMeta.
         """
     def klines(
         self,
@@ -268,7 +268,7 @@ class SessionMethods(Synchronous):
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
-        Source: venue-facts, "Info API": GET /info/kline/list.
+        Source: docs/published.md, "Info API": GET /info/kline/list.
         """
     def ticker(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame:
         """Return prices, open interest, funding and 24 h statistics of a product, one row, index `symbol`.
@@ -448,7 +448,7 @@ class SessionMethods(Synchronous):
         """Let a builder's agent wallet place orders for this account, for a fee of at most `max_fee_rate` (a ratio).
 
         `validity_seconds` 0 is 7 days. It replaces an earlier authorisation. Signed by: Trader master.
-        Source: specification, "Builder Code".
+        Source: docs/published.md, "Exchange API".
         """
     def end_builder(self, *, expiry_after: int | Unset | None = ...) -> Receipt:
         """End this account's active builder authorisation. Signed by: Trader master."""
@@ -679,13 +679,13 @@ class AsyncSessionMethods(Asynchronous):
 
         Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
         the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
-        Source: venue-facts, "Records": ProductMeta.
+        Source: docs/published.md, "Info API": ProductMeta.
         """
     async def currencies(self) -> pd.DataFrame:
         """Return the venue's currencies, index `currency`.
 
         Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
-        venue-facts, "Records": ProductMeta.
+        docs/published.md, "Info API": ProductMeta.
         """
     async def klines(
         self,
@@ -711,7 +711,7 @@ class AsyncSessionMethods(Asynchronous):
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
-        Source: venue-facts, "Info API": GET /info/kline/list.
+        Source: docs/published.md, "Info API": GET /info/kline/list.
         """
     async def ticker(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame:
         """Return prices, open interest, funding and 24 h statistics of a product, one row, index `symbol`.
@@ -891,7 +891,7 @@ class AsyncSessionMethods(Asynchronous):
         """Let a builder's agent wallet place orders for this account, for a fee of at most `max_fee_rate` (a ratio).
 
         `validity_seconds` 0 is 7 days. It replaces an earlier authorisation. Signed by: Trader master.
-        Source: specification, "Builder Code".
+        Source: docs/published.md, "Exchange API".
         """
     async def end_builder(self, *, expiry_after: int | Unset | None = ...) -> AsyncReceipt:
         """End this account's active builder authorisation. Signed by: Trader master."""

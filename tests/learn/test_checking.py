@@ -146,6 +146,12 @@ NONSENSE: list[Any] = [
 ]
 
 
+def wants(question: learn.Question) -> set[str]:
+    """Return the names of what a question compares an answer with."""
+    function = question.truth or question.judge
+    return set(inspect.signature(function).parameters) - {"answer"} if function else set()
+
+
 @pytest.fixture(scope="module")
 def given() -> Iterator[dict[str, dict[str, Any]]]:
     """What each question of the walkthroughs is compared with, from sessions in which something has happened."""
@@ -174,13 +180,15 @@ def given() -> Iterator[dict[str, dict[str, Any]]]:
         run, free = (backtest(Flips(), {"BTCUSDC": bars}, fees=fees, funding=None) for fees in (None, (0, 0)))
         by_name = {"run": run, "free": free, "session": session, "trader": session, "vault": vault, "agent": agent}
         by_name |= {"equity": Decimal(9000), "spread": pd.Series([1.0, 1.0, 1.0, 5.0]), "chain": TESTNET.chain}
-        queue = pd.DataFrame({"ahead": [0.1, 0.3, 0.5], "filled": [True, True, False]})
-        by_name |= {"queues": {"exact": queue}, "worth": lambda run: [0, 0.6]}
+        queues = {"exact": pd.DataFrame({"ahead": [0.1, 0.2, 0.3, 0.4], "filled": [True, True, False, False]})}
+        by_name |= {"queues": queues, "worth": lambda results: 0.5}
         by_name |= {"own": pd.DataFrame({"after a minute": [1.4, 2.8]}), "nonce": 1_767_225_600_000}
+        other.sell("ETHUSDC", "2")
+        joined = pd.DataFrame({"ahead": [0.1, 0.2, 0.3, 0.4, 0.5], "filled": [True, True, False, False, False]})
+        by_name |= {"queues": {"exact": joined}, "worth": lambda run: [1.0, 1.0], "owner": other, "copied": other}
         found = {}
         for name, question in QUESTIONS.items():
-            function = question.truth or question.judge
-            wanted = set(inspect.signature(function).parameters) - {"answer"} if function else set()
+            wanted = wants(question)
             values = {key: by_name[key] for key in wanted & set(by_name)}
             if "action" in wanted:
                 values["action"] = placed if "steps" in wanted else action
@@ -200,6 +208,8 @@ def test_no_question_takes_nonsense_or_fails_on_it(
     name: str, given: dict[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     values, question, off = given[name], QUESTIONS[name], list[Any]()
+    if wants(question) != set(values):
+        pytest.skip(f"{wants(question) - set(values)} is made in the lesson alone")
     if question.truth is not None:
         truth = question.truth(**values)
         assert said(capsys, name, truth, **values) == "right"

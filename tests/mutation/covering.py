@@ -17,7 +17,7 @@ import pytest
 from .mutants import Mutant
 from .rooms import ROOMS, ROOT
 
-SLOW_SECONDS = 3.0
+SLOW_SECONDS = 20.0
 """A test that takes more processor time, traced, is not used."""
 OPTIONS = (
     *(

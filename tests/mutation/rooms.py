@@ -8,6 +8,7 @@ from pathlib import Path
 
 _LONG = ("adversary", "documents", "interrupts", "served", "storms", "tx_codes", "whole_orders")
 """Words in the names of files that take long for what they notice."""
+_REFERENCE = "tests/venue/reference"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -78,6 +79,7 @@ ROOMS: dict[str, Room] = {
             "tests/venue/risk/test_fees.py",
             "tests/venue/engine/test_events.py",
             "tests/test_info_contract.py",
+            _REFERENCE,
         ],
     ),
     "venue/risk": Room(
@@ -87,6 +89,7 @@ ROOMS: dict[str, Room] = {
             "tests/venue/liquidation",
             "tests/venue/trading/test_margin_actions.py",
             "tests/test_info_contract.py",
+            _REFERENCE,
         ],
     ),
     "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),

@@ -227,6 +227,7 @@ def test_solutions_fill_in_every_answer_and_pass_the_same_checks(path: Path) -> 
     check = next(source(cell) for cell in cells(walkthrough) if "check" in tags(cell))
     assert source(cells(path)[-1]) == check
     assert f"(../{path.name})" in prose(path)[0]
+    assert prose(path)[0].startswith(f"# Solutions: {int(path.name[:2])}. ")
     before = ast.parse("\n".join(source(cell) for cell in cells(path)[:-1]).replace("%matplotlib inline", ""))
     given = {
         target.id

@@ -268,7 +268,7 @@ def test_the_examples_run() -> None:
 
 @pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda one: one.type)
 def test_only_what_the_documents_call_optional_may_be_left_out(action: Any) -> None:
-    """specification, "Endpoints" and "Order item"; venue-facts, "Master-signed typed data"."""
+    """docs/published.md, "Exchange API" and "Signatures"."""
     optional = {
         *("conditionalOrder", "referralCode", "withdrawSequence", "ordId"),
         *("clOrdId", "parentOrdId", "reduceOnly", "triggerPx", "tpslTriggerType", "slippagePct"),

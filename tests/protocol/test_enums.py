@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from toolkit.errors import MalformedRequest
 from toolkit.protocol import enums
 from toolkit.protocol import exchange_pb2 as generated
+from toolkit.protocol.enums import ENUMS, Names
 
 ROOT = Path(__file__).resolve().parent.parent.parent / "toolkit"
 WIRE_ENUMS = [
@@ -83,7 +85,7 @@ def test_the_scan_finds_tables_assignments_and_pairs() -> None:
 
 
 def test_names_are_read_by_their_published_numbers() -> None:
-    """Both directions, written out: venue-facts, "Protobuf" and "Records"."""
+    """Both directions, written out: docs/published.md, "Signatures" and "Info API"."""
     published = {
         "order_type": "1 LIMIT 2 MARKET 3 MARKET_LIQ_SELLOFF 4 LIMIT_LIQ_SELLOFF 5 STOP_LIMIT 6 STOP_MARKET "
         "7 TAKE_PROFIT_LIMIT 8 TAKE_PROFIT_MARKET 50 ADL 51 LIQUIDATION",
@@ -100,3 +102,12 @@ def test_names_are_read_by_their_published_numbers() -> None:
         for number, member in zip(words[::2], words[1::2], strict=True):
             assert enums.ENUMS[name].text(int(number)) == enums.ENUMS[name].text(number) == member
             assert enums.ENUMS[name].number_of[member] == int(number)
+
+
+@pytest.mark.parametrize("names", ENUMS.values(), ids=ENUMS)
+def test_an_unknown_name_is_refused_in_plain_english_with_those_that_pass(names: Names) -> None:
+    with pytest.raises(MalformedRequest) as refused:
+        names.parse("no such", "field")
+    article = "an" if names.label[0] in "aeiou" else "a"
+    assert str(refused.value).startswith(f"field 'no such' is not {article} {names.label}; use one of ")
+    assert refused.value.nearest == names.names

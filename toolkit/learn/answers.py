@@ -58,7 +58,13 @@ def digest(name: str, answer: Any, step: str = "0") -> str:
 def off(name: str, question: Question, answer: Any, given: dict[str, Any]) -> str:
     """Return what is wrong with an answer, "" for a right one."""
     if question.judge is not None:
-        return question.judge(answer, **given)
+        try:
+            return question.judge(answer, **given)
+        except LookupError:
+            raise  # what it is compared with isn't there yet
+        except Exception as error:
+            # An answer may be anything, such as a function of the learner's own; whatever it breaks, it isn't right.
+            return f"{shown(answer)} can't be judged: {error or type(error).__name__}"
     if question.truth is not None:
         truth = question.truth(**given)
         return compared(answer, _is_near(truth, question.step), truth=truth)

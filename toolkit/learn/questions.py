@@ -7,6 +7,7 @@ what is always the same is kept as a digest.
 from __future__ import annotations
 
 from decimal import ROUND_DOWN, Decimal
+from types import SimpleNamespace
 from typing import Any
 
 from ..errors import ToolkitError
@@ -212,6 +213,59 @@ def _better_quote(answer: Any, worth: Any) -> str:
     return "" if later >= 0.5 else f"a fill is worth {later:.2f} ticks after a second"
 
 
+def _effect(session: Any) -> Any:
+    return session.ticket("BTCUSDC", side="SELL", order_type="MARKET", quantity="0.05").preview()["effect"]
+
+
+def _amended(answer: Any, session: Any) -> str:
+    number = as_number(answer)
+    if number is None or number != int(number):
+        return "the id of an order was asked for"
+    try:
+        events = session.order_events(order_id=int(number))
+    except ToolkitError as error:
+        return f"the venue knows no such order: {error}"
+    if events.empty or set(events["symbol"]) != {"ETHUSDC"} or set(events["side"]) != {"BUY"}:
+        return "there is no such bid in ETHUSDC"
+    if list(events["price"]) != [2400, 2390]:
+        return f"the order was at {', then '.join(f'{price:,.0f}' for price in events['price'])}"
+    return "" if (events["quantity"] == 0.1).all() else f"it is an order for {events['quantity'].iloc[-1]}"
+
+
+def _flat(answer: Any) -> str:
+    if not callable(answer):
+        return "a function was asked for, which takes what a notebook left"
+    for position, passes in ((0, True), (0.0, True), (0.1, False), (-2, False)):
+        try:
+            answer(SimpleNamespace(value={"position": position}.__getitem__))
+        except Exception as error:
+            if not isinstance(error, AssertionError):
+                return f"it fails with {type(error).__name__}: {error}"
+            if passes or not str(error):
+                return f"a position of {position} fails" if passes else "it fails without a text"
+        else:
+            if not passes:
+                return f"a position of {position} passes"
+    return ""
+
+
+def _left_there(answer: Any, session: Any, owner: Any) -> str:
+    if len(session.positions("BTCUSDC")):
+        return "the copied position in BTCUSDC is still open here"
+    there = owner.positions("BTCUSDC", exact=True)["size"].iloc[0]
+    return "" if as_number(answer) == there else f"{shown(answer)} is not what the owner holds there"
+
+
+def _rise_to_liquidation(copied: Any) -> int:
+    def is_liquidated(percent: int) -> bool:
+        return bool(copied.what_if("ETHUSDC", percent / 100)["liquidated"].iloc[1])
+
+    found = next(filter(is_liquidated, range(1, 2_000)), None)
+    if found is None:
+        raise LookupError
+    return found
+
+
 QUESTIONS: dict[str, Question] = {
     "first-trade.profit": Question(
         "the last fill is in `session.fills`, by symbol", truth=_last_profit, step="0.000001"
@@ -277,4 +331,14 @@ QUESTIONS: dict[str, Question] = {
     "market-making.mine": Question(
         "more levels are in place earlier; a lower `thin` keeps more fills", judge=_better_quote
     ),
+    "live-page.effect": Question("`ticket.preview()` has it, for a MARKET order of the side SELL", truth=_effect),
+    "live-page.amended": Question("`page.blotter.amend(order_id, price=…)`, then `confirm`", judge=_amended),
+    "class.rise": Question(
+        "equity after the minute, divided by 10,000, less 1; a short loses by a rise",
+        digest="ddd2f262f936e559",
+        step="0.001",
+    ),
+    "class.flat": Question("`work.value` has the variable; `assert …, text` fails with a text", judge=_flat),
+    "following.left": Question("`close_position` here; `owner.positions` has what is there", judge=_left_there),
+    "following.eth": Question('`what_if("ETHUSDC", 0.05)` has `liquidated`, for 5 %', truth=_rise_to_liquidation),
 }

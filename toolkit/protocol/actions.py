@@ -2,8 +2,7 @@
 
 A declaration has the fields and their rules, the signer, the envelope fields it may carry, and what is signed: a
 protobuf message (agents) or typed data (masters). Parsing, encoding, signing, client methods, the venue's registry
-and the documentation are derived from it. Sources: specification, "Endpoints" and "Request envelope";
-venue-facts, "Protobuf", "Master-signed typed data" and "Request details".
+and the documentation are derived from it. Sources: docs/published.md, "Exchange API" and "Signatures".
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ Signer = Literal["Agent", "Master", "Builder master", "Trader master", "Builder 
 Layout = Literal["plain", "bracket", "builder", "builder bracket"]
 
 INTERFACE_VERSION = "1.0.0"
-"""Version of the interface that the declarations follow. Source: specification, "Versioning"."""
+"""Version of the interface that the declarations follow. Source: docs/published.md, "Environments"."""
 
 MAX_VALIDITY_SECONDS = 365 * 24 * 3600
 
@@ -113,7 +112,7 @@ class Action:
 
 
 ACTIONS: dict[str, Action] = {}
-"""Action type → its declaration, in the order of the specification."""
+"""Action type → its declaration, in the order of the interface."""
 
 
 def _declare(

@@ -1,4 +1,4 @@
-"""Enums of the wire: the only place where their numbers stand (venue-facts, "Protobuf" and "Records").
+"""Enums of the wire: the only place where their numbers stand (docs/published.md, "Signatures" and "Info API").
 
 A member is an int: it compares and encodes as its number. `Names` converts between numbers and names.
 """
@@ -117,10 +117,11 @@ class OrderStatus(IntEnum):
 class Names:
     """One enum: conversion between its numbers and names. `label` describes a member in messages."""
 
-    __slots__ = ("label", "name_of", "names", "number_of")
+    __slots__ = ("_article", "label", "name_of", "names", "number_of")
 
     def __init__(self, label: str, numbers: dict[int, str], names: tuple[str, ...] = ()) -> None:
         self.label = label
+        self._article = "an" if label[0] in "aeiou" else "a"
         self.name_of = numbers
         self.number_of = {name: number for number, name in numbers.items()}
         self.names = (*numbers.values(), *names)
@@ -142,7 +143,7 @@ class Names:
             return upper
         known = ", ".join(f"{name} ({self.number_of[name]})" if name in self.number_of else name for name in self.names)
         raise MalformedRequest(
-            f"{field} {value!r} is not a {self.label}; use one of {known}",
+            f"{field} {value!r} is not {self._article} {self.label}; use one of {known}",
             field=field,
             rule="enum",
             value=value,

@@ -2,7 +2,7 @@
 
 Parsing is strict: unknown fields, wrong types, fields that the action does not carry, duplicate keys and invalid JSON
 raise MalformedRequest, which names the path (such as action.orders[0].ordPx). No bytes raise any other error.
-Source: specification, "Request envelope" and "Signature".
+Source: docs/published.md, "Exchange API" and "Signatures".
 """
 
 from __future__ import annotations

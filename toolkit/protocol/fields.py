@@ -72,7 +72,7 @@ def shown(value: Any) -> str:
     if isinstance(value, str):
         text = ascii(value if len(value) <= 60 else value[:57] + "...")
         return f'the text "{text[1:-1]}"'
-    return f"the number {value!r}" if isinstance(value, float) else f"a {type(value).__name__}"
+    return f"the number {value!r}" if isinstance(value, float) else f"a value of type {type(value).__name__}"
 
 
 def key_text(key: object) -> str:

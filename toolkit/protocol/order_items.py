@@ -1,6 +1,6 @@
 """Fields and rules of order items, which several actions share.
 
-Sources: specification, "Order item"; venue-facts, "Protobuf" and "Request details".
+Sources: docs/published.md, "Exchange API" and "Signatures".
 """
 
 from __future__ import annotations

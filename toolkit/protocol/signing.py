@@ -3,7 +3,7 @@
 Agents sign `Agent{source, connectionId}` in the domain Exchange, where connectionId is the Keccak hash of protobuf
 bytes, vault, nonce and expiry. Masters sign their action's typed data in the domain SignTransaction. The hashes of
 types and domains are computed once; tests compare the result with eth-account's typed data for every golden request.
-Source: specification, "Authentication"; venue-facts, "Protobuf" and "Master-signed typed data".
+Source: docs/published.md, "Signatures".
 """
 
 from __future__ import annotations

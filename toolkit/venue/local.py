@@ -23,7 +23,7 @@ from ..guards import no_keys
 from ..protocol.reads.info_params import MAX_TIME
 from ..suggestions import Suggesting
 from . import development
-from .api.gateway import Answer, Gateway, Hooks, Query, Request, Submission
+from .api.gateway import Answer, Gateway, Hooks, Query, Submission
 from .clocks import Clock, clock_named, milliseconds, moment
 from .engine.codec import hash_of, joined
 from .engine.commands import Advance, Command, Control, Outcome, Submit
@@ -418,10 +418,6 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         """Answer one HTTP request given as plain values; never raises. See `api.gateway.Gateway.handle`."""
         return self.gateway.handle(method, path, query, body, peer)
 
-    def handle_many(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer several requests as one group; see `api.gateway.Gateway.handle_many`."""
-        return self.gateway.handle_many(requests)
-
     def transport(self, *, peer: str = "in-process") -> VenueTransport:
         """Return an httpx transport (synchronous and asynchronous) into this venue."""
         from .api.transport import VenueTransport
@@ -540,7 +536,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             if data is None:
                 known = ", ".join(map(str, self._snapshots)) or "none"
                 raise VenueError(f"there is no snapshot {snapshot}; there are: {known}")
-            self._restore(data)
+        core = Core.load(data)  # without the lock: a large one takes a while
+        with self.lock:
+            self._restore(core, data)
             self._snapshots = {number: kept for number, kept in self._snapshots.items() if number <= snapshot}
         self._deliver()
 
@@ -566,12 +564,12 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def load(self, path: str | Path) -> None:
         """Continue from a dumped state, clock included. Raises VenueError for a file that is not a dump."""
         data = Path(path).read_bytes()
+        core = Core.load(data)
         with self.lock:
-            self._restore(data)
+            self._restore(core, data)
         self._deliver()
 
-    def _restore(self, data: bytes) -> None:
-        core = Core.load(data)
+    def _restore(self, core: Core, data: bytes) -> None:
         with defer_sigint():
             if self.journal is not None:
                 self.journal.append_state(data)  # first, so that nothing has changed when it fails

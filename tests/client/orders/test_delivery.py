@@ -547,7 +547,7 @@ def test_an_expiry_that_the_caller_gave_is_never_changed() -> None:
 
 
 @pytest.mark.parametrize(("code", "kind"), sorted(errors.EXCHANGE_ERRORS.items()))
-def test_every_code_of_the_specification_has_its_class(code: int, kind: type[errors.ExchangeError]) -> None:
+def test_every_published_code_has_its_class(code: int, kind: type[errors.ExchangeError]) -> None:
     s = session(FakeVenue([f"code:{code}"] * 3))
     with pytest.raises(kind, match=rf"placeOrder: refused.*\(code {code}\)") as caught:
         buy(s)

@@ -1,4 +1,4 @@
-"""`session.exchange`: every action of the specification, with the bytes of the golden requests."""
+"""`session.exchange`: every action of the interface, with the bytes of the golden requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_action_has_a_method_with_signature_and_docstring() -> None:
         text = method.__doc__
         assert text.startswith(action.summary)
         assert f"Signed by: {action.signer}" in text
-        assert "Source: specification" in text
+        assert "Source: docs/published.md" in text
         for entry in action.fields:
             if entry.name != "dexChain":
                 assert python_name(entry.name) in inspect.signature(method).parameters
@@ -120,6 +120,24 @@ def test_orders_are_given_as_order_objects_or_as_plain_items() -> None:
     s.exchange.place_builder_order(orders.buy("BTCUSDC", "0.01", "60000", reduce_only=True), MASTER, "0.0002")
     assert last(fake)["order"]["reduceOnly"] == "REDUCE_ONLY"
     assert last(fake)["order"]["clOrdId"]
+
+
+@pytest.mark.parametrize("given", [5, 1.5, True, "order", b"order"], ids=repr)
+def test_what_is_no_order_is_refused_by_name(given: Any) -> None:
+    s = session(FakeVenue())
+    with pytest.raises(MalformedRequest, match=r"action\.orders\[0\]: must be an object, got "):
+        s.exchange.place_order(given)
+    with pytest.raises(InputError, match=r"is no order; make one with toolkit\.orders"):
+        s.place(given)
+
+
+def test_errors_of_a_call_name_it_without_a_class_of_the_toolkits_own() -> None:
+    s = session(FakeVenue())
+    for call in (s.buy, s.positions, s.klines, s.twap, s.allow_builder, s.dashboard, s.builder.place):
+        with pytest.raises(TypeError, match=rf"^{call.__name__}\(\) "):
+            call(no_such=1)
+    with pytest.raises(TypeError, match=r"^buy\(\) "):
+        asyncio.run(s.aio.buy(no_such=1))
 
 
 def test_cancels_travel_as_text_and_symbols_become_codes() -> None:

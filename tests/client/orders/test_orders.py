@@ -19,7 +19,7 @@ from toolkit.protocol import actions
 PRODUCT = ProductTable.from_meta(META)["BTCUSDC"]
 
 
-def test_a_limit_order_becomes_the_item_of_the_specification() -> None:
+def test_a_limit_order_becomes_the_item_of_the_interface() -> None:
     made = orders.buy("BTCUSDC", "0.010", price="60000", tif="post_only", reduce_only=True, cl_ord_id=7)
     assert made.to_item(PRODUCT) == {
         "symbolCode": 1,

@@ -59,6 +59,20 @@ def test_books_trades_and_prices_are_those_of_the_other_venue_after_each_step(
     assert set(follower.core.products) == {1, 2}
 
 
+def test_an_advance_of_the_follower_takes_the_other_venue_along(upstream: LocalVenue, follower: FollowingVenue) -> None:
+    began = upstream.now_ms()
+    assert follower.advance("1m30s") == began + 90_000
+    assert upstream.now_ms() == upstream.core.state.time == follower.core.state.time == began + 90_000
+    assert tops(follower) == tops(upstream)
+    assert follower.advance(until=began + 90_500) == upstream.core.state.time == began + 90_500
+    times = [trade.time for trade in follower.core.state.history.trades[1]]
+    assert len(set(times)) > 5  # each came in its second, not all of them at the end
+    with pytest.raises(InputError, match="one of them"):
+        follower.advance()
+    with pytest.raises(InputError, match="in the past"):
+        follower.advance(until=began)
+
+
 def test_orders_are_filled_here_and_never_there(upstream: LocalVenue, follower: FollowingVenue) -> None:
     with toolkit.connect(venue=follower) as session:
         session.buy("BTCUSDC", "0.01")

@@ -1,4 +1,4 @@
-"""Every code of the specification's table, answered to a real request; and what a delayed settlement changes."""
+"""Every published code, answered to a real request; and what a delayed settlement changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local venue begins with the published margin tables, fees and leverages (venue-facts, "Trading rules")."""
+"""The local venue begins with the published margin tables, fees and leverages (docs/published.md, "Trading rules")."""
 
 from __future__ import annotations
 

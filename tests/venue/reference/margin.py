@@ -110,12 +110,11 @@ class Margin:
         own = held.legs[side].size - held.cover(side)
         return own * held.market.step_value + self.resting_value(held, side)
 
-    def is_small(self, held: Holding, reach: int) -> bool:
-        return bool(reach <= held.market.max_notional and held.leverage <= held.market.highest_leverage(reach))
-
     def fits(self, held: Holding, side: int) -> bool:
         """Whether equity covers the margin, and position and orders are within the limits of size."""
-        return self.is_small(held, self.reach(held, side)) and self.available(held.account) >= 0
+        reach, market = self.reach(held, side), held.market
+        small = reach <= market.max_notional and held.leverage <= market.highest_leverage(reach)
+        return small and self.available(held.account) >= 0
 
     def check_increase(self, order: Order, limit: int, only_size: bool = False) -> None:
         """Margin: a risk-increasing order is accepted only if equity covers initial margin after it."""
@@ -131,8 +130,9 @@ class Margin:
         gain = max(0, market.mark - limit) * taken * unit if side > 0 else 0
         # C1: resting orders lose their cover when the position is closed, last placed first
         lost = sum(part * each.price for part, each in parts(self.resting(held, side), cover)) * unit
-        small = self.is_small(held, self.reach(held, side) + value + gain - lost)
-        require(small, "maxPositionNtnl and leverage of the tier")
+        reach = self.reach(held, side) + value + gain - lost
+        require(reach <= market.max_notional, "maxPositionNtnl")
+        require(held.leverage <= market.highest_leverage(reach), "leverage of the tier")
         if only_size:
             return
         free = self.available(held.account) + self.initial(held)

@@ -45,7 +45,8 @@ class Market(Record):
     def maintenance(self, notional: int) -> int:
         """Margin: N·MMR_n − d_n: what lies above a tier's floor needs the more of its rate than the tier's below."""
         tiers = zip(self.tiers, [(0, 0, 0), *self.tiers], strict=False)
-        return ceil(sum(max(0, notional - start) * (rate - below) for (start, rate, _), (_, below, _) in tiers))
+        needs = ((notional - start) * (rate - below) for (start, rate, _), (_, below, _) in tiers if notional > start)
+        return ceil(sum(needs))
 
     def highest_leverage(self, notional: int) -> int:
         return min(most for start, _, most in self.tiers if notional > start or not start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
+from functools import cache
 from typing import Any
 
 from tests.venue.reference import wire
@@ -14,6 +15,7 @@ SEEDS = (25, 85, 105)
 """In these several accounts are liquidated at one instant."""
 
 
+@cache
 def backwards(name: str) -> tuple[int, ...]:
     return tuple(-ord(letter) for letter in venue_name(name))
 

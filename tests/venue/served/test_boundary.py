@@ -236,7 +236,7 @@ def test_a_wildcard_answers_to_the_address_that_was_reached(venue: LocalVenue) -
 def test_a_log_line_says_who_did_what_and_shows_no_secret(venue: LocalVenue) -> None:
     lines: list[str] = []
     with venue.serve(control=True, settings=ServeSettings(log=lines.append)) as served:
-        with httpx.Client(base_url=served.base_url) as client:
+        with httpx.Client(base_url=served.base_url, headers={"x-forwarded-for": "192.0.2.9"}) as client:
             body = Signer(MASTER).request({"type": "withdraw", "destination": MASTER.address, "amount": "2"})
             client.post(POST, json=body)
             client.post(POST, json=body)

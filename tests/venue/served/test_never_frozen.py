@@ -230,7 +230,7 @@ def test_orders_of_one_moment_are_written_at_once(tmp_path_factory: pytest.TempP
         commits: list[int] = []
         venue.journal._db.set_trace_callback(lambda text: commits.append(1) if text.startswith("COMMIT") else None)
         before = venue.journal.count
-        answers = venue.handle_many([*requests[:10], *odd, *requests[10:], requests[0]])
+        answers = venue.gateway.handle_many([*requests[:10], *odd, *requests[10:], requests[0]])
         assert len(commits) == 1
         assert venue.journal.count == before + 21  # the repeated one is an entry as well; its nonce is refused
         assert [answer.code for answer in answers] == [0] * 10 + [40003, 40003, 404] + [0] * 10 + [40207]
@@ -251,10 +251,10 @@ def test_a_group_that_cannot_be_written_is_not_applied(tmp_path_factory: pytest.
         before, write = venue.state_hash(), venue.journal.append
         venue.journal.append = refuse  # type: ignore[method-assign]
         requests = [Request("POST", "/api/v1/exchange", (), body_of(signer)) for _ in range(3)]
-        assert [answer.status for answer in venue.handle_many(requests)] == [503] * 3
+        assert [answer.status for answer in venue.gateway.handle_many(requests)] == [503] * 3
         assert venue.state_hash() == before
         venue.journal.append = write  # type: ignore[method-assign]
-        assert [answer.code for answer in venue.handle_many(requests)] == [0] * 3
+        assert [answer.code for answer in venue.gateway.handle_many(requests)] == [0] * 3
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of file descriptors")

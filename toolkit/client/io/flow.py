@@ -275,6 +275,9 @@ class flow(Generic[P, T]):
 
     def __init__(self, generator: Callable[Concatenate[Any, P], Flow[T]]) -> None:
         self.generator = generator
+        # Python names a function by this in errors of its arguments: the class that it is mixed in from says nothing.
+        written: Any = inspect.unwrap(generator)
+        written.__qualname__ = generator.__qualname__ = generator.__name__
         functools.update_wrapper(self, generator)  # type: ignore[arg-type]
 
     @overload

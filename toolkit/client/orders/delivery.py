@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 DEFAULT_EXPIRY_MS = 60_000
 """Default lifetime of an action that carries expiryAfter."""
 WITHDRAW_EXPIRY_MS = 3_600_000
-"""Default lifetime of a withdrawal. Source: specification, "Request envelope"."""
+"""Default lifetime of a withdrawal. Source: docs/published.md, "Exchange API"."""
 SETTLE_SECONDS = 5.0
 """Default time that a call waits for the execution of what the venue has answered as submitted."""
 SAFE_RESEND_MS = 60_000
@@ -224,7 +224,7 @@ class Delivery:
         nonce = self.nonces(key.address).next(now)
         payload, client_ids = with_client_ids(payload, nonce)
         if declaration.type == "withdraw" and "withdrawSequence" not in payload:
-            # Source: venue-facts, "Withdraw": the default is the nonce in whole seconds.
+            # Source: docs/published.md, "Exchange API": the default is the nonce in whole seconds.
             payload = {**payload, "withdrawSequence": nonce // 1000}
         expiry = self._expiry(declaration, expiry_after, now)
         envelope.read_unsigned(

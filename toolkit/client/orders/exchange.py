@@ -1,4 +1,4 @@
-"""`session.exchange`: one method for each action of the specification, synchronous or awaited.
+"""`session.exchange`: one method for each action of the interface, synchronous or awaited.
 
 The methods are made at import from the declarations (see `exchange_flows`). The stub of this module spells them out for
 editors and type checkers; `python -m tests.stubs` writes it.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Exchange(ExchangeFlows, Synchronous):
-    """The specification's actions, one method each; see `help(session.exchange.place_order)`."""
+    """The interface's actions, one method each; see `help(session.exchange.place_order)`."""
 
     if TYPE_CHECKING:
         # For Jedi in a notebook, which reads this file and not the stub: it needs some type to show a signature.

@@ -11,14 +11,14 @@ from toolkit.environments import Environment
 from toolkit.orders import Bracket, Order
 
 class Exchange(Synchronous):
-    """The specification's actions, one method each; see `help(session.exchange.place_order)`."""
+    """The interface's actions, one method each; see `help(session.exchange.place_order)`."""
     def __init__(
         self, driver: Driver | AsyncDriver, environment: Environment, delivery: Delivery, catalogue: Catalogue
     ) -> None: ...
     def send(
         self, payload: Mapping[str, Any], *, expiry_after: int | Unset | None = ..., vault_address: str | None = None
     ) -> Receipt:
-        """Sign and send an action given in wire names, as the specification writes it. Returns the Receipt.
+        """Sign and send an action given in wire names, as it is published. Returns the Receipt.
 
         `expiry_after` is Unix ms; by default a minute from now where the action carries it, None for no expiry.
         Raises as the methods of the actions do.
@@ -26,7 +26,7 @@ class Exchange(Synchronous):
     def revoke_agent(self, agent_name: str = "toolkit", *, expiry_after: int | Unset | None = ...) -> Receipt:
         """Revoke the agent approved under this name: approveAgent with the zero address and validitySeconds 0.
 
-        Signed by: Master. Raises as `approve_agent` does. Source: venue-facts, "Master-signed typed data".
+        Signed by: Master. Raises as `approve_agent` does. Source: docs/published.md, "Signatures".
         """
     def place_order(
         self,
@@ -56,7 +56,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgPlaceOrders). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def replace_order(
         self,
@@ -98,7 +98,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgReplaceOrder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def place_bracket_order(
         self,
@@ -128,7 +128,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgPlaceBracketOrder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def cancel_order(
         self, cancels: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, vault_address: str | None = None
@@ -144,7 +144,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgCancelOrders). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def cancel_all(
         self, symbol: str | int, conditional_order: bool | None = None, *, vault_address: str | None = None
@@ -158,7 +158,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgCancelAll). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def set_leverage(
         self, symbol: str | int, leverage: str | int | Decimal, *, vault_address: str | None = None
@@ -172,7 +172,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgSetLeverage). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def set_margin_mode(
         self, symbol: str | int, margin_mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
@@ -186,7 +186,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgSetMarginMode). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def assign_pos_margin(
         self, symbol: str | int, assigned_pos_margin: str | int | Decimal, *, vault_address: str | None = None
@@ -200,7 +200,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgAssignPosMargin). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def approve_agent(
         self,
@@ -222,7 +222,7 @@ class Exchange(Synchronous):
         Signed by: Master (typed data ApproveAgent). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def withdraw(
         self,
@@ -242,7 +242,7 @@ class Exchange(Synchronous):
         Signed by: Master (typed data Withdraw). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def faucet_claim(self) -> Receipt:
         """Claim test funds (Testnet and the local venue only).
@@ -251,7 +251,7 @@ class Exchange(Synchronous):
         Signed by: Master (typed data TestnetFaucetClaim). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def bind_referral(self, referral_code: str) -> Receipt:
         """Bind the account to an inviter, once.
@@ -261,7 +261,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgBindReferral). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def register_builder(self, name: str, *, expiry_after: int | Unset | None = ...) -> Receipt:
         """Register a builder.
@@ -272,7 +272,7 @@ class Exchange(Synchronous):
         Signed by: Builder master (typed data RegisterBuilder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def approve_agent_to_builder(
         self,
@@ -294,7 +294,7 @@ class Exchange(Synchronous):
         Signed by: Trader master (typed data ApproveAgentToBuilder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def revoke_agent_to_builder(self, *, expiry_after: int | Unset | None = ...) -> Receipt:
         """End the builder's authorisation.
@@ -304,7 +304,7 @@ class Exchange(Synchronous):
         Signed by: Trader master (typed data RevokeAgentToBuilder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def place_builder_order(
         self,
@@ -338,7 +338,7 @@ class Exchange(Synchronous):
         Signed by: Builder agent (MsgPlaceBuilderOrder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def place_builder_bracket_order(
         self,
@@ -372,7 +372,7 @@ class Exchange(Synchronous):
         Signed by: Builder agent (MsgPlaceBuilderBracketOrder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def vault_deposit(
         self, vault: str, amount: str | int | Decimal, currency_code: int = 1, *, vault_address: str | None = None
@@ -387,7 +387,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgVaultDeposit). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def vault_withdraw(
         self, vault: str, share: str | int | Decimal, currency_code: int = 1, *, vault_address: str | None = None
@@ -402,7 +402,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgVaultWithdraw). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def vault_create(
         self,
@@ -424,7 +424,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgVaultCreate). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def vault_update_owner(self, owner: str, *, vault_address: str) -> Receipt:
         """Hand the vault of vaultAddress to another owner.
@@ -435,7 +435,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgVaultUpdateOwner). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def vault_close(self, *, vault_address: str) -> Receipt:
         """Close the vault of vaultAddress.
@@ -445,7 +445,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgVaultClose). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def vault_pre_withdraw(self, amount: str | int | Decimal, currency_code: int = 1, *, vault_address: str) -> Receipt:
         """Set funds of the vault of vaultAddress aside for withdrawals.
@@ -457,7 +457,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgVaultPreWithdraw). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def vault_create_sub_vault(self, *, vault_address: str) -> Receipt:
         """Create a sub-vault of the vault of vaultAddress.
@@ -467,7 +467,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgVaultCreateSubVault). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def vault_rebalance(
         self,
@@ -489,7 +489,7 @@ class Exchange(Synchronous):
         Signed by: Agent (MsgVaultRebalance). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def __repr__(self) -> str: ...
 
@@ -501,7 +501,7 @@ class AsyncExchange(Asynchronous):
     async def send(
         self, payload: Mapping[str, Any], *, expiry_after: int | Unset | None = ..., vault_address: str | None = None
     ) -> AsyncReceipt:
-        """Sign and send an action given in wire names, as the specification writes it. Returns the Receipt.
+        """Sign and send an action given in wire names, as it is published. Returns the Receipt.
 
         `expiry_after` is Unix ms; by default a minute from now where the action carries it, None for no expiry.
         Raises as the methods of the actions do.
@@ -511,7 +511,7 @@ class AsyncExchange(Asynchronous):
     ) -> AsyncReceipt:
         """Revoke the agent approved under this name: approveAgent with the zero address and validitySeconds 0.
 
-        Signed by: Master. Raises as `approve_agent` does. Source: venue-facts, "Master-signed typed data".
+        Signed by: Master. Raises as `approve_agent` does. Source: docs/published.md, "Signatures".
         """
     async def place_order(
         self,
@@ -541,7 +541,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgPlaceOrders). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def replace_order(
         self,
@@ -583,7 +583,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgReplaceOrder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def place_bracket_order(
         self,
@@ -613,7 +613,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgPlaceBracketOrder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def cancel_order(
         self, cancels: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, vault_address: str | None = None
@@ -629,7 +629,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgCancelOrders). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def cancel_all(
         self, symbol: str | int, conditional_order: bool | None = None, *, vault_address: str | None = None
@@ -643,7 +643,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgCancelAll). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def set_leverage(
         self, symbol: str | int, leverage: str | int | Decimal, *, vault_address: str | None = None
@@ -657,7 +657,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgSetLeverage). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def set_margin_mode(
         self, symbol: str | int, margin_mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None
@@ -671,7 +671,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgSetMarginMode). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def assign_pos_margin(
         self, symbol: str | int, assigned_pos_margin: str | int | Decimal, *, vault_address: str | None = None
@@ -685,7 +685,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgAssignPosMargin). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def approve_agent(
         self,
@@ -707,7 +707,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Master (typed data ApproveAgent). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def withdraw(
         self,
@@ -727,7 +727,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Master (typed data Withdraw). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def faucet_claim(self) -> AsyncReceipt:
         """Claim test funds (Testnet and the local venue only).
@@ -736,7 +736,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Master (typed data TestnetFaucetClaim). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def bind_referral(self, referral_code: str) -> AsyncReceipt:
         """Bind the account to an inviter, once.
@@ -746,7 +746,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgBindReferral). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def register_builder(self, name: str, *, expiry_after: int | Unset | None = ...) -> AsyncReceipt:
         """Register a builder.
@@ -757,7 +757,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Builder master (typed data RegisterBuilder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def approve_agent_to_builder(
         self,
@@ -779,7 +779,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Trader master (typed data ApproveAgentToBuilder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def revoke_agent_to_builder(self, *, expiry_after: int | Unset | None = ...) -> AsyncReceipt:
         """End the builder's authorisation.
@@ -789,7 +789,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Trader master (typed data RevokeAgentToBuilder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def place_builder_order(
         self,
@@ -823,7 +823,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Builder agent (MsgPlaceBuilderOrder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def place_builder_bracket_order(
         self,
@@ -857,7 +857,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Builder agent (MsgPlaceBuilderBracketOrder). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def vault_deposit(
         self, vault: str, amount: str | int | Decimal, currency_code: int = 1, *, vault_address: str | None = None
@@ -872,7 +872,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgVaultDeposit). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def vault_withdraw(
         self, vault: str, share: str | int | Decimal, currency_code: int = 1, *, vault_address: str | None = None
@@ -887,7 +887,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgVaultWithdraw). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def vault_create(
         self,
@@ -909,7 +909,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgVaultCreate). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def vault_update_owner(self, owner: str, *, vault_address: str) -> AsyncReceipt:
         """Hand the vault of vaultAddress to another owner.
@@ -920,7 +920,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgVaultUpdateOwner). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def vault_close(self, *, vault_address: str) -> AsyncReceipt:
         """Close the vault of vaultAddress.
@@ -930,7 +930,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgVaultClose). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def vault_pre_withdraw(
         self, amount: str | int | Decimal, currency_code: int = 1, *, vault_address: str
@@ -944,7 +944,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgVaultPreWithdraw). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def vault_create_sub_vault(self, *, vault_address: str) -> AsyncReceipt:
         """Create a sub-vault of the vault of vaultAddress.
@@ -954,7 +954,7 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgVaultCreateSubVault). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     async def vault_rebalance(
         self,
@@ -976,6 +976,6 @@ class AsyncExchange(Asynchronous):
         Signed by: Agent (MsgVaultRebalance). Returns a Receipt.
         Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue
         refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.
-        Source: specification, "Exchange API".
+        Source: docs/published.md, "Exchange API".
         """
     def __repr__(self) -> str: ...

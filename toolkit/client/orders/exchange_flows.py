@@ -1,4 +1,4 @@
-"""The flows of `session.exchange`: one for each action of the specification, made from the declarations.
+"""The flows of `session.exchange`: one for each action of the interface, made from the declarations.
 
 A flow takes the fields of its action, in Python's spelling, and fills in what the session knows: dexChain, nonce,
 expiryAfter, client ids, and the wallet's own addresses. It checks the form of the action; `session.place` also checks
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence  # noqa: F401 - for annotations made below
+from collections.abc import Callable, Iterable, Mapping, Sequence  # noqa: F401 - for annotations made below
 from decimal import Decimal  # noqa: F401
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
@@ -67,7 +67,7 @@ class ExchangeFlows(Suggesting):
         expiry_after: int | Unset | None = UNSET,
         vault_address: str | None = None,
     ) -> Flow[Receipt]:
-        """Sign and send an action given in wire names, as the specification writes it. Returns the Receipt.
+        """Sign and send an action given in wire names, as it is published. Returns the Receipt.
 
         `expiry_after` is Unix ms; by default a minute from now where the action carries it, None for no expiry.
         Raises as the methods of the actions do.
@@ -78,7 +78,7 @@ class ExchangeFlows(Suggesting):
     def revoke_agent(self, agent_name: str = AGENT_NAME, *, expiry_after: int | Unset | None = UNSET) -> Flow[Receipt]:
         """Revoke the agent approved under this name: approveAgent with the zero address and validitySeconds 0.
 
-        Signed by: Master. Raises as `approve_agent` does. Source: venue-facts, "Master-signed typed data".
+        Signed by: Master. Raises as `approve_agent` does. Source: docs/published.md, "Signatures".
         """
         values = {"agentAddress": ZERO_ADDRESS, "agentName": agent_name, "validitySeconds": 0}
         return (yield from self._call(ACTIONS["approveAgent"], values, {"expiry_after": expiry_after}))
@@ -119,7 +119,8 @@ class ExchangeFlows(Suggesting):
 
     def _items(self, value: Any, action: Action, single: bool) -> Flow[Any]:
         reduce_field = "reduceOnlyOption" if action.type == "placeOrder" else "reduceOnly"
-        given: list[Any] = [value] if isinstance(value, Order | Bracket | Ladder | Mapping) else list(value)
+        several = isinstance(value, Iterable) and not isinstance(value, Mapping | str | bytes)
+        given: list[Any] = list(value) if several else [value]
         if any(isinstance(each, Bracket) for each in given):
             if is_bracket not in action.shape.checks or len(given) > 1:
                 raise InputError(
@@ -146,7 +147,7 @@ class ExchangeFlows(Suggesting):
         return made[0] if single else made
 
     def _cancels(self, value: Any) -> Flow[list[Any]]:
-        """Return cancels with ids and codes as text, as the specification writes them ("Exchange API")."""
+        """Return cancels with ids and codes as text, as they are published."""
         given = [value] if isinstance(value, Mapping) else list(value)
         made = []
         for item in given:
@@ -250,7 +251,7 @@ def _docstring(action: Action, entries: list[Field]) -> str:
         f"Signed by: {action.signer} ({signed}). Returns a Receipt.",
         "Raises WalletError without that key, MalformedRequest for a broken field, ExchangeError when the venue",
         "refuses, NotSent when it did not leave, OutcomeUnknown when no answer came.",
-        'Source: specification, "Exchange API".',
+        'Source: docs/published.md, "Exchange API".',
     ]
     return "\n".join(lines)
 

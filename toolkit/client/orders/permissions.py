@@ -112,7 +112,7 @@ class PermissionFlows:
         """Let a builder's agent wallet place orders for this account, for a fee of at most `max_fee_rate` (a ratio).
 
         `validity_seconds` 0 is 7 days. It replaces an earlier authorisation. Signed by: Trader master.
-        Source: specification, "Builder Code".
+        Source: docs/published.md, "Exchange API".
         """
         values = {"max_fee_rate": decimal_text(max_fee_rate, "max_fee_rate"), "validity_seconds": validity_seconds}
         receipt: Receipt = yield from subflow(

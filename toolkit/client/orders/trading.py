@@ -188,7 +188,7 @@ class TradingFlows:
     def _payload(self, given: Any) -> Flow[dict[str, Any]]:
         """Return the action that places orders, checked. Raises CheckFailed, InputError."""
         orders: list[Order | Bracket] = []
-        for each in [given] if isinstance(given, Order | Bracket | Ladder) else given:
+        for each in given if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes) else [given]:
             if isinstance(each, Ladder):
                 orders += each.orders((yield from self._catalogue.find(each.symbol)))
             else:

@@ -43,7 +43,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/public/product-meta.
+        Source: docs/published.md, "Info API": GET /info/public/product-meta.
         """
     def product(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame:
         """One product with its limits, margin table and fees, as a DataFrame.
@@ -79,7 +79,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/single.
+        Source: docs/published.md, "Info API": GET /info/single.
         """
     def wallet(
         self,
@@ -110,7 +110,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/account/wallet.
+        Source: docs/published.md, "Info API": GET /info/account/wallet.
         """
     def ledger(
         self,
@@ -154,7 +154,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/account/ledger.
+        Source: docs/published.md, "Info API": GET /info/account/ledger.
         """
     def agents(
         self,
@@ -197,7 +197,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/account/agent.
+        Source: docs/published.md, "Info API": GET /info/account/agent.
         """
     def agent(self, agent_name: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """The active agent of an account with a given name, as a DataFrame.
@@ -224,7 +224,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/account/agent/active.
+        Source: docs/published.md, "Info API": GET /info/account/agent/active.
         """
     def order_states(
         self,
@@ -300,7 +300,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/order/states.
+        Source: docs/published.md, "Info API": GET /info/order/states.
         """
     def order_events(
         self,
@@ -360,7 +360,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/order/events.
+        Source: docs/published.md, "Info API": GET /info/order/events.
         """
     def positions(
         self,
@@ -400,7 +400,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/position/list.
+        Source: docs/published.md, "Info API": GET /info/position/list.
         """
     def trades(
         self,
@@ -457,7 +457,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/trade/page.
+        Source: docs/published.md, "Info API": GET /info/trade/page.
         """
     def klines_last(
         self, symbol: str | int, interval: int | str | timedelta, *, limit: int = 100, exact: bool = False
@@ -484,7 +484,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/kline/last.
+        Source: docs/published.md, "Info API": GET /info/kline/last.
         """
     def klines_before(
         self,
@@ -518,7 +518,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/kline/before.
+        Source: docs/published.md, "Info API": GET /info/kline/before.
         """
     def klines(
         self,
@@ -552,7 +552,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/kline/list.
+        Source: docs/published.md, "Info API": GET /info/kline/list.
         """
     def funding_rates(self, *, symbol: str | int | None = None, exact: bool = False) -> pd.DataFrame:
         """The current funding rate of each product, as a DataFrame.
@@ -574,7 +574,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/fundingRate/current.
+        Source: docs/published.md, "Info API": GET /info/fundingRate/current.
         """
     def funding_rate_history(
         self,
@@ -607,7 +607,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/fundingRate/history.
+        Source: docs/published.md, "Info API": GET /info/fundingRate/history.
         """
     def funding_payments(
         self,
@@ -644,7 +644,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/funding/history.
+        Source: docs/published.md, "Info API": GET /info/funding/history.
         """
     def vault(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """One vault, with the deposits of a user, as a DataFrame.
@@ -671,7 +671,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/detail.
+        Source: docs/published.md, "Info API": GET /info/vault/detail.
         """
     def vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """All vaults, as a DataFrame.
@@ -697,7 +697,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/list.
+        Source: docs/published.md, "Info API": GET /info/vault/list.
         """
     def user_vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """Vaults in which a user has shares, as a DataFrame.
@@ -720,7 +720,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/user-list.
+        Source: docs/published.md, "Info API": GET /info/vault/user-list.
         """
     def vault_user(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """A user's shares of one vault, as a DataFrame.
@@ -744,7 +744,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/user.
+        Source: docs/published.md, "Info API": GET /info/vault/user.
         """
     def vault_history(
         self,
@@ -768,7 +768,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/history.
+        Source: docs/published.md, "Info API": GET /info/vault/history.
         """
     def vault_events(self, vault: str, *, page: int = 1, page_size: int = 20, exact: bool = False) -> pd.DataFrame:
         """Deposits, withdrawals and other events of a vault, as a DataFrame.
@@ -793,7 +793,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/events.
+        Source: docs/published.md, "Info API": GET /info/vault/events.
         """
     def vault_depositors(self, vault: str, *, exact: bool = False) -> pd.DataFrame:
         """Depositors of a vault with their shares, as a DataFrame.
@@ -814,7 +814,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/depositors.
+        Source: docs/published.md, "Info API": GET /info/vault/depositors.
         """
     def referral_code(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """An account's referral code and inviter, as a DataFrame.
@@ -832,7 +832,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/code.
+        Source: docs/published.md, "Info API": GET /info/referral/code.
         """
     def referral_summary(
         self,
@@ -866,7 +866,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/summary.
+        Source: docs/published.md, "Info API": GET /info/referral/summary.
         """
     def referrals(
         self,
@@ -900,7 +900,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/referrals.
+        Source: docs/published.md, "Info API": GET /info/referral/referrals.
         """
     def referral_payouts(
         self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False
@@ -924,7 +924,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/payouts.
+        Source: docs/published.md, "Info API": GET /info/referral/payouts.
         """
     def referral_tiers(self, *, exact: bool = False) -> pd.DataFrame:
         """Reward rates by network volume, as a DataFrame.
@@ -940,7 +940,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/tiers.
+        Source: docs/published.md, "Info API": GET /info/referral/tiers.
         """
     def builder_agents(
         self,
@@ -977,7 +977,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/builder/agents.
+        Source: docs/published.md, "Info API": GET /info/builder/agents.
         """
     def transactions(
         self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False
@@ -1005,7 +1005,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/explore/transaction/page.
+        Source: docs/published.md, "Info API": GET /info/explore/transaction/page.
         """
     def transaction(self, tx_hash: str, *, exact: bool = False) -> pd.DataFrame:
         """One transaction, as a DataFrame.
@@ -1029,7 +1029,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/explore/transaction/detail.
+        Source: docs/published.md, "Info API": GET /info/explore/transaction/detail.
         """
     def block(self, height: int, *, page: int = 1, page_size: int = 20, exact: bool = False) -> pd.DataFrame:
         """One block with its transactions, as a DataFrame.
@@ -1055,7 +1055,7 @@ class Info(Synchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/explore/block/detail.
+        Source: docs/published.md, "Info API": GET /info/explore/block/detail.
         """
     def __repr__(self) -> str: ...
 
@@ -1096,7 +1096,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/public/product-meta.
+        Source: docs/published.md, "Info API": GET /info/public/product-meta.
         """
     async def product(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame:
         """One product with its limits, margin table and fees, as a DataFrame.
@@ -1132,7 +1132,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/single.
+        Source: docs/published.md, "Info API": GET /info/single.
         """
     async def wallet(
         self,
@@ -1163,7 +1163,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/account/wallet.
+        Source: docs/published.md, "Info API": GET /info/account/wallet.
         """
     async def ledger(
         self,
@@ -1207,7 +1207,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/account/ledger.
+        Source: docs/published.md, "Info API": GET /info/account/ledger.
         """
     async def agents(
         self,
@@ -1250,7 +1250,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/account/agent.
+        Source: docs/published.md, "Info API": GET /info/account/agent.
         """
     async def agent(self, agent_name: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """The active agent of an account with a given name, as a DataFrame.
@@ -1277,7 +1277,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/account/agent/active.
+        Source: docs/published.md, "Info API": GET /info/account/agent/active.
         """
     async def order_states(
         self,
@@ -1353,7 +1353,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/order/states.
+        Source: docs/published.md, "Info API": GET /info/order/states.
         """
     async def order_events(
         self,
@@ -1413,7 +1413,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/order/events.
+        Source: docs/published.md, "Info API": GET /info/order/events.
         """
     async def positions(
         self,
@@ -1453,7 +1453,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/position/list.
+        Source: docs/published.md, "Info API": GET /info/position/list.
         """
     async def trades(
         self,
@@ -1510,7 +1510,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/trade/page.
+        Source: docs/published.md, "Info API": GET /info/trade/page.
         """
     async def klines_last(
         self, symbol: str | int, interval: int | str | timedelta, *, limit: int = 100, exact: bool = False
@@ -1537,7 +1537,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/kline/last.
+        Source: docs/published.md, "Info API": GET /info/kline/last.
         """
     async def klines_before(
         self,
@@ -1571,7 +1571,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/kline/before.
+        Source: docs/published.md, "Info API": GET /info/kline/before.
         """
     async def klines(
         self,
@@ -1605,7 +1605,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/kline/list.
+        Source: docs/published.md, "Info API": GET /info/kline/list.
         """
     async def funding_rates(self, *, symbol: str | int | None = None, exact: bool = False) -> pd.DataFrame:
         """The current funding rate of each product, as a DataFrame.
@@ -1627,7 +1627,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/fundingRate/current.
+        Source: docs/published.md, "Info API": GET /info/fundingRate/current.
         """
     async def funding_rate_history(
         self,
@@ -1660,7 +1660,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/fundingRate/history.
+        Source: docs/published.md, "Info API": GET /info/fundingRate/history.
         """
     async def funding_payments(
         self,
@@ -1697,7 +1697,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/funding/history.
+        Source: docs/published.md, "Info API": GET /info/funding/history.
         """
     async def vault(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """One vault, with the deposits of a user, as a DataFrame.
@@ -1724,7 +1724,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/detail.
+        Source: docs/published.md, "Info API": GET /info/vault/detail.
         """
     async def vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """All vaults, as a DataFrame.
@@ -1750,7 +1750,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/list.
+        Source: docs/published.md, "Info API": GET /info/vault/list.
         """
     async def user_vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """Vaults in which a user has shares, as a DataFrame.
@@ -1773,7 +1773,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/user-list.
+        Source: docs/published.md, "Info API": GET /info/vault/user-list.
         """
     async def vault_user(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """A user's shares of one vault, as a DataFrame.
@@ -1797,7 +1797,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/user.
+        Source: docs/published.md, "Info API": GET /info/vault/user.
         """
     async def vault_history(
         self,
@@ -1821,7 +1821,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/history.
+        Source: docs/published.md, "Info API": GET /info/vault/history.
         """
     async def vault_events(
         self, vault: str, *, page: int = 1, page_size: int = 20, exact: bool = False
@@ -1848,7 +1848,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/events.
+        Source: docs/published.md, "Info API": GET /info/vault/events.
         """
     async def vault_depositors(self, vault: str, *, exact: bool = False) -> pd.DataFrame:
         """Depositors of a vault with their shares, as a DataFrame.
@@ -1869,7 +1869,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/vault/depositors.
+        Source: docs/published.md, "Info API": GET /info/vault/depositors.
         """
     async def referral_code(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame:
         """An account's referral code and inviter, as a DataFrame.
@@ -1887,7 +1887,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/code.
+        Source: docs/published.md, "Info API": GET /info/referral/code.
         """
     async def referral_summary(
         self,
@@ -1921,7 +1921,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/summary.
+        Source: docs/published.md, "Info API": GET /info/referral/summary.
         """
     async def referrals(
         self,
@@ -1955,7 +1955,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/referrals.
+        Source: docs/published.md, "Info API": GET /info/referral/referrals.
         """
     async def referral_payouts(
         self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False
@@ -1979,7 +1979,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/payouts.
+        Source: docs/published.md, "Info API": GET /info/referral/payouts.
         """
     async def referral_tiers(self, *, exact: bool = False) -> pd.DataFrame:
         """Reward rates by network volume, as a DataFrame.
@@ -1995,7 +1995,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/referral/tiers.
+        Source: docs/published.md, "Info API": GET /info/referral/tiers.
         """
     async def builder_agents(
         self,
@@ -2032,7 +2032,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/builder/agents.
+        Source: docs/published.md, "Info API": GET /info/builder/agents.
         """
     async def transactions(
         self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False
@@ -2060,7 +2060,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/explore/transaction/page.
+        Source: docs/published.md, "Info API": GET /info/explore/transaction/page.
         """
     async def transaction(self, tx_hash: str, *, exact: bool = False) -> pd.DataFrame:
         """One transaction, as a DataFrame.
@@ -2084,7 +2084,7 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/explore/transaction/detail.
+        Source: docs/published.md, "Info API": GET /info/explore/transaction/detail.
         """
     async def block(self, height: int, *, page: int = 1, page_size: int = 20, exact: bool = False) -> pd.DataFrame:
         """One block with its transactions, as a DataFrame.
@@ -2110,6 +2110,6 @@ class AsyncInfo(Asynchronous):
         Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.
         Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,
         TransportError when no usable answer came.
-        Source: venue-facts, "Info API": GET /info/explore/block/detail.
+        Source: docs/published.md, "Info API": GET /info/explore/block/detail.
         """
     def __repr__(self) -> str: ...

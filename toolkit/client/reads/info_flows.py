@@ -133,7 +133,7 @@ def _docstring(endpoint: Endpoint) -> str:
         "Unknown fields follow under their wire names; the venue's raw answer is in `frame.attrs['raw']`.",
         "Raises MalformedRequest for a value that breaks its rule, ExchangeError when the venue refuses,",
         "TransportError when no usable answer came.",
-        f'Source: venue-facts, "Info API": GET {endpoint.path}.',
+        f'Source: docs/published.md, "Info API": GET {endpoint.path}.',
     ]
     return "\n".join(lines)
 

@@ -62,7 +62,7 @@ class TableFlows:
 
         Columns: floor (float64, USDC: the notional above which the tier applies), maintenance_rate (float64, ratio of
         the notional), max_leverage (float64). `exact` returns Decimal. The functions of `toolkit.margin` take the rows.
-        Source: venue-facts, "Records": ProductMeta.
+        Source: docs/published.md, "Info API": ProductMeta.
         """
         frame: pd.DataFrame = yield from Reader(self).meta("marginTables", exact)
         return frame.set_index("table")
@@ -72,7 +72,7 @@ class TableFlows:
         """Return the venue's currencies, index `currency`.
 
         Columns: code (Int64), name (string), wallet_precision, display_precision (Int64, decimals). Source:
-        venue-facts, "Records": ProductMeta.
+        docs/published.md, "Info API": ProductMeta.
         """
         frame: pd.DataFrame = yield from Reader(self).meta("currencies", False)
         return frame.set_index("currency")
@@ -102,7 +102,7 @@ class TableFlows:
 
         Columns: open, high, low, close (float64, USDC), volume (float64, base units), turnover (float64, USDC), trades
         (Int64), interval (Int64, seconds), symbol (string). Raises UnknownProduct, MalformedRequest, TransportError.
-        Source: venue-facts, "Info API": GET /info/kline/list.
+        Source: docs/published.md, "Info API": GET /info/kline/list.
         """
         from ..io.progress import Progress
         from . import candles

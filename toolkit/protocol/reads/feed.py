@@ -1,8 +1,8 @@
 """The live feed on the wire: one declaration for each channel, and the messages of client and venue.
 
 Subscriptions, acknowledgements, refusals and data messages are derived from CHANNELS; `feed_records` has the fields of
-each item and the reference table of the documentation. Source: venue-facts, "WebSocket"; rules marked [L] there or here
-are decisions of the local venue.
+each item and the reference table of the documentation. Source: docs/published.md, "WebSocket"; rules marked [L] are
+decisions of the local venue.
 
 How the messages of a channel are applied (`Channel.style`):
 
@@ -33,13 +33,13 @@ Style = Literal["levels", "latest", "keyed", "append"]
 Method = Literal["subscribe", "unsubscribe", "ping"]
 
 MAX_CONNECTIONS = 10
-"""Connections per IP address (specification, "Limits")."""
+"""Connections per IP address (docs/published.md, "Trading rules")."""
 MAX_SUBSCRIPTIONS = 50
-"""Subscriptions per connection (specification, "Limits")."""
+"""Subscriptions per connection (docs/published.md, "Trading rules")."""
 MAX_MESSAGES_PER_SECOND = 50
-"""Messages a client may send within any second (specification, "Limits")."""
+"""Messages a client may send within any second (docs/published.md, "Trading rules")."""
 IDLE_MS = 60_000
-"""The venue closes a connection from which nothing arrived for this long (venue-facts [P])."""
+"""The venue closes a connection from which nothing arrived for this long (published)."""
 MAX_MESSAGE_BYTES = 4_096
 """Longest message a client may send [L]."""
 MAX_DEPTH = 200

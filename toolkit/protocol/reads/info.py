@@ -1,8 +1,8 @@
 """Info queries: one declaration for each path, with its parameters, checks, record and paging.
 
 The venue's routes and parameter errors, the client's methods and frames, and the reference table of the documentation
-are derived from `ENDPOINTS`. Source: venue-facts, "Info API". Endpoints whose records the venue does not publish are
-marked `published=False`; their records are those of the local venue.
+are derived from `ENDPOINTS`. Source: docs/published.md, "Info API". Endpoints whose records the venue does not publish
+are marked `published=False`; their records are those of the local venue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records of the Info API, declared as `record.record` reads them. Source: venue-facts, "Records"."""
+"""Records of the Info API, declared as `record.record` reads them. Source: docs/published.md, "Info API"."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Messages of the feed exactly as published: which members a channel has, and in which form.
 
 The local venue's rows have further fields, marked [L] in `feed_records`; a message as published leaves them out.
-Source: venue-facts, "WebSocket": one published message of each channel. The forms of values are taken from there: ids
-are numbers, hashes come without 0x, and enums as names, except for a transaction's status.
+Source: docs/published.md, "WebSocket": one published message of each channel. The forms of values are taken from there:
+ids are numbers, hashes come without 0x, and enums as names, except for a transaction's status.
 """
 
 from __future__ import annotations

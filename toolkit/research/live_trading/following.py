@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from ...client.io.flow import wall_ms
 from ...errors import InputError, StaleData, ToolkitError
 from ...orders import Order
 from ...products import MICRO, Product
+from ...venue.clocks import milliseconds, moment
 from ...venue.local import LocalVenue
 from ...venue.model.genesis import Genesis
 from ...venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 DEPTH = 200
 """Levels a side that are followed: as many as the feed gives."""
 WHEN_STALE = ("pause", "continue")
+LOCKSTEP_MS = 1_000
+"""How far a venue in this process is let ahead of its follower."""
 SETTINGS_SECONDS = 5.0
 """How long the settings of an account that is copied are waited for."""
 
@@ -34,6 +38,27 @@ class FollowingVenue(LocalVenue):
     """A local venue that follows another one; `following` says how that goes."""
 
     following: Following
+
+    def advance(
+        self,
+        span: str | int | timedelta | None = None,
+        *,
+        until: str | int | datetime | None = None,
+        progress: bool | None = None,
+    ) -> int:
+        """Let time pass, see `LocalVenue.advance`; also on the other venue, where both have one clock in this process.
+
+        Both go on by a second in turn, so that each message of the other venue arrives here at its time.
+        """
+        other = self.following.upstream.venue
+        if other is None or other.clock is not self.clock or (span is None) == (until is None):
+            return super().advance(span, until=until, progress=progress)
+        now = self.now_ms()
+        target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
+        while now < target:
+            now = other.advance(until=min(now + LOCKSTEP_MS, target), progress=False)
+            super().advance(until=now, progress=False)
+        return super().advance(until=target, progress=False)
 
     def close(self) -> None:
         """Stop following, and close the venue."""

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 EXCHANGE_PATH = "/api/v1/exchange"
 MAX_BODY = 1 << 20
-"""Largest body in bytes; more is answered 413. Source: venue-facts, "Request details" [L]."""
+"""Largest body in bytes; more is answered 413. Source: docs/published.md, "Exchange API" [L]."""
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 
@@ -90,6 +90,14 @@ class Submission(NamedTuple):
 
 Flow = Generator[Submission, Outcome, Answer]
 """The answering of one request: yields a submission, is sent its outcome, returns the answer."""
+
+
+class Started(NamedTuple):
+    """A request that was read, with what it waits for, a submission, or its answer."""
+
+    flow: Flow
+    submission: Submission | None = None
+    answer: Answer | None = None
 
 
 class Request(NamedTuple):
@@ -174,7 +182,7 @@ def too_large(length: int) -> Answer:
 class Gateway:
     """Turns requests into commands and outcomes into answers for one venue.
 
-    The typed-data chain is Testnet's (venue-facts, "Environments"): signatures made for Mainnet recover to other
+    The typed-data chain is Testnet's (docs/published.md, "Environments"): signatures made for Mainnet recover to other
     addresses and are answered 40204. The order of the checks: form (40003), action type (40201), signature (40204 when
     no signer can be recovered), emergencies and limits (40006, 40281, 40280, 40220), authority of the signer (40204),
     nonce (40207), expiry (40208), and last the rules of the action (40230).
@@ -202,22 +210,23 @@ class Gateway:
 
     def handle_many(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer several requests as one group: its actions are applied in order, after one write of the journal."""
-        answers: list[Answer | None] = [None] * len(requests)
-        flows = [self._answer_in_time(request) for request in requests]
-        steps: list[tuple[int, Outcome | Exception | None]] = [(number, None) for number in range(len(flows))]
-        while steps:
-            waiting: list[tuple[int, Submission]] = []
-            for number, outcome in steps:
-                flow = flows[number]
-                try:
-                    if isinstance(outcome, Exception):
-                        waiting.append((number, flow.throw(outcome)))
-                    else:  # None starts the flow
-                        waiting.append((number, flow.send(outcome)))  # type: ignore[arg-type]
-                except StopIteration as done:
-                    answers[number] = done.value
-            outcomes = self.venue.submit_many([submission for _, submission in waiting]) if waiting else []
-            steps = [(number, outcome) for (number, _), outcome in zip(waiting, outcomes, strict=True)]
+        return self.finish([self.start(request) for request in requests])
+
+    def start(self, request: Request) -> Started:
+        """Answer a request as far as that takes no lock: an action is read, and its signer recovered."""
+        return _resumed(self._answer_in_time(request), None)
+
+    def finish(self, group: Sequence[Started]) -> list[Answer]:
+        """Answer requests that were started, as `handle_many` does."""
+        answers: list[Answer | None] = [started.answer for started in group]
+        waiting = [(number, started) for number, started in enumerate(group) if started.submission is not None]
+        while waiting:
+            submissions = [started.submission for _, started in waiting if started.submission is not None]
+            outcomes = self.venue.submit_many(submissions)
+            steps = [(number, _resumed(one.flow, got)) for (number, one), got in zip(waiting, outcomes, strict=True)]
+            for number, started in steps:
+                answers[number] = started.answer
+            waiting = [(number, started) for number, started in steps if started.submission is not None]
         return [answer for answer in answers if answer is not None]
 
     def _answer_in_time(self, request: Request) -> Flow:
@@ -322,6 +331,16 @@ class Gateway:
         if endpoint.name in info.LONG:  # without the lock, which all commands need
             found = info.answer(found, endpoint.name, values)
         return enveloped(200, 0, "success", found if self.extended else endpoint.as_published(found))
+
+
+def _resumed(flow: Flow, outcome: Outcome | Exception | None) -> Started:
+    """Return where a flow is after it was sent an outcome, or the exception in its place; None begins it."""
+    try:
+        if isinstance(outcome, Exception):
+            return Started(flow, flow.throw(outcome))
+        return Started(flow, flow.send(outcome))  # type: ignore[arg-type]
+    except StopIteration as done:
+        return Started(flow, None, done.value)
 
 
 def refusal(error: Exception) -> Answer:

@@ -6,7 +6,7 @@ from enum import IntEnum, unique
 
 from ... import errors
 
-# `code` of an answer: its error class on the client's side has the number (specification, "Error codes").
+# `code` of an answer: its error class on the client's side has the number (docs/published.md, "Error codes").
 MALFORMED = errors.BadRequest.code
 LOCATION = errors.LocationNotSupported.code
 UNSUPPORTED = errors.UnsupportedAction.code
@@ -23,7 +23,7 @@ BANNED = errors.AddressBanned.code
 class TxCode(IntEnum):
     """txCode of a refused action, or of one refused order of a batch; 0 is success, and txMsg has the reason in words.
 
-    The specification names no numbers, so these are the local venue's own: 1xxx orders, 2xxx risk, 50xx agents, 51xx
+    The interface names no numbers, so these are the local venue's own: 1xxx orders, 2xxx risk, 50xx agents, 51xx
     deposits, 52xx builders, 53xx referrals, 6xxx vaults, 7xxx interventions. A number never changes its meaning.
     """
 

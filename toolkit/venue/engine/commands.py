@@ -62,7 +62,7 @@ class Refused(Exception):
 
 
 class WireError(Exception):
-    """The request is not executed at all. `code` is from the specification's table, `message` a sentence."""
+    """The request is not executed at all. `code` is a published one, `message` a sentence."""
 
     def __init__(self, code: int, message: str, *, status: int = 200, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Nonces and expiry of requests (venue-facts, "Request details")."""
+"""Nonces and expiry of requests (docs/published.md, "Exchange API")."""
 
 from __future__ import annotations
 

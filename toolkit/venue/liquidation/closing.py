@@ -1,4 +1,4 @@
-"""The liquidation of one margin group, step by step (risk-rules, "Liquidation").
+"""The liquidation of one margin group, step by step (docs/assumptions.md, "Liquidation").
 
 An unhealthy group loses its opening orders; then its positions are closed, the largest first: in the book, bounded by
 the bankruptcy price; what the book can't take goes to the LP vault at mark, up to its limit; what remains is

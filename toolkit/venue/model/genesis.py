@@ -1,4 +1,4 @@
-"""How a venue begins: products, margin tables, seed, time and `Config` (venue-facts, "Trading rules").
+"""How a venue begins: products, margin tables, seed, time and `Config` (docs/published.md, "Trading rules").
 
 Units as in `state`. Values are the venue's published rules, except those that docs/assumptions.md lists as our own.
 """

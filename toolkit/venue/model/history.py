@@ -291,11 +291,12 @@ class Log(msgspec.Struct, Generic[T]):
 
     def add(self, address: str, record: T) -> None:
         """Append a record of this account."""
-        index = self.by_account.get(address)
-        if index is None:
-            index = self.by_account[address] = []
-        index.append(len(self.records))
-        self.records.append(record)
+        records = self.records
+        try:
+            self.by_account[address].append(len(records))
+        except KeyError:
+            self.by_account[address] = [len(records)]
+        records.append(record)
 
     def of(self, address: str) -> list[T]:
         """Return the records of one account, oldest first."""

@@ -18,6 +18,8 @@ class RiskTable:
     """The margin table, fees and sizes of one product as integers."""
 
     __slots__ = (
+        "first_leverage",
+        "first_notional",
         "leverages",
         "maker_rate",
         "max_leverage",
@@ -54,6 +56,9 @@ class RiskTable:
         """(floor, maintenance rate, deduction × RATE) from the highest tier down; the lowest has floor −1."""
         self.leverages: tuple[tuple[int, int], ...] = tuple(reversed(leverages))
         """(floor, leverage limit) likewise; no limit is above the product's own."""
+        self.first_leverage: int = leverages[0][1] if leverages else self.max_leverage
+        """Leverage limit up to a notional of `first_notional`: the end of the lowest tier, or the position limit."""
+        self.first_notional: int = min([self.max_notional, *(floor for floor, _ in leverages[1:])])
         self.steepest: int = max((rate for _, rate, _ in rows), default=0)
         """Highest maintenance rate of any tier."""
 

@@ -23,7 +23,7 @@ from ..trading import orders
 from .permissions import agent_of, expiry, grant_of
 
 FEE_CAP = RATE // 1000
-"""The environment's cap on builder fees, parts of RATE: 0.001 [L]. Source: venue-facts, "Trading rules"."""
+"""The environment's cap on builder fees, parts of RATE: 0.001 [L]. Source: docs/published.md, "Trading rules"."""
 
 
 def parts(rate: str, name: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...environments import LOCAL
+from ...numerals import time_text
 from ...protocol.actions import ACTIONS
 from ...protocol.enums import AgentStatus
 from ...protocol.hexbytes import to_checksummed
@@ -179,8 +180,8 @@ def _master(core: Core, signer: str, action: str) -> VenueAccount:
 
 def _ended(given: Approval | Grant) -> str:
     if given.ended:
-        return f"{'was replaced' if given.replaced else 'was revoked'} at {given.ended}"
-    return f"expired at {given.expires}"
+        return f"{'was replaced' if given.replaced else 'was revoked'} at {time_text(given.ended)}"
+    return f"expired at {time_text(given.expires)}"
 
 
 def _rejected(signer: str, cause: str, remedy: str) -> WireError:

@@ -1,4 +1,4 @@
-"""What a vault's leader does: create and close vaults, move their cash, hand them over (venue-facts, "Protobuf")."""
+"""What a vault's leader does: create and close vaults, move their cash, hand them over."""
 
 from __future__ import annotations
 

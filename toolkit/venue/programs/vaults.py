@@ -3,14 +3,14 @@
 A vault's cash and positions are an account of its own; its owner's agents trade it with `vaultAddress`. A share is
 worth net asset value / shares, where net asset value is the account's equity, the cash set aside for withdrawals, and
 the sub-vaults. At withdrawal the leader gets 10 % of a depositor's gain over average cost. The LP vault takes over
-liquidations; it has no leader and locks deposits for 4 days. Source: venue-facts, "Trading rules".
+liquidations; it has no leader and locks deposits for 4 days. Source: docs/published.md, "Trading rules".
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...numerals import micro_text
+from ...numerals import micro_text, time_text
 from ...protocol.hexbytes import to_checksummed
 from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Refused
@@ -157,7 +157,8 @@ def withdraw(core: Core, context: ActionContext, action: dict[str, Any]) -> dict
         raise Refused(TxCode.SHARES_NOT_HELD, f"share {action['share']} is more than the {micro_text(held)} held")
     if core.state.time < holding.locked_until:
         raise Refused(
-            TxCode.SHARES_LOCKED, f"deposits are locked until {holding.locked_until}; it is {core.state.time}"
+            TxCode.SHARES_LOCKED,
+            f"deposits are locked until {time_text(holding.locked_until)}; it is {time_text(core.state.time)}",
         )
     amount = worth(core, vault, shares)
     free = vault.reserve + account_margin.withdrawable(core, core.state.accounts[vault.address])

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...checks import check_withdrawal
-from ...numerals import micro_text
+from ...numerals import micro_text, time_text
 from ..engine import arguments
 from ..engine.codes import TxCode
 from ..engine.commands import ActionContext, Refused
@@ -58,7 +58,7 @@ def claim_faucet(core: Core, context: ActionContext, action: dict[str, Any]) -> 
         again = account.faucet_time + config.faucet_pause
         raise Refused(
             TxCode.FAUCET_CLAIMED,
-            f"the faucet was claimed at {account.faucet_time}; it can be claimed again at {again}",
+            f"last claimed at {time_text(account.faucet_time)}; it can be claimed again at {time_text(again)}",
         )
     account.faucet_time = now
     ledger.deposit(core, account, config.faucet_amount, ledger.FAUCET)

@@ -26,6 +26,7 @@ FINE = 1_000_000_000_000
 """Premium samples are whole numbers of 1 / FINE."""
 _TICK = 1_000_000
 """Impact prices are in 1 / _TICK of a tick, their quantities in 1 / _STEP of a step: precise enough for FINE."""
+_PART = FINE // _TICK
 _STEP = 10**18
 _HOUR = 3_600
 
@@ -49,19 +50,23 @@ def sample(core: Core, time: int) -> int:
 
 def premium(core: Core, market: MarketState) -> int:
     """Return the present premium in parts of FINE (see `margin.premium`)."""
-    code = market.product
-    best_bid, best_ask = core.books.top(code)
-    if best_bid <= market.oracle <= best_ask or not market.oracle:
+    return premium_of(core, market, *core.books.top(market.product))
+
+
+def premium_of(core: Core, market: MarketState, best_bid: int, best_ask: int) -> int:
+    """Return the premium of a book of which the best prices are these."""
+    code, oracle = market.product, market.oracle
+    if best_bid <= oracle <= best_ask or not oracle:
         return 0  # an impact price is never better than the best one
-    oracle, table = market.oracle * _TICK, core.risk_index.tables[code]
+    table = core.risk_index.tables[code]
     notional = core.state.config.impact_margin * table.max_leverage // 100
     above = below = 0
-    if best_bid > market.oracle:
+    if best_bid > oracle:
         bid = impact_price(core.books.levels(code, 1, notional), notional, table.unit)
-        above = max(0, bid - oracle) * FINE // oracle
-    if 0 < best_ask < market.oracle:
+        above = max(0, bid - oracle * _TICK) * _PART // oracle
+    if 0 < best_ask < oracle:
         ask = impact_price(core.books.levels(code, -1, notional), notional, table.unit)
-        below = max(0, oracle - ask) * FINE // oracle if ask else 0
+        below = max(0, oracle * _TICK - ask) * _PART // oracle if ask else 0
     return above - below
 
 

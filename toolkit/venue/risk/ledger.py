@@ -105,19 +105,30 @@ def transfer(
     at = len(records)
     source = target = ""
     payer_balance = receiver_balance = rounding_balance = 0
+    index, changed = log.by_account, []
     if payer is not None:
         source = payer.address
         payer.balance = payer_balance = payer.balance - paid
-        _changed(core, payer, source, at)
+        changed.append(payer)
     if receiver is not None:
         target = receiver.address
         receiver.balance = receiver_balance = receiver.balance + received
         if received:
-            _changed(core, receiver, target, at)
+            changed.append(receiver)
     if paid != received:
         rounding = state.accounts[ROUNDING]
         rounding.balance = rounding_balance = rounding.balance + paid - received
-        _changed(core, rounding, ROUNDING, at)
+        changed.append(rounding)
+    for account in changed:
+        account.updated, address = time, account.address
+        try:
+            index[address].append(at)
+        except KeyError:
+            index[address] = [at]
+        if account.kind not in OWN:
+            core.risk_index.touched[address] = account
+            if core.recording:
+                core.events.append(AccountChanged(address))
     records.append(
         Transfer(
             at + 1,
@@ -136,21 +147,6 @@ def transfer(
             rounding_balance,
         )
     )
-
-
-def _changed(core: Core, account: VenueAccount, address: str, at: int) -> None:
-    """Index a transfer under an account whose balance it changed, and publish the change."""
-    state = core.state
-    account.updated = state.time
-    index = state.history.ledger.by_account
-    places = index.get(address)
-    if places is None:
-        places = index[address] = []
-    places.append(at)
-    if account.kind not in OWN:
-        core.risk_index.touched[address] = account
-        if core.recording:
-            core.events.append(AccountChanged(address))
 
 
 def move(

@@ -1,4 +1,7 @@
-"""Which orders may add risk: position limit, leverage of the tier, and initial margin (risk-rules, "Margin")."""
+"""Which orders may add risk: position limit, leverage of the tier, and initial margin.
+
+Source: docs/assumptions.md, "Money on the venue".
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from ...products import Product
 from ..engine.codes import TxCode
 from ..engine.commands import Refused
 from ..model.accounts import Position, VenueAccount
-from ..model.constants import ISOLATED, LIQUIDATING
+from ..model.constants import HEDGE, ISOLATED, LIQUIDATING
 from ..model.risk_index import RiskTable
 from . import account_margin, fees
 
@@ -53,6 +56,8 @@ def check_increase(
     if account.status == LIQUIDATING and core.state.liquidations:
         _refuse_in_liquidation(core, account, position)
     mark_ticks = core.state.markets[product.code].mark
+    if not only_size and _fits_easily(core, account, position, side, quantity_steps, price_ticks, mark_ticks, table):
+        return
     standing = account_margin.standing(account, position, mark_ticks * unit)
     taken_steps, paid = _immediate_fill(core, account, position, side, quantity_steps, price_ticks)
     uncovered = uncovered_value(_resting(account, position, side), cover_steps) * unit if cover_steps else 0
@@ -79,6 +84,46 @@ def check_increase(
             f"margin: the order needs initial margin {micro_text(initial)} USDC in all{cost}; "
             f"equity {micro_text(equity + need.freed)} is {micro_text(initial + loss - equity - need.freed)} short",
         )
+
+
+def _fits_easily(
+    core: Core,
+    account: VenueAccount,
+    position: Position,
+    side: int,
+    quantity_steps: int,
+    price_ticks: int,
+    mark_ticks: int,
+    table: RiskTable,
+) -> bool:
+    """Return True for an order that even the most it could need leaves room for; False says nothing.
+
+    The most is its value at the highest of limit, mark and best bid: as margin, and if it trades at once, once more as
+    loss against mark and once more as fees, which are far below that. Cover only ever lowers what is needed.
+    """
+    if position.mode == ISOLATED or account.position_mode == HEDGE:
+        return False
+    book = core.books[position.product]
+    highest_ticks = price_ticks if price_ticks > mark_ticks else mark_ticks
+    if side > 0:
+        crosses = 0 < book.asks.best <= price_ticks
+    else:
+        best = book.bids.best
+        crosses = best >= price_ticks
+        if best > highest_ticks:
+            highest_ticks = best
+    value = highest_ticks * quantity_steps * table.unit
+    reach = _reach(position, side, mark_ticks * table.unit) + value
+    if reach > table.first_notional or position.leverage > table.first_leverage:
+        return False
+    equity, initial = account_margin.equity_and_initial(core, account)
+    return equity - initial > value * 100 // position.leverage + (2 * value if crosses else 0) + 1
+
+
+def _reach(position: Position, side: int, mark_step: int) -> int:
+    """Return `Standing.reach` in one-way mode."""
+    net = (position.long.size - position.short.size) * mark_step
+    return net + position.buy_value if side > 0 else position.sell_value - net
 
 
 def _resting(account: VenueAccount, position: Position, side: int) -> Iterator[tuple[int, int]]:
@@ -148,8 +193,11 @@ def fits(core: Core, account: VenueAccount, position: Position, side: int) -> bo
     """Return whether equity covers the initial margin, and the orders of `side` are within the limits of size."""
     if account_margin.available(core, account) < 0:
         return False
-    table = core.risk_index.tables[position.product]
-    reach = account_margin.standing(account, position, account_margin.mark_step(core, position.product)).reach(side)
+    table, mark_step = core.risk_index.tables[position.product], account_margin.mark_step(core, position.product)
+    if account.position_mode != HEDGE and position.leverage <= table.first_leverage:
+        if _reach(position, side, mark_step) <= table.first_notional:
+            return True
+    reach = account_margin.standing(account, position, mark_step).reach(side)
     return reach <= table.max_notional and position.leverage <= table.leverage_limit(max(reach, 0))
 
 

@@ -43,28 +43,32 @@ def tick(core: Core, time: int) -> int:
             market.external = external
             if oracle > 0 and not market.pinned:
                 set_oracle_price(market, oracle)
-        if sample(core, market, *top(code)):
-            core.risk_index.moved.add(code)
-        if core.recording:
-            core.events.append(ev.PriceTick(code, time, market.oracle, market.mark))
+        sample(market, *top(code))
+        follow_samples(core, market)
+        core.emit(ev.PriceTick(code, time, market.oracle, market.mark))
     return time + core.state.config.price_interval
 
 
-def sample(core: Core, market: MarketState, bid: int, ask: int) -> bool:
-    """Sample a book of which the best prices are these, and set the mark; return whether it moved."""
-    config, basis, book = core.state.config, market.basis, market.book
-    both = bid and ask
-    basis.append(bid + ask - 2 * market.oracle if both else None)
-    book.append(_middle(bid, ask, market.last) if both else None)
-    if len(basis) > config.basis_samples:
-        del basis[0]
-    if len(book) > config.book_samples:
-        del book[0]
-    mark = mark_price(market, bid, ask)
-    if not mark or mark == market.mark:
-        return False
-    market.mark = mark
-    return True
+def sample(market: MarketState, bid: int, ask: int) -> None:
+    """Sample a book of which the best prices are these, for the mark."""
+    if bid and ask:
+        market.basis.append(bid + ask - 2 * market.oracle)
+        market.book.append(_middle(bid, ask, market.last))
+    else:
+        market.basis.append(None)
+        market.book.append(None)
+
+
+def follow_samples(core: Core, market: MarketState) -> None:
+    """Set the mark of the instant of the latest sample, and drop the samples that are too old."""
+    middle = market.book[-1] or 0
+    for samples, limit in (
+        (market.basis, core.state.config.basis_samples),
+        (market.book, core.state.config.book_samples),
+    ):
+        if len(samples) > limit:
+            del samples[: len(samples) - limit]
+    _set(core, market, _mark(market, middle))
 
 
 def quotes(core: Core, product: int) -> tuple[int, int]:
@@ -74,7 +78,10 @@ def quotes(core: Core, product: int) -> tuple[int, int]:
 
 def set_mark(core: Core, market: MarketState, bid: int, ask: int) -> None:
     """Set the mark from the present oracle, samples and quotes; without any price it stays."""
-    mark = mark_price(market, bid, ask)
+    _set(core, market, mark_price(market, bid, ask))
+
+
+def _set(core: Core, market: MarketState, mark: int) -> None:
     if mark and mark != market.mark:
         market.mark = mark
         core.risk_index.moved.add(market.product)
@@ -82,23 +89,31 @@ def set_mark(core: Core, market: MarketState, bid: int, ask: int) -> None:
 
 def mark_price(market: MarketState, bid: int, ask: int) -> int:
     """Return the mark in whole ticks (halves go up), 0 without any price. A quote of 0 is an empty side of the book."""
+    return _mark(market, _middle(bid, ask, market.last) if bid and ask else 0)
+
+
+def _mark(market: MarketState, middle: int) -> int:
+    """Return the mark where the median of best bid, best ask and last price is `middle`; 0 = an empty side."""
     found: list[int] = []  # in half ticks, so that means of two prices stay whole numbers
-    if market.oracle:
-        found.append(2 * market.oracle + _mean(market.basis))
-    if bid and ask:
-        found.append(2 * _middle(bid, ask, market.last))
-    if market.external:
-        found.append(2 * market.external)
+    oracle, external = market.oracle, market.external
+    if oracle:
+        found.append(2 * oracle + _mean(market.basis))
+    if middle:
+        found.append(2 * middle)
+    if external:
+        found.append(2 * external)
     if len(found) == 2:  # a median needs a third price: the average of the book's medians joins
         book = _mean(market.book, 2)
         if book:
             found.append(book)
-    if not found:
-        return 0
     found.sort()
-    half = len(found) // 2
-    middle = found[half] if len(found) % 2 else (found[half - 1] + found[half]) // 2
-    return max(1, (middle + 1) // 2)
+    if len(found) == 3:
+        median = found[1]
+    elif found:
+        median = (found[(len(found) - 1) // 2] + found[len(found) // 2]) // 2
+    else:
+        return 0
+    return max(1, (median + 1) // 2)
 
 
 def _mean(samples: list[int | None], parts: int = 1) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
@@ -16,7 +15,7 @@ from starlette.websockets import WebSocket
 
 from ...environments import FEED_PATH
 from ...protocol.reads.feed import POLICY_CLOSE
-from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Request, enveloped, too_large
+from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, Request, enveloped, too_large
 from ..feed.hub import Hub
 from .boundary import Boundary, is_protected
 from .lanes import Lane
@@ -35,10 +34,10 @@ class ServedVenue(Protocol):
     """What the server needs of the venue."""
 
     closing: bool
+    gateway: Gateway
 
     @property
     def feed(self) -> Hub: ...
-    def handle_many(self, requests: Sequence[Request]) -> list[Answer]: ...
     def now_ms(self) -> int: ...
     def behind_ms(self) -> int: ...
     def start_running(self) -> None: ...
@@ -52,11 +51,11 @@ class Application:
         self._venue = venue
         self._boundary = boundary
         self._settings = settings
-        work = venue.handle_many
-        self._orders = Lane("orders", work, group=GROUP)
-        self._queries = Lane("queries", work, threads=3)
-        self._slow = Lane("slow-queries", work)
-        self._controls = Lane("controls", work, threads=2)
+        gateway = venue.gateway
+        self._orders = Lane("orders", gateway, group=GROUP)
+        self._queries = Lane("queries", gateway, threads=3)
+        self._slow = Lane("slow-queries", gateway)
+        self._controls = Lane("controls", gateway, threads=2)
 
     def stop(self) -> None:
         """End the threads."""

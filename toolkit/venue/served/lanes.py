@@ -1,7 +1,8 @@
 """Threads on which a server's requests are answered, so that its event loop is never held up.
 
-A lane takes requests in order. One that takes several at once passes them on as a group, which the journal then writes
-at once: while one group is written, the next one gathers.
+A lane takes requests in order. One that takes several at once reads them as they come, and has them applied as a group,
+which the journal writes at once. Clients that were answered together tend to ask together again, so a group waits a
+moment until it is as large as the one before: two halves would take two syncs of the disk.
 """
 
 from __future__ import annotations
@@ -10,33 +11,29 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from time import monotonic
 
-from ..api.gateway import Answer, Request, enveloped
+from ..api.gateway import Answer, Gateway, Request, Started, enveloped
 
-if TYPE_CHECKING:
-    Job = tuple[Request, asyncio.Future[Answer]]
+Job = tuple[Request, asyncio.Future[Answer]]
 
 WAITING = 2_000
 """Requests that may wait in one lane; more are answered 503."""
+GATHER = 0.5
+"""How long a group waits for more requests, as a share of the time that the one before took to be applied."""
+GATHER_SECONDS = 0.01
+"""The longest such wait."""
 STOP_SECONDS = 0.4
 """How long stopping waits for the requests that are being answered; the threads are daemons."""
 
 
 class Lane:
-    """Answers requests with `work(requests) -> answers` on `threads` threads, up to `group` at a time."""
+    """Answers requests on `threads` threads, up to `group` at a time."""
 
-    def __init__(
-        self,
-        name: str,
-        work: Callable[[Sequence[Request]], list[Answer]],
-        *,
-        threads: int = 1,
-        group: int = 1,
-    ) -> None:
+    def __init__(self, name: str, gateway: Gateway, *, threads: int = 1, group: int = 1) -> None:
         self._name = name
-        self._work = work
+        self._gateway = gateway
         self._group = group
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._threads = [
@@ -63,30 +60,34 @@ class Lane:
             thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
-        ended = False
-        while not ended:
-            job = self._jobs.get()
-            jobs = [] if job is None else [job]
-            ended = job is None
+        expected, spent, job = 1, 0.0, self._jobs.get()
+        while job is not None:
+            group, until = [self._started(job)], monotonic() + min(GATHER * spent, GATHER_SECONDS)
             with contextlib.suppress(queue.Empty):
-                while not ended and len(jobs) < self._group:
-                    following = self._jobs.get_nowait()
-                    ended = following is None
-                    if following is not None:
-                        jobs.append(following)
-            if jobs:
-                self._answer(jobs)
+                while len(group) < self._group:
+                    wait = max(0.0, until - monotonic()) if len(group) < expected else 0.0
+                    job = self._jobs.get(wait > 0, wait)
+                    if job is None:
+                        break
+                    group.append(self._started(job))
+            began = monotonic()
+            self._finish(group)
+            expected, spent = len(group), monotonic() - began
+            job = job and self._jobs.get()
 
-    def _answer(self, jobs: Sequence[Job]) -> None:
+    def _started(self, job: Job) -> tuple[asyncio.Future[Answer], Started]:
+        return job[1], self._gateway.start(job[0])
+
+    def _finish(self, group: Sequence[tuple[asyncio.Future[Answer], Started]]) -> None:
         try:
-            answers = self._work([request for request, _ in jobs])
+            answers = self._gateway.finish([started for _, started in group])
         except Exception as error:
-            answers = [enveloped(500, 500, f"the venue failed ({type(error).__name__})") for _ in jobs]
+            answers = [enveloped(500, 500, f"the venue failed ({type(error).__name__})") for _ in group]
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-            jobs[0][1].get_loop().call_soon_threadsafe(_deliver, jobs, answers)
+            group[0][0].get_loop().call_soon_threadsafe(_deliver, [future for future, _ in group], answers)
 
 
-def _deliver(jobs: Sequence[Job], answers: Sequence[Answer]) -> None:
-    for (_, future), answer in zip(jobs, answers, strict=True):
+def _deliver(futures: Sequence[asyncio.Future[Answer]], answers: Sequence[Answer]) -> None:
+    for future, answer in zip(futures, answers, strict=True):
         if not future.done():  # a client that went away cancelled it
             future.set_result(answer)

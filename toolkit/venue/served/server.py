@@ -131,6 +131,7 @@ def running(
         timeout_graceful_shutdown=GRACE,  # type: ignore[arg-type]
         backlog=128,  # also how often the loop tries to accept when there are no descriptors left
         server_header=False,
+        proxy_headers=False,  # a client's X-Forwarded-For would be believed, and its connections not counted
     )
     server = uvicorn.Server(config)
     started = threading.Event()

@@ -18,6 +18,7 @@ from .noise import EXP_BITS, bits, exponential, log_of_ppm, normals, waits, word
 MINUTE_MS = 60_000
 BLOCK_MINUTES = 60
 BLOCK_MS = BLOCK_MINUTES * MINUTE_MS
+_DAY_MINUTES = 1_440
 NOISE, INFORMED, MOMENTUM, HEDGER, FORCED = range(1, 6)
 """Kinds of taker orders, by who sends them."""
 PARTS = 1_000_000_000
@@ -115,9 +116,17 @@ def volatility(source: Source, first: int, count: int) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _heat(source: Source, first: int) -> Any:
-    """Return the volatility of a block's minutes, which its news and its orders need."""
-    return volatility(source, first, BLOCK_MINUTES)
+def _day(source: Source, day: int) -> tuple[Any, Any]:
+    """Return the volatility and the premium of a day's minutes, which its blocks need."""
+    first = day * _DAY_MINUTES
+    return volatility(source, first, _DAY_MINUTES), premium(source, first, _DAY_MINUTES)
+
+
+def _of_block(source: Source, first: int) -> tuple[Any, Any]:
+    """Return the volatility and the premium of a block's minutes."""
+    day, minute = divmod(first, _DAY_MINUTES)
+    heat, premiums = _day(source, day)
+    return heat[minute : minute + BLOCK_MINUTES], premiums[minute : minute + BLOCK_MINUTES]
 
 
 def minute_returns(source: Source, volatilities: Any, first: int) -> Any:
@@ -196,7 +205,8 @@ def block(source: Source, scales: Scales, number: int) -> Block:
 
     first = number * BLOCK_MINUTES
     end = (first + BLOCK_MINUTES) * MINUTE_MS
-    news_times, news = _news(source, scales, _heat(source, first), first)
+    heat, premiums = _of_block(source, first)
+    news_times, news = _news(source, scales, heat, first)
     own, before = (_clusters(source, scales, begin) for begin in (first, first - BLOCK_MINUTES))
     within, late = own[0] < end, before[0] >= end - BLOCK_MS
     parts = [[column[within] for column in own], [column[late] for column in before]]
@@ -208,7 +218,7 @@ def block(source: Source, scales: Scales, number: int) -> Block:
         news[news_order].tolist(),
         times[order].tolist(),
         list(zip(*(column[order].tolist() for column in columns), strict=True)),
-        premium(source, first, BLOCK_MINUTES).tolist(),
+        premiums.tolist(),
     )
 
 
@@ -238,7 +248,7 @@ def _clusters(source: Source, scales: Scales, first: int) -> tuple[Any, Any, Any
 
     count = BLOCK_MINUTES * _CLUSTERS_A_MINUTE
     word = _minute_words(source.seed, source.code, 0x51, first, BLOCK_MINUTES, _CLUSTERS_A_MINUTE)
-    heat = _heat(source, first)
+    heat, _ = _of_block(source, first)
     rate = source.flow.orders_a_minute_ppm * scales.flow // SIGMA * (heat * 7 + SIGMA * 3) // SIGMA // 10
     chance = np.repeat((rate << 20) // (_CLUSTERS_A_MINUTE * SIGMA), _CLUSTERS_A_MINUTE)
     chance[::_CLUSTERS_A_MINUTE] = 1 << 20  # no minute of a usual market is without an order

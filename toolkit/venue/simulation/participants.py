@@ -11,6 +11,7 @@ and all meet in the matching of everybody. Off with the setting `market`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..engine.codes import TxCode
@@ -25,7 +26,8 @@ from ..trading import lifecycle, orders, settlement
 from ..trading.positions import grow_leg, position_of, reduce_leg
 from .flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, Order
 from .past import Past
-from .quoting import FINE, MAKERS, PPM, Quoted, Quotes, index_source
+from .quoted import FINE, PPM, Quoted
+from .quoting import MAKERS, Quotes, index_source
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -188,7 +190,7 @@ def _follow_plan(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
 
 def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int) -> None:
     """Let one taker order meet the book, if its reason holds."""
-    bid, ask = core.books.top(quoted.code) if quoted.sim.busy else quotes.top(quoted.code)
+    bid, ask = core.books.top(quoted.code) if quoted.sim.busy else quotes.best_prices(quoted, time)
     if not bid or not ask:
         return
     side, value, limit = _wish(quotes, quoted, order, bid, ask)
@@ -196,17 +198,15 @@ def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int) ->
         return
     best = ask if side > 0 else bid
     steps = min(max(value // (best * quoted.unit), 1), quoted.product.max_steps)
-    taker = core.state.accounts[TAKERS[order[0]]]
-    if quoted.code in core.books:  # other orders rest there, or somebody looks
-        if not quoted.sim.busy:
-            quotes.take_back(quoted)
-        else:
-            try:
-                orders.submit(core, taker, quoted.product, side, steps, limit, kind=LIMIT, tif=IOC)
-            except Refused:
-                return
-            return
-    _sweep(core, quotes, quoted, TAKERS[order[0]], side, steps, limit, time)
+    taker = TAKERS[order[0]]
+    if quoted.sim.busy:
+        with suppress(Refused):
+            account = core.state.accounts[taker]
+            orders.submit(core, account, quoted.product, side, steps, limit, kind=LIMIT, tif=IOC)
+        return
+    if quoted.code in core.books:  # somebody looks
+        quotes.take_back(quoted)
+    _sweep(core, quotes, quoted, taker, side, steps, limit, time)
 
 
 def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> tuple[int, int, int]:
@@ -224,11 +224,14 @@ def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> t
         if fair + edge <= bid * FINE:
             return -1, value, -((-fair - edge) // FINE)
         return 0, 0, 0
-    minute = sim.index // PARTS * quoted.source.minute_parts
-    if kind == MOMENTUM and abs(moved := sim.index - sim.trend) >= minute:
-        side = 1 if moved > 0 else -1
-    elif kind == FORCED and abs(moved := sim.index - sim.drift) >= 6 * minute:
-        side, value, reach = 1 if moved > 0 else -1, 4 * value, 3 * _REACH_PPM
+    if kind == MOMENTUM:
+        moved = sim.index - sim.trend
+        if abs(moved) >= sim.index // PARTS * quoted.minute_parts:
+            side = 1 if moved > 0 else -1
+    elif kind == FORCED:
+        moved = sim.index - sim.drift
+        if abs(moved) >= 6 * (sim.index // PARTS * quoted.minute_parts):
+            side, value, reach = 1 if moved > 0 else -1, 4 * value, 3 * _REACH_PPM
     elif kind == HEDGER:
         inventory = sum(maker.inventory for maker in sim.makers) * bid * quoted.unit
         if abs(inventory) >= quotes.simulation.market.inventory_usdc * _MICRO // 20:
@@ -241,7 +244,7 @@ def _sweep(
     core: Core, quotes: Quotes, quoted: Quoted, taker: str, side: int, steps: int, limit: int, time: int
 ) -> None:
     """Trade with the makers of a folded book: what the matching would do with their orders, without making them."""
-    sim, market = quoted.sim, core.state.markets[quoted.code]
+    sim, market = quoted.sim, quoted.market
     price, there, number = quotes.best(quoted, -side, time)
     levels = [(price, there, number)] if there >= steps else quotes.side(quoted, -side, time)
     left, paid = steps, 0

@@ -1,4 +1,4 @@
-"""Replacing and cancelling orders (specification, "Exchange API"; risk-rules, "Order rules").
+"""Replacing and cancelling orders (docs/published.md, "Exchange API"; docs/assumptions.md, "Orders").
 
 Cancels are applied one by one, each with its own result. A refused replacement leaves the order as it was.
 """

@@ -1,4 +1,4 @@
-"""Brackets: which TP and SL orders may be attached to which main order (risk-rules, "Order rules").
+"""Brackets: which TP and SL orders may be attached to which main order (docs/assumptions.md, "Orders").
 
 What happens to them afterwards is in `lifecycle` (arming, one-cancels-other) and `trigger_orders` (triggering).
 """

@@ -1,6 +1,6 @@
 """Matching: an order meets the book, makers keep their price, first come first served.
 
-Each fill is booked for both sides at once (`settlement`). Source: risk-rules, "Order rules".
+Each fill is booked for both sides at once (`settlement`). Source: docs/assumptions.md, "Orders".
 """
 
 from __future__ import annotations

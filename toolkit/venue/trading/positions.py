@@ -1,4 +1,4 @@
-"""Positions: what a fill does to an account's legs (risk-rules, "Numbers")."""
+"""Positions: what a fill does to an account's legs (docs/assumptions.md, "Money on the venue")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a trade does to its two accounts and to the public record: positions, fees, events, candles.
 
-Source: risk-rules, "Numbers" and "Order rules".
+Source: docs/assumptions.md, "Money on the venue" and "Orders".
 """
 
 from __future__ import annotations

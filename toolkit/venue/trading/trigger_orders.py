@@ -1,4 +1,4 @@
-"""Trigger orders: what happens when a trigger price is met (risk-rules, "Order rules"). Prices are in ticks.
+"""Trigger orders: what happens when a trigger price is met (docs/assumptions.md, "Orders"). Prices are in ticks.
 
 A waiting trigger holds no margin. When it is met the order is checked like a new one, and cancelled with a reason if it
 does not fit. Triggers that are met at the same instant go by age. A market exit that finds nothing within its bound

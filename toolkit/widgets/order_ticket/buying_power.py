@@ -1,6 +1,6 @@
 """The rules of the account: margin, limits and positions, as the venue checks them before an order adds risk.
 
-Source: risk-rules, "Margin"; docs/assumptions.md, "Widgets".
+Source: docs/assumptions.md, "Money on the venue"; docs/assumptions.md, "Widgets".
 """
 
 from __future__ import annotations

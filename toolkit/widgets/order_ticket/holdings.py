@@ -29,7 +29,7 @@ def holdings_of(
     own: Row = next((one for one in rows if one["symbol"] == product.symbol), {})
     setting: Row = next((one for one in leverages if one["symbol"] == product.symbol), {})
     open_orders = [one for one in orders if one["symbol"] == product.symbol]
-    # A trigger order takes no margin until it is triggered (risk-rules, "Margin").
+    # A trigger order takes no margin until it is triggered (docs/assumptions.md, "Money on the venue").
     resting = [one for one in open_orders if one["status"] != UNTRIGGERED]
     isolated = own.get("margin_mode") == "ISOLATED" or (not own and product.only_isolated)
     return Holdings(

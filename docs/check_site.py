@@ -1,0 +1,69 @@
+"""Checks the built site: `python docs/check_site.py docs/_build/html`. It prints what is wrong, and exits 1 then.
+
+Every link inside the site must lead to a page, a file or an anchor that exists; every figure must have an alternative
+text; and the search must know each name of the reference. Links to other sites are not followed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pages
+
+
+class _Page(HTMLParser):
+    """The anchors, links and pictures of one page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: set[str] = set()
+        self.unnamed: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.anchors |= {value for name in ("id", "name") if (value := given.get(name))}
+        self.links |= {value for name in ("href", "src") if (value := given.get(name))}
+        if tag == "img" and not given.get("alt"):
+            self.unnamed.append(str(given.get("src")))
+
+
+def broken_links(site: Path) -> Iterable[str]:
+    """Yield what is wrong with the links and pictures of a site."""
+    found = {path: _Page(path) for path in sorted(site.rglob("*.html"))}
+    for path, page in found.items():
+        here = path.relative_to(site)
+        yield from (f"{here}: the picture {name} has no alternative text" for name in page.unnamed)
+        for link in sorted(page.links):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.is_file():
+                yield f"{here}: {link} leads to no file"
+            elif parts.fragment and target in found and unquote(parts.fragment) not in found[target].anchors:
+                yield f"{here}: {link} leads to no anchor of {target.name}"
+
+
+def unknown_names(site: Path, names: Iterable[str]) -> Iterable[str]:
+    """Yield the names that the search of a site does not know."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(re.sub(r"^Search\.setIndex\((.*)\)$", r"\1", text.strip(), flags=re.DOTALL))
+    known = {f"{module}.{entry[4]}" for module, entries in index["objects"].items() for entry in entries}
+    yield from (f"the search does not know {name}" for name in sorted(set(names) - known))
+
+
+if __name__ == "__main__":
+    built = Path(sys.argv[1]).resolve()
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    listed = [name for page in pages.reference() for name in (*page.objects, *page.classes)]
+    wrong = [*broken_links(built), *unknown_names(built, listed)]
+    print(*wrong, f"{len(listed)} names, {len(list(built.rglob('*.html')))} pages, {len(wrong)} faults", sep="\n")
+    sys.exit(bool(wrong))

@@ -1,0 +1,99 @@
+"""Lanes: orders that come together are written together, and none waits for one that does not come."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from tests.venue.wallets import MASTER, Signer
+from toolkit.venue.api.gateway import Answer, Request, Submission
+from toolkit.venue.engine.commands import Outcome
+from toolkit.venue.local import LocalVenue
+from toolkit.venue.served import lanes
+from toolkit.venue.served.lanes import Lane
+
+CLIENTS, ROUNDS = 10, 5
+
+
+class Groups:
+    """Counts the groups that a venue is given, and holds the first one until it is let go."""
+
+    def __init__(self, venue: LocalVenue) -> None:
+        self.sizes: list[int] = []
+        self.begun, self.let_go = threading.Event(), threading.Event()
+        self._submit = venue.submit_many
+
+    def __call__(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
+        self.sizes.append(len(submissions))
+        self.begun.set()
+        assert self.let_go.wait(30)
+        return self._submit(submissions)
+
+
+@pytest.fixture
+def venue() -> Iterator[LocalVenue]:
+    with LocalVenue(clock="manual", market=None, accounts=1) as made:
+        yield made
+
+
+@pytest.fixture
+def groups(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Groups:
+    counted = Groups(venue)
+    monkeypatch.setattr(venue, "submit_many", counted)
+    return counted
+
+
+def withdrawals(count: int) -> list[Request]:
+    """Return signed requests."""
+    signer, action = Signer(MASTER), {"type": "withdraw", "destination": MASTER.address, "amount": "2"}
+    bodies = [json.dumps(signer.request(action)).encode() for _ in range(count)]
+    return [Request("POST", "/api/v1/exchange", "", body) for body in bodies]
+
+
+def answers_of(venue: LocalVenue, groups: Groups, clients: Sequence[Sequence[Request]]) -> list[Answer]:
+    """Send one request; while it is applied, let all clients send theirs, each when its last one was answered."""
+
+    async def client(lane: Lane, own: Sequence[Request]) -> list[Answer]:
+        return [await lane.answer(request) for request in own]
+
+    async def run() -> list[Answer]:
+        lane = Lane("orders", venue.gateway, group=256)
+        try:
+            first = asyncio.create_task(lane.answer(withdrawals(1)[0]))
+            await asyncio.to_thread(groups.begun.wait, 10)
+            others = [asyncio.create_task(client(lane, own)) for own in clients]
+            await asyncio.sleep(0)
+            groups.let_go.set()
+            found = await asyncio.gather(*others)
+            return [await first, *(answer for own in found for answer in own)]
+        finally:
+            lane.stop()
+
+    return asyncio.run(run())
+
+
+def test_clients_that_are_answered_together_are_written_together_again(
+    venue: LocalVenue, groups: Groups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "GATHER", 1e9)
+    monkeypatch.setattr(lanes, "GATHER_SECONDS", 30)
+    requests = iter(withdrawals(1 + CLIENTS * ROUNDS)[1:])
+    clients = [[next(requests) for _ in range(ROUNDS)] for _ in range(CLIENTS)]
+    answers = answers_of(venue, groups, clients)
+    assert [answer.code for answer in answers] == [0] * (1 + CLIENTS * ROUNDS)
+    assert groups.sizes == [1] + [CLIENTS] * ROUNDS
+
+
+def test_a_group_does_not_wait_long_for_clients_that_are_gone(
+    venue: LocalVenue, groups: Groups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "GATHER", 1e9)  # then GATHER_SECONDS are the bound
+    requests = iter(withdrawals(2 + CLIENTS)[1:])
+    clients = [[next(requests)] for _ in range(CLIENTS - 1)]
+    answers = answers_of(venue, groups, [[next(requests), next(requests)], *clients])
+    assert [answer.code for answer in answers] == [0] * (2 + CLIENTS)
+    assert groups.sizes == [1, CLIENTS, 1]
