@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -46,7 +47,18 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "toolkit"
 html_show_sourcelink = False
+html_copy_source = False
 html_static_path: list[str] = []
 
 suppress_warnings = ["mystnb.unknown_mime_type", "myst.xref_missing", "myst.header"]
 """Notebooks link to files beside them and choose their own headings."""
+
+
+def setup(app: Any) -> None:
+    """Open the branch of the present page alone: the whole tree of the reference on each page was most of the build."""
+    app.connect("html-page-context", _open_one_branch, priority=400)  # before the theme draws the tree
+
+
+def _open_one_branch(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    if (whole := context.get("toctree")) is not None:
+        context["toctree"] = lambda **options: whole(**{**options, "collapse": True})

@@ -29,6 +29,7 @@ from toolkit.venue.engine.codes import TxCode
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOT = DOCS.parent
+PACKAGE = Path(toolkit.__file__).parent
 PAGES = sorted({*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(ROOT / "notebooks").rglob("[!.]*.ipynb")})
 BACKSTAGE = {"toolkit.exposure", "toolkit.ladders"}
 """Modules of the package's own, which no public name belongs to."""
@@ -106,7 +107,8 @@ def written(pages: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.suffix == ".md"], ids=lambda page: page.name)
 def test_files_that_a_page_names_exist(page: Path) -> None:
     for path in re.findall(r"`((?:\.ci|docs|notebooks|proto|tests|toolkit)/[\w./-]*\w)`", text_of(page)):
-        assert (ROOT / path).exists() or page.name == "CHANGELOG.md", path
+        place = PACKAGE.parent / path if path.startswith("toolkit/") else ROOT / path
+        assert place.exists() or page.name == "CHANGELOG.md", path
 
 
 def test_docstrings_cite_what_ships() -> None:
@@ -114,7 +116,7 @@ def test_docstrings_cite_what_ships() -> None:
     unknown = re.compile(r"venue-facts|risk-rules|market-facts|specification", re.IGNORECASE)
     cited = re.compile(r'docs/([\w-]+\.md)((?:,? (?:and )?"[^"]+")*)')
     seen = 0
-    for path in [*(ROOT / "toolkit").rglob("*.py"), *(ROOT / "toolkit").rglob("*.pyi"), *(ROOT / "proto").glob("*")]:
+    for path in [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi"), *(ROOT / "proto").glob("*")]:
         text = path.read_text(encoding="utf-8")
         assert not unknown.search(text), (path, unknown.search(text))
         for page, sections in cited.findall(text):

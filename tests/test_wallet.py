@@ -251,3 +251,17 @@ def test_a_key_or_password_in_the_wrong_place_is_in_no_message_and_no_traceback(
         assert inside, number
         assert not shows(inside + str(caught.value)), number
     assert not path.exists()
+
+
+@pytest.mark.parametrize("content", [None, "no JSON"])
+def test_no_password_is_asked_for_where_there_is_no_key_file(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(question: str) -> str:
+        raise AssertionError(question)
+
+    monkeypatch.setattr("getpass.getpass", ask)
+    if content is not None:
+        (tmp_path / "agent.json").write_text(content, encoding="utf-8")
+    with pytest.raises(WalletError, match=r"agent\.json: (can't be read|is not JSON)"):
+        Wallet.from_keyfile(tmp_path / "agent.json")

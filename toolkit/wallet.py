@@ -77,7 +77,7 @@ class Wallet:
         """
         _check_role(role)
         address = _address(account)
-        key, fault = _read_keyfile(path, _password(password, f"Password of {path}: "))
+        key, fault = _read_keyfile(path, password)
         if fault:
             raise WalletError(f"key file {path}: {fault}")
         return cls._of(key if role == "agent" else None, key if role == "master" else None, address)
@@ -324,8 +324,8 @@ def _random_secret() -> bytes:
     return (secrets.randbelow(_CURVE_ORDER - 1) + 1).to_bytes(32, "big")
 
 
-def _read_keyfile(path: str | os.PathLike[str], password: Secret) -> tuple[PrivateKey | None, str]:
-    """Do as `_parse` for a key file."""
+def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> tuple[PrivateKey | None, str]:
+    """Do as `_parse` for a key file. Its password is asked for when the file can be read."""
     import json
 
     from eth_account import Account
@@ -339,6 +339,7 @@ def _read_keyfile(path: str | os.PathLike[str], password: Secret) -> tuple[Priva
         return None, "its name is not a path"
     except ValueError:
         return None, "is not JSON, so it is not a key file"
+    password = _password(given, f"Password of {path}: ")
     result, fault = sealed(lambda: _parse(bytes(Account.decrypt(stored, password.reveal()))))
     if fault is not None and issubclass(fault, ValueError):
         return None, "the password does not open it"

@@ -299,3 +299,19 @@ def test_a_package_that_is_too_old_is_named_with_the_version_it_takes(monkeypatc
     )
     assert found.advice.startswith("python -m pip install --upgrade ")
     assert '"pandas>=2.2.3" "matplotlib>=3.9"' in found.advice
+
+
+def test_an_address_in_place_of_a_key_and_a_missing_keyring_are_explained() -> None:
+    wallet, found = doctor.keys("K", "M", None, {"K": MASTER})
+    assert (wallet, found.state) == (None, "fail")
+    assert "that is an address" in found.advice
+    keyring = pytest.importorskip("keyring")
+    from keyring.backends import fail
+
+    before = keyring.get_keyring()
+    keyring.set_keyring(fail.Keyring())
+    try:
+        _, found = doctor.kept_key(None, "mine", None)
+    finally:
+        keyring.set_keyring(before)
+    assert "--keyfile" in found.advice

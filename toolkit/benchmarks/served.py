@@ -251,8 +251,8 @@ def _main(slower_ms: str, *arguments: str) -> int:
 
     append = Journal.append
 
-    def append_slowly(journal: Journal, commands: Sequence[Command]) -> None:
-        append(journal, commands)
+    def append_slowly(self: Journal, commands: Sequence[Command]) -> None:
+        append(self, commands)
         time.sleep(int(slower_ms) / 1000)
 
     Journal.append = append_slowly  # type: ignore[method-assign]

@@ -226,13 +226,18 @@ def kept_key(keyfile: Path | None, keyring: str | None, account: str | None) -> 
         else:
             wallet = Wallet.from_keyring(str(keyring), account=account)
     except ToolkitError as error:
-        return None, Finding("keys", "fail", str(error), "Wallet.save_keyfile and save_keyring write what is read here")
+        advice = "Wallet.save_keyfile and save_keyring write what is read here"
+        if "NoKeyringError" in str(error):
+            advice = "this system has no keyring: keep the key in an encrypted file, and give --keyfile FILE"
+        return None, Finding("keys", "fail", str(error), advice)
     return wallet, Finding("keys", "ok", f"agent {wallet.agent}, from {keyfile or 'the keyring'}")
 
 
 def _key_advice(said: str) -> str:
     if "account" in said:
         return "put the master's address into TOOLKIT_ACCOUNT (or --account), never a key"
+    if "has 40 characters" in said:
+        return "that is an address, which anyone may know; put in the key that belongs to it, 64 hex digits"
     return "put 64 hex digits, with or without 0x, into that variable"
 
 

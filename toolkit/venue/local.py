@@ -536,7 +536,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
             if data is None:
                 known = ", ".join(map(str, self._snapshots)) or "none"
                 raise VenueError(f"there is no snapshot {snapshot}; there are: {known}")
-            self._restore(data)
+        core = Core.load(data)  # without the lock: a large one takes a while
+        with self.lock:
+            self._restore(core, data)
             self._snapshots = {number: kept for number, kept in self._snapshots.items() if number <= snapshot}
         self._deliver()
 
@@ -562,12 +564,12 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     def load(self, path: str | Path) -> None:
         """Continue from a dumped state, clock included. Raises VenueError for a file that is not a dump."""
         data = Path(path).read_bytes()
+        core = Core.load(data)
         with self.lock:
-            self._restore(data)
+            self._restore(core, data)
         self._deliver()
 
-    def _restore(self, data: bytes) -> None:
-        core = Core.load(data)
+    def _restore(self, core: Core, data: bytes) -> None:
         with defer_sigint():
             if self.journal is not None:
                 self.journal.append_state(data)  # first, so that nothing has changed when it fails

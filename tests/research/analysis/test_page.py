@@ -10,11 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.research.markets import Wandering, walk
+from tests.research.markets import Wandering, bars, walk
 from toolkit import extras
 from toolkit.errors import MissingPackage
 from toolkit.research import Results, backtest, optimise, vectorised
 from toolkit.research.analysis import charts
+from toolkit.research.analysis.page import _shown
+from toolkit.research.context import Context
+from toolkit.research.market_data import Bar
 
 
 def body(html: str) -> str:
@@ -85,6 +88,35 @@ def test_a_run_without_trades_or_bars_can_be_shown(sample_results: Results) -> N
         name: getattr(sample_results, name).iloc[:0] for name in ("equity", "positions", "marks", "fills", "funding")
     }
     assert "no data" in body(Results("Empty", **empty).page().html)
+
+
+def test_stops_and_take_profits_are_shown_where_they_waited_and_filled() -> None:
+    rows = [(60_000.0, 60_000.0, 60_000.0, 60_000.0)] * 3 + [(60_000.0, 60_700.0, 60_000.0, 60_700.0)]
+    rows += [(60_700.0, 60_700.0, 60_700.0, 60_700.0)] * 2 + [(60_700.0, 60_700.0, 58_900.0, 58_900.0)] * 2
+
+    def on_bar(ctx: Context, bar: Bar) -> None:
+        at = ctx.bars().length
+        if at == 1:
+            ctx.bracket(bar.symbol, "0.1", take_profit="60600", stop_loss="59000")
+        if at == 5:
+            ctx.bracket(bar.symbol, "0.1", take_profit="62000", stop_loss="59000")
+
+    run = backtest(on_bar, {"BTCUSDC": bars(*rows)})
+    triggers = charts.with_triggers(run, "BTCUSDC")
+    assert triggers["stop"].tolist() == (triggers["trigger_price"] == 59_000).tolist()
+    traces = {trace.name: trace for trace in charts.time_panels(run).data}
+    assert [len(traces[f"BTCUSDC {name}"].x) for name in ("entries", "stops", "take-profits")] == [2, 1, 1]
+    assert traces["BTCUSDC take-profits"].y[0] == 60_600
+    assert traces["BTCUSDC stops"].y[0] == 59_000
+    assert "BTCUSDC exits" not in traces
+    levels = traces["BTCUSDC stop prices"]
+    assert [price for price in levels.y if price == price] == [59_000] * 4
+    assert levels.x[4] == run.fills["time"].iloc[-1], "until it was filled"
+
+
+def test_lengths_of_time_keep_all_their_days() -> None:
+    shown = {text: _shown(pd.Timedelta(text)) for text in ("10 days 01:00:00", "0 days 03:00:00", "530 days 11:33:09")}
+    assert list(shown.values()) == ["10 days 01:00:00", "03:00:00", "530 days 11:33:09"]
 
 
 def test_months_and_funding_by_hand() -> None:

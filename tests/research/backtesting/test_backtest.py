@@ -586,6 +586,8 @@ def test_a_target_below_one_step_is_rejected_and_noted() -> None:
         ({"products": {BTC: {"ticksize": 1}}}, r"products\['BTCUSDC'\] has 'ticksize', .* did you mean 'tick_size'"),
         ({"funding": {"BTCUSD": 0.0001}}, "funding has 'BTCUSD', .* did you mean 'BTCUSDC'"),
         ({"funding": "intrest"}, "funding 'intrest' is not a rate"),
+        ({"leverag": 3}, "backtest has 'leverag', which is no setting; did you mean 'leverage'"),
+        ({"queue": "log"}, "queue is a setting of runs on events, not on bars"),
     ],
 )
 def test_misspelt_keys_are_named_with_the_nearest(options: dict[str, Any], text: str) -> None:

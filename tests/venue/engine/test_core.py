@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import msgspec
 import pytest
@@ -145,6 +146,7 @@ def test_a_restored_core_continues_identically(core: Core) -> None:
 
 def test_a_dump_in_slices_is_that_of_the_moment_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codec, "RECORDS", 7)
+    monkeypatch.setattr(codec, "WHOLE", 1)
     core = Core(Genesis(settings={"market": saved("usual")}))
     core.apply(Advance(GENESIS_TIME + 600_000))
     whole, slices = core.dump(), core.slices()
@@ -156,6 +158,27 @@ def test_a_dump_in_slices_is_that_of_the_moment_it_began(monkeypatch: pytest.Mon
     assert len(parts) > 20
     assert codec.joined(parts) == whole
     assert codec.hash_of(parts) == Core.load(whole).state_hash() != core.state_hash()
+
+
+def test_a_large_history_is_decoded_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    core, sizes, decode = Core(Genesis(settings={"market": saved("usual")})), [], codec._decode
+    core.apply(Advance(GENESIS_TIME + 600_000))
+    whole = core.dump()
+
+    def counting(raw: bytes, *, type: Any) -> Any:
+        if "Raw" not in repr(type):
+            sizes.append(len(raw))
+        return decode(raw, type=type)
+
+    monkeypatch.setattr(codec, "RECORDS", 7)
+    monkeypatch.setattr(codec, "WHOLE", 500)
+    monkeypatch.setattr(codec, "_decode", counting)
+    assert Core.load(whole).dump() == whole
+    assert len(sizes) > 20
+    assert max(sizes) < len(whole) / 20
+    body = whole[len(codec.MAGIC) + 32 :].replace(b"by_account", b"by_akkount")
+    with pytest.raises(VenueError, match="the dump is damaged: KeyError"):
+        Core.load(codec.joined([codec.MAGIC, body]))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 65_535, 65_536])

@@ -109,7 +109,7 @@ class Liquidation(Trading):
         """3: the LP vault takes over at mark, for 0.5 % of the maintenance margin, up to its limit; what is left."""
         market, vault, leg, times = held.market, self.accounts[LP], held.legs[side], self.config["lp_leverage"]
         equity, worth, own = self.means(held, side), vault.equity, vault.holdings[held.market.code]
-        lack, others = max(0, -floor(Fraction(equity, leg.size))), sum(h.notional for h in vault.holdings.values())
+        lack, others = max(0, -(equity // leg.size)), sum(h.notional for h in vault.holdings.values())
         room = worth * times - others + own.notional - side * own.net * market.step_value
         taken = min(steps, floor(room / (market.step_value + lack * times)), worth // lack if lack else steps)
         if worth <= 0 or taken <= 0:

@@ -88,6 +88,7 @@ class Trading(Margin):
         price = order.price or order.market.last
         limit = order.price or order.market.bound(order.side, price, order.slippage)
         try:
+            require(order.account.hedge or not order.closing, "close sides are for hedge mode")
             if main is order:
                 self.check_terms(order)
                 require(not (exits and order.reducing), "the main order of a bracket opens")
@@ -99,7 +100,6 @@ class Trading(Margin):
                 self.check_child(main, child)
             kinds = [each.reduce for each in (*self.bracket(main.id), *exits)]
             require(len(set(kinds)) == len(kinds), "one TP and one SL")
-            require(order.account.hedge or not order.closing, "close sides are for hedge mode")
             own = [each for each in (*self.orders.values(), *placed) if each.account is order.account]
             ids = [each.client_id for each in own if each.client_id]
             require(len(set(ids)) == len(ids), "clOrdId in use")
@@ -209,10 +209,12 @@ class Trading(Margin):
         """Price-time priority; GTC and POST_ONLY rest, the others end; FOK fills whole or not at all."""
         if order.tif == "FOK":
             trial: Any = pickle.loads(pickle.dumps(self))
-            trial.match(trial.orders[order.id], limit)
+            trimmed = trial.match(trial.orders[order.id], limit)
             if trial.orders[order.id].leaves:
                 self.give_up(order)
                 return
+            for maker, steps in trimmed:
+                self.cut(self.orders[maker], steps)
         covered = order.held.cover(order.side)
         self.match(order, limit)
         if not order.leaves:
@@ -237,9 +239,9 @@ class Trading(Margin):
         else:
             self.cancel(order)
 
-    def match(self, order: Order, limit: int) -> None:
-        """Trade at `limit` or better; an order whose margin is gone is cut by what it would open."""
-        market = order.market
+    def match(self, order: Order, limit: int) -> list[tuple[int, int]]:
+        """Trade at `limit` or better; cut what would open without margin, and return these orders and their steps."""
+        market, trimmed = order.market, []
         while order.leaves and (offers := self.offers(order, limit)):
             maker, steps = offers[0], min(order.leaves, offers[0].leaves)
             cover = maker.held.cover(maker.side)
@@ -247,6 +249,7 @@ class Trading(Margin):
                 self.cancel(maker)
                 continue
             if not self.isolated_fits(maker, steps - cover):
+                trimmed.append((maker.id, maker.leaves - cover))
                 self.cut(maker, maker.leaves - cover)
                 continue
             order.leaves, maker.leaves = order.leaves - steps, maker.leaves - steps
@@ -263,6 +266,7 @@ class Trading(Margin):
             if not maker.leaves and maker.id in self.orders:
                 self.end(maker)
         self.drop_loose()
+        return trimmed
 
     def drop_loose(self) -> None:
         loose, self.loose = self.loose, []

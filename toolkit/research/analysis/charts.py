@@ -65,18 +65,31 @@ def time_panels(run: Reported, benchmark: bool = True) -> Any:
 def _price(run: Reported, symbol: str, visible: Any) -> list[Any]:
     shown = {"visible": visible, "legendgroup": symbol}
     traces = [line(run.marks[symbol], symbol, FAINT, **shown)]
+    triggers = with_triggers(run, symbol)
+    for name, stop, colour in (("stop prices", True, FOURTH), ("take-profit prices", False, THIRD)):
+        levels = _levels(run, triggers[triggers["stop"] == stop])
+        if len(levels):
+            kind = graph.Scattergl if len(levels) > MOST_POINTS else graph.Scatter
+            style = {"color": colour, "width": 1, "dash": "dot"}
+            label = f"{symbol} {name}"
+            traces.append(
+                kind(x=levels.index, y=levels, name=label, mode="lines", line=style, hoverinfo="skip", **shown)
+            )
     fills = run.fills[run.fills["symbol"] == symbol]
     after = (fills["quantity"] * np.where(fills["side"] == "BUY", 1, -1)).cumsum()
     before = after - fills["quantity"] * np.where(fills["side"] == "BUY", 1, -1)
     flips = before * after < -1e-12
     closing = (after.abs() < before.abs() - 1e-12) | flips
     forced = fills["type"].isin(["LIQUIDATION", "ADL"])
-    stops = fills["type"].str.contains("STOP|SL") & ~forced
+    stops = fills["order_id"].isin(triggers.loc[triggers["stop"], "order_id"]) & ~forced
+    targets = fills["order_id"].isin(triggers.loc[~triggers["stop"], "order_id"]) & ~forced
+    plain = ~(forced | stops | targets)
     kinds = [
-        ("entries", ~closing & ~forced & ~stops, "triangle", GAIN),
-        ("exits", closing & ~flips & ~forced & ~stops, "triangle", LOSS),
-        ("changes of side", flips & ~forced & ~stops, "triangle", THIRD),
+        ("entries", ~closing & plain, "triangle", GAIN),
+        ("exits", closing & ~flips & plain, "triangle", LOSS),
+        ("changes of side", flips & plain, "triangle", THIRD),
         ("stops", stops, "x", FOURTH),
+        ("take-profits", targets, "diamond", THIRD),
         ("liquidations", forced, "star", "#000000"),
     ]
     for name, chosen, mark, colour in kinds:
@@ -101,6 +114,25 @@ def _price(run: Reported, symbol: str, visible: Any) -> list[Any]:
             )
         )
     return traces
+
+
+def with_triggers(run: Reported, symbol: str) -> pd.DataFrame:
+    """Return the orders of a symbol that had a trigger, with `stop`: a sale below the price, or a purchase above it."""
+    orders = run.orders[(run.orders["symbol"] == symbol) & run.orders["trigger_price"].notna()]
+    marks = run.marks[symbol]
+    placed = np.maximum(marks.index.searchsorted(pd.DatetimeIndex(orders["time"]), side="right") - 1, 0)
+    below = orders["trigger_price"].to_numpy() < marks.to_numpy()[placed] if len(marks) else np.zeros(0, dtype=bool)
+    return orders.assign(stop=below == (orders["side"] == "SELL").to_numpy())
+
+
+def _levels(run: Reported, orders: pd.DataFrame) -> pd.Series[float]:
+    """Return the trigger prices while they waited: two points an order, then a gap."""
+    waiting = ~orders["status"].isin(["FILLED", "CANCELED", "REJECTED"])
+    ends = orders["updated"].mask(waiting, run.marks.index[-1] if len(run.marks) else None)
+    times = np.column_stack([orders["time"], ends, ends]).ravel()
+    prices = orders["trigger_price"].to_numpy()
+    values = np.column_stack([prices, prices, np.full(len(prices), np.nan)]).ravel()
+    return pd.Series(values, index=times, dtype="float64")
 
 
 def buy_and_hold(run: Reported) -> pd.Series[float]:

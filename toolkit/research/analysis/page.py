@@ -177,7 +177,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, pd.Timestamp):
         return f"{value:%Y-%m-%d %H:%M}"
     if isinstance(value, pd.Timedelta):
-        return str(value.round("s")).replace("0 days ", "")
+        return str(value.round("s")).removeprefix("0 days ")
     if isinstance(value, float):
         return f"{value:,.2f}" if abs(value) >= 100 else f"{value:,.4g}"
     return str(value)

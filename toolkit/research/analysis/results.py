@@ -49,12 +49,15 @@ ORDERS = {
     "type": "str",
     "tif": "str",
     "price": "float64",
+    "trigger_price": "float64",
     "quantity": "float64",
     "filled": "float64",
     "status": "str",
     "reason": "str",
+    "updated": TIME,
 }
-"""Columns of `Results.orders`; price is NaN for a market order, reason is that of a rejection or cancel."""
+"""Columns of `Results.orders`; price is NaN for a market order, trigger_price without a trigger; reason is that of a
+rejection or cancel, updated the time of the last change."""
 
 FUNDING = {
     "time": TIME,

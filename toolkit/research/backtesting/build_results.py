@@ -187,8 +187,10 @@ def _order_row(broker: SimulatedBroker, order: VenueOrder) -> tuple[Any, ...]:
         OrderType(order.type).name,
         TimeInForce(order.tif).name,
         float(state.product.tick_size * order.price) if order.price else float("nan"),
+        float(state.product.tick_size * order.trigger) if order.trigger else float("nan"),
         order.quantity * state.step,
         order.filled * state.step,
         STATUS_NAMES[order.status],
         order.reason,
+        order.updated,
     )

@@ -9,6 +9,7 @@ no later one.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
@@ -21,6 +22,7 @@ from msgspec import structs
 
 from ...errors import InputError
 from ...products import Amount
+from ...suggestions import check_known
 from ...venue.engine.core import Core
 from ...venue.model.genesis import Genesis
 from ..analysis.recipes import repeatable
@@ -94,6 +96,9 @@ def backtest(
     """
     common: dict[str, Any] = {"capital": capital, "products": products, "leverage": leverage, "fees": fees}
     common |= {"funding": funding, "seed": seed}
+    if recorded:
+        own = [*inspect.signature(backtest).parameters][2:-1]
+        check_known(recorded, [*own, *EventSettings.__annotations__], "backtest", "setting")
     events = events_by_symbol(data)
     if events is not None:
         if warm_up:

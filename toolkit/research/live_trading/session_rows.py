@@ -70,7 +70,6 @@ def order_rows(table: pd.DataFrame, placed: pd.Series[Any], reasons: dict[int, s
     """Return session.orders() in the columns of ORDERS, oldest first; `placed`: order id → time of its first event."""
     rows = []
     for row in rows_of(table.sort_values("order_id")):
-        price = float(row.price) or float("nan")
         rows.append(
             (
                 unix_ms(placed.get(row.order_id, row.time) if pd.isna(row.created) else row.created),
@@ -79,11 +78,13 @@ def order_rows(table: pd.DataFrame, placed: pd.Series[Any], reasons: dict[int, s
                 str(row.side),
                 str(row.type),
                 str(row.tif),
-                price,
+                float(row.price) or float("nan"),
+                float(row.trigger_price) or float("nan"),
                 float(row.quantity),
                 float(row.filled),
                 str(row.status),
                 reasons.get(int(row.order_id), ""),
+                unix_ms(row.time),
             )
         )
     return rows

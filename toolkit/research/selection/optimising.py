@@ -140,7 +140,8 @@ def optimise(
             from the file, with the time left.
         space: name → values (a list, range or array); for "random" and "bayes" also (low, high), two numbers: whole
             ones for whole numbers between them, both included.
-        maximise: a measure of `metrics()`, or a function of all of them. "-max_drawdown" minimises.
+        maximise: a measure of `metrics()`, or a function of all of them. "-volatility" minimises; drawdowns
+            are below 0, so that "max_drawdown" finds the smallest.
         constraints: functions of parameters that must be true: `lambda fast, slow: fast < slow`, or of one mapping.
         method: "grid" tries all of the space, "random" `points` of it, "bayes" `points` chosen by Optuna's
             tree-structured Parzen estimator from those before (extra `optimise`; as many at once as there are workers).

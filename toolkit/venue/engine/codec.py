@@ -4,7 +4,8 @@ The format is a checksum and the MessagePack of the typed state. Dictionaries ke
 iterate over them: two states that differ in it would go on differently. Nothing depends on a process's hash seed.
 
 A state is encoded in slices. Nearly all of a large one is its history, which only grows, so `slices` captures the rest
-at once and encodes the records afterwards, while the venue goes on.
+at once and encodes the records afterwards, while the venue goes on. It is decoded in slices as well: each of them holds
+the interpreter, and with it a server's other threads and its signals, until it is done.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import msgspec
 
@@ -25,7 +26,10 @@ MAGIC = b"toolkit venue state 4\n"
 
 RECORDS = 16_384
 """Records of one slice: a few milliseconds of encoding."""
+WHOLE = 1 << 20
+"""A part of the history with fewer bytes is decoded at once."""
 _encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.decode
 _decoder = msgspec.msgpack.Decoder(State)
 _Growing = tuple[list[Any], int]
 """A list of records, and how many of them were there when the state was captured."""
@@ -98,13 +102,38 @@ def load(data: bytes) -> State:
     """Return the dumped state. Raises VenueError for other bytes, and for damaged or edited ones."""
     if not data.startswith(MAGIC):
         raise VenueError(f"these bytes are no dump of this version: they begin with {data[:24]!r}, not {MAGIC!r}")
-    body = data[_START:]
-    if data[len(MAGIC) : _START] != hashlib.sha256(MAGIC + body).digest():
+    body = memoryview(data)[_START:]
+    digest = hashlib.sha256(MAGIC)
+    digest.update(body)
+    if data[len(MAGIC) : _START] != digest.digest():
         raise VenueError("the dump is damaged: its checksum is that of other bytes")
     try:
-        return _decoder.decode(body)
+        parts = _decode(body, type=dict[str, msgspec.Raw])
+        history = _decoded(History, parts.pop("history"))
+        others = (part for name, raw in parts.items() for part in (_encode(name), raw))
+        state = _decoder.decode(b"".join((_head(0x80, 0xDE, len(parts)), *others)))
+        state.history = history
+        return state
     except Exception as error:  # what another program wrote can break anything, UTF-8 included
         raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
+
+
+def _decoded(kind: Any, raw: msgspec.Raw) -> Any:
+    """Return the history, or a part of it, of this type."""
+    if len(raw) < WHOLE:
+        return _decode(raw, type=kind)
+    origin = get_origin(kind) or kind
+    if origin is list:
+        items, records = _decode(raw, type=list[msgspec.Raw]), []
+        for at in range(0, len(items), RECORDS):
+            some = items[at : at + RECORDS]
+            records += _decode(b"".join((_head(0x90, 0xDC, len(some)), *some)), type=kind)
+        return records
+    if origin is dict:
+        inner = get_args(kind)[1]
+        return {key: _decoded(inner, one) for key, one in _decode(raw, type=dict[Any, msgspec.Raw]).items()}
+    parts = _decode(raw, type=dict[str, msgspec.Raw])
+    return origin(**{each.name: _decoded(each.type, parts[each.encode_name]) for each in msgspec.structs.fields(kind)})
 
 
 def hash_of(parts: Iterable[bytes]) -> str:

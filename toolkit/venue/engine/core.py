@@ -117,12 +117,16 @@ class Core:
         self.recording = recording
         self.emit = self.events.append if recording else _discard
 
+    @property
+    def watched(self) -> bool:
+        """Whether anything takes the events."""
+        return self.emit is not _discard
+
     def tx_hash(self) -> str:
         """Return the hash of the current transaction or system step."""
         if not self.step_hash:
-            digest = self._digest
-            if type(digest) is tuple:
-                digest = b"%d:%s" % (digest[1], digest[0].encode())
+            step = self._digest
+            digest = step if isinstance(step, bytes) else b"%d:%s" % (step[1], step[0].encode())
             text = b"%d:%d:" % (self.state.seed, self.state.transactions) + digest
             self.step_hash = "0x" + hashlib.sha256(text).hexdigest()
         return self.step_hash

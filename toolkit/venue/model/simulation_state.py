@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import msgspec
 
 from .market import Market, Scales
 
 
-class MakerState(msgspec.Struct, gc=False):
+@dataclass(slots=True)
+class MakerState:
     """One maker in one product. Quantities in steps."""
 
     taken_bids: int = 0
@@ -19,7 +22,8 @@ class MakerState(msgspec.Struct, gc=False):
     """Its position, trades that are not booked yet included."""
 
 
-class SimulatedProduct(msgspec.Struct):
+@dataclass(slots=True)
+class SimulatedProduct:
     """The simulated market of one product. A fine price is in 1 / 2**16 ticks, changes are in parts of 1e-9."""
 
     start: int
@@ -35,7 +39,7 @@ class SimulatedProduct(msgspec.Struct):
     seen: int = 0
     """Public trades whose impact is in the index."""
     regime: str = "usual"
-    plan: list[tuple[int, str]] = []
+    plan: list[tuple[int, str]] = field(default_factory=list)
     """Regimes that begin later: (time, name), in order."""
     heat: int = 0
     """Mean size of the latest news."""
@@ -48,12 +52,12 @@ class SimulatedProduct(msgspec.Struct):
     trend: int = 0
     """Slower means of the index, fine: over about 2 and 15 minutes."""
     drift: int = 0
-    views: list[tuple[int, int]] = []
+    views: list[tuple[int, int]] = field(default_factory=list)
     """Latest changes of the fair price: (time, fine price from then on), oldest first."""
     skew: int = 0
     """How far the makers shift their quotes against their inventory."""
-    makers: list[MakerState] = []
-    pending: dict[str, list[int]] = {}
+    makers: list[MakerState] = field(default_factory=list)
+    pending: dict[str, list[int]] = field(default_factory=dict)
     """Participant → steps bought and micro-USDC paid, less sold and received, that its position does not have yet."""
     booked: int = 0
     """When pending trades were last booked."""

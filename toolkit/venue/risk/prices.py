@@ -45,8 +45,7 @@ def tick(core: Core, time: int) -> int:
                 set_oracle_price(market, oracle)
         sample(market, *top(code))
         follow_samples(core, market)
-        if core.recording:
-            core.events.append(ev.PriceTick(code, time, market.oracle, market.mark))
+        core.emit(ev.PriceTick(code, time, market.oracle, market.mark))
     return time + core.state.config.price_interval
 
 

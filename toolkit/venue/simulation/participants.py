@@ -26,7 +26,8 @@ from ..trading import lifecycle, orders, settlement
 from ..trading.positions import grow_leg, position_of, reduce_leg
 from .flow import FORCED, HEDGER, INFORMED, MINUTE_MS, MOMENTUM, NOISE, PARTS, Order
 from .past import Past
-from .quoting import FINE, MAKERS, PPM, Quoted, Quotes, index_source
+from .quoted import FINE, PPM, Quoted
+from .quoting import MAKERS, Quotes, index_source
 
 if TYPE_CHECKING:
     from ..engine.core import Core

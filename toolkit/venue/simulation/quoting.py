@@ -18,23 +18,16 @@ from ..model.accounts import VenueOrder
 from ..model.book import Book
 from ..model.constants import GTC, LIMIT
 from ..model.market import Maker
-from ..model.simulation_state import MakerState, SimulatedProduct, Simulation
+from ..model.simulation_state import MakerState, Simulation
 from . import flow
-from .flow import PARTS, Block, Order, Source
+from .flow import PARTS, Block, Order
+from .quoted import FINE, FINE_BITS, PPM, WIDTHS, Quoted, around, taken_of
 
 if TYPE_CHECKING:
-    from ...products import Product
     from ..engine.core import Core
 
-_FINE_BITS = 16
-FINE = 1 << _FINE_BITS
-"""Fine prices in a tick: the index moves by less than a tick at a time."""
 MAKERS = tuple(f"0x00000000000000000000000000000000000000a{number}" for number in range(1, 9))
 """Accounts of the makers, the fastest one first."""
-PPM = 1_000_000
-WIDTHS = PPM * PPM
-"""Half spreads in millionths times widths in millionths."""
-MICRO = 1_000_000
 _HEAT_SHIFT = 3
 _MOST_HEAT = 8 * PPM
 _FELT = 200_000
@@ -43,62 +36,6 @@ _TREND_TICKS, _DRIFT_TICKS = 40, 300
 
 Level = tuple[int, int, int]
 """Price in ticks, steps, number of the maker."""
-
-
-class Quoted:
-    """One product of a simulated market: its state, its numbers, and its place in the flow of events."""
-
-    __slots__ = (
-        *("asks", "at", "bids", "block", "code", "market", "minute", "minute_parts", "most_steps", "next_news"),
-        *("next_time", "number", "order_at", "order_block", "product", "quotes", "scales", "shown", "sim"),
-        *("source", "top", "unit", "usual_heat", "values", "width"),
-    )
-
-    def __init__(self, core: Core, simulation: Simulation, code: int) -> None:
-        self.code = code
-        self.product: Product = core.products[code]
-        self.unit, self.most_steps = self.product.unit, self.product.max_steps
-        self.market = core.state.markets[code]
-        self.sim: SimulatedProduct = simulation.products[code]
-        self.source: Source = flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
-        self.usual_heat, self.minute_parts = self.source.usual_news, self.source.minute_parts
-        self.block: Block | None = None
-        """The block in which news are heard, its number, and the place of the next event."""
-        self.order_block: Block | None = None
-        """The block in which orders come, likewise."""
-        self.number = self.at = self.order_at = 0
-        self.minute = 0
-        """The Unix minute whose premium is the state's."""
-        self.next_news = 0
-        """When `hear` has something to do again, in ms: the next news, or the next block."""
-        self.width = (-1, 0)
-        """How wide the makers quote, after the heat that it was computed for."""
-        self.next_time = 0
-        """When the next order comes, in ms."""
-        self.shown: list[VenueOrder] | None = None
-        """The makers' orders of an unfolded book."""
-        self.bids, self.asks = [0] * len(self.sim.makers), [0] * len(self.sim.makers)
-        self.quotes: tuple[int, list[int], list[int]] | None = None
-        """The makers' best prices, and the time they were computed for."""
-        self.top: tuple[int, tuple[int, int], bool] | None = None
-        """What `Quotes` last found at the top of the book."""
-        self.read_regime(simulation)
-
-    def read_regime(self, simulation: Simulation) -> None:
-        """Take over the regime of the product."""
-        self.scales = simulation.scales(self.code)
-        self.values = [
-            [maker.level_value_usdc * self.scales.depth * (3 + level) // 3 for level in range(maker.levels)]
-            for maker in simulation.market.makers
-        ]
-        self.block = self.order_block = None
-        self.next_news = self.minute = 0
-        self.width = (-1, 0)
-        self.forget_quotes()
-
-    def forget_quotes(self) -> None:
-        """Compute the quotes again when they are next asked for, because what they follow changed."""
-        self.quotes = self.top = None
 
 
 class Quotes:
@@ -176,17 +113,16 @@ class Quotes:
                 moved, index = block.news[at], sim.index
                 sim.index = index = max(index + index * moved // PARTS, FINE)
                 sim.heat += (abs(moved) - sim.heat) >> _HEAT_SHIFT
-                self._see(sim, times[at], index + index * (sim.pressure + sim.basis) // PARTS)
+                self._see(quoted, times[at], index + index * (sim.pressure + sim.basis) // PARTS)
                 at += 1
-            if at != quoted.at:
-                quoted.at = at
-                quoted.forget_quotes()
+            quoted.at = at
             sim.time = min(time, following - 1)
             quoted.next_news = times[at] if at < last else following
 
-    def _see(self, sim: SimulatedProduct, time: int, fair: int) -> None:
+    def _see(self, quoted: Quoted, time: int, fair: int) -> None:
         """Note the fair price, fine, from a time on; the makers see it after their latencies."""
-        views = sim.views
+        quoted.quotes = quoted.top = None
+        views = quoted.sim.views
         views.append((time, fair))
         if len(views) > 12:
             slowest = time - self._slowest_ms
@@ -199,7 +135,7 @@ class Quotes:
         sim, index = quoted.sim, price_ticks * FINE
         sim.heat += (abs(index - sim.index) * PARTS // sim.index - sim.heat) >> _HEAT_SHIFT
         sim.index, sim.ticked = index, price_ticks
-        self._see(sim, time, index + index * (sim.pressure + sim.basis) // PARTS)
+        self._see(quoted, time, index + index * (sim.pressure + sim.basis) // PARTS)
 
     def tick(self, quoted: Quoted, time: int) -> int:
         """Let 3 s pass: trends follow, pressure fades, the premium moves on. Return the index in whole ticks."""
@@ -218,9 +154,8 @@ class Quotes:
             sim.basis = block.premiums[minute % flow.BLOCK_MINUTES] * 1000
         before, fair = sim.views[-1][1], index + index * (pressure + sim.basis) // PARTS
         if abs(fair - before) * _FELT > before:
-            self._see(sim, time, fair)
-            quoted.forget_quotes()
-        sim.ticked = index = index >> _FINE_BITS
+            self._see(quoted, time, fair)
+        sim.ticked = index = index >> FINE_BITS
         if not sim.busy:
             self.tell(quoted, 0)
         return index
@@ -243,7 +178,7 @@ class Quotes:
         pressure = sim.pressure + market.transient_ppm * root * side
         sim.pressure = pressure = max(min(pressure, PARTS // 50), -PARTS // 50)
         sim.surprise = surprise + (side * PPM - surprise) // 8
-        self._see(sim, time, index + index * (pressure + sim.basis) // PARTS)
+        self._see(quoted, time, index + index * (pressure + sim.basis) // PARTS)
 
     # quotes
 
@@ -265,7 +200,7 @@ class Quotes:
                 while at and views[at][0] > seen:
                     at -= 1
                 fair = views[at][1]
-            bid, ask = _around(fair, sim.skew, half_ppm * width)
+            bid, ask = around(fair, sim.skew, half_ppm * width)
             # a maker never takes: it stays behind the stale quotes of a slower one
             if bid >= lowest:
                 bid = max(lowest - 1, 1)
@@ -334,7 +269,7 @@ class Quotes:
 
     def best(self, quoted: Quoted, side: int, time: int) -> Level:
         """Return the best level of a side, or (0, 0, 0)."""
-        _, best, simple = self._top(quoted, time)
+        _, best, simple, _ = self._top(quoted, time)
         price = best[side < 0]
         if simple:
             return price, self._steps(quoted, self._closest, 0, price), self._closest
@@ -347,17 +282,22 @@ class Quotes:
         levels = self.side(quoted, side, time)
         return levels[0] if levels else (0, 0, 0)
 
-    def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool]:
+    def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool, bool]:
         """Return the time, the best bid and ask, and whether both are the closest maker's, of which nothing was taken.
 
-        That is so while all makers see about the same price, which is much cheaper to know than everybody's quotes.
+        That is so while all makers see about the same price, which is much cheaper to know than everybody's quotes. The
+        last item tells whether all have seen the latest: then nothing changes until `forget_quotes` or the oracle does.
         """
         kept = quoted.top
         if kept is not None and kept[0] == time:
             return kept
-        sim = quoted.sim
+        sim, settled = quoted.sim, False
         if sim.time < time:
             self.hear(quoted, time)
+            kept = quoted.top
+        if kept is not None and kept[3] and not self._fixed_fair(quoted):
+            quoted.top = kept = (time, kept[1], True, True)
+            return kept
         first = sim.makers[self._closest]
         simple = time >= first.bids_until and time >= first.asks_until
         if simple:
@@ -371,35 +311,31 @@ class Quotes:
                 if when > time - self._slowest_ms and len(views) > 1:
                     fair, apart = self._seen(views, time)
                     simple = not apart or apart + self._slack <= fair * self._lead_ppm * width // WIDTHS
+                else:
+                    settled = True
         if simple:
-            best = _around(fair, sim.skew, self._closest_ppm * width)
+            best = around(fair, sim.skew, self._closest_ppm * width)
         else:
             bids, asks = self.quote(quoted, time)
             best = (
                 self._best_price(quoted, 1, max(bids), bids, time),
                 self._best_price(quoted, -1, min(asks), asks, time),
             )
-        quoted.top = kept = (time, best, simple)
+        quoted.top = kept = (time, best, simple, settled)
         return kept
 
     def _seen(self, views: list[tuple[int, int]], time: int) -> tuple[int, int]:
         """Return the fair price that the closest maker sees, and how far apart, at most, those of all makers are."""
         at = len(views) - 1
         when, fair = views[at]
-        slowest = time - self._slowest_ms
-        seen = time - self.makers[self._closest].latency_ms
-        low = high = fair
-        while when > seen and at:
-            at -= 1
-            when, fair = views[at]
-            if fair < low:
-                low = fair
-            elif fair > high:
-                high = fair
-        found = fair
+        slowest, seen = time - self._slowest_ms, time - self.makers[self._closest].latency_ms
+        found = low = high = fair
         while when > slowest and at:
+            unseen = when > seen
             at -= 1
             when, fair = views[at]
+            if unseen:
+                found = fair
             if fair < low:
                 low = fair
             elif fair > high:
@@ -522,6 +458,7 @@ class Quotes:
     def note_taken(self, quoted: Quoted, time: int) -> None:
         """Note what was traded of the makers' orders in an unfolded book."""
         left: dict[tuple[str, int], int] = {}
+        quoted.forget_quotes()
         for order in self.resting(quoted):
             key = (order.address, order.side)
             left[key] = left.get(key, 0) + order.leaves
@@ -551,23 +488,6 @@ class Quotes:
         else:
             position.sell_quantity += steps
             position.sell_value += value
-
-
-def _around(fair: int, skew: int, width: int) -> tuple[int, int]:
-    """Return bid and ask in ticks around a fine price; `width` is in parts of 1e-12, `skew` in PARTS."""
-    middle = fair + fair * skew // PARTS
-    half = middle * width // WIDTHS
-    bid, ask = middle - half >> _FINE_BITS, middle + half + FINE - 1 >> _FINE_BITS
-    if bid < 1:
-        bid = 1
-    return bid, ask if ask > bid else bid + 1
-
-
-def taken_of(state: MakerState, side: int, time: int) -> int:
-    """Return what was taken of a maker's side since it last filled it up."""
-    if side > 0:
-        return state.taken_bids if time < state.bids_until else 0
-    return state.taken_asks if time < state.asks_until else 0
 
 
 def index_source(core: Core, code: int, time: int) -> tuple[int, int]:

@@ -6,11 +6,13 @@ is what only others would notice: events, triggers, and whom the mark liquidates
 
 from __future__ import annotations
 
+from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING
 
 from ..risk import funding, prices
 from . import participants
-from .quoting import Quoted, Quotes, index_source
+from .quoted import Quoted
+from .quoting import Quotes, index_source
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -38,27 +40,31 @@ def pass_time(core: Core, until: int) -> bool:
     orders rest in a book or events are read.
     """
     state, quotes = core.state, participants.quotes_of(core)
+    if quotes is None or core.watched or core.books or any(core.risk_index.clients.values()):
+        return False
     schedule, interval = state.schedule, state.config.price_interval
     first = schedule.get("prices", 0)
     limit = min([until + 1, *(due for name, due in schedule.items() if name not in _OWN)]) - 1
-    if first > limit or quotes is None or not _alone(core, quotes):
+    if first > limit or not _undisturbed(core, quotes):
         return False
     following = participants.next_due(quotes, state.time)
     if schedule.get("funding") != first or schedule.get("market") != following:
         return False
     for code, quoted in quotes.products.items():
         limit = min(limit, participants.steady_until(quoted), funding.next_settlement(core, code) - 1)
-    products = list(quotes.products.values())
-    ticks = dict.fromkeys(quotes.products, first)
-    while (due := min([quoted.next_time for quoted in products])) <= limit and (due - first) % interval:
-        for quoted in products:
-            if quoted.next_time == due:
-                ticks[quoted.code] = _pass_ticks(core, quotes, quoted, ticks[quoted.code], due)
-                state.time = due
-                while quoted.next_time == due:
-                    participants.take(core, quotes, quoted, quotes.pass_order(quoted), due)
-    limit, tick = min(limit, due - 1), first
-    for quoted in products:
+    ticks, tick = dict.fromkeys(quotes.products, first), first
+    orders = [(quoted.next_time, rank, quoted) for rank, quoted in enumerate(quotes.products.values())]
+    heapify(orders)
+    while (due := orders[0][0]) <= limit and (due - first) % interval:
+        _, rank, quoted = orders[0]
+        if ticks[quoted.code] < due:
+            ticks[quoted.code] = _pass_ticks(core, quotes, quoted, ticks[quoted.code], due)
+        state.time = due
+        while quoted.next_time == due:
+            participants.take(core, quotes, quoted, quotes.pass_order(quoted), due)
+        heapreplace(orders, (quoted.next_time, rank, quoted))
+    limit = min(limit, due - 1)
+    for quoted in quotes.products.values():
         tick = _pass_ticks(core, quotes, quoted, ticks[quoted.code], limit)
         if tick > first:
             quoted.market.external = 0
@@ -69,13 +75,10 @@ def pass_time(core: Core, until: int) -> bool:
     return tick > first or schedule["market"] > following
 
 
-def _alone(core: Core, quotes: Quotes) -> bool:
-    """Return whether nobody but the simulated participants could notice prices before they are asked for."""
+def _undisturbed(core: Core, quotes: Quotes) -> bool:
+    """Return whether every price is the simulated market's, and no trigger waits for one."""
     return not (
-        core.recording
-        or core.books
-        or core.price_source is not index_source
-        or any(core.risk_index.clients.values())
+        core.price_source is not index_source
         or any(each.entries or each.met or each.retrying for each in core.triggers.values())
         or any(market.paused or market.pinned for market in core.state.markets.values())
         or core.state.markets.keys() != quotes.products.keys()

@@ -90,7 +90,8 @@ def _fields(path: Path, rows: NDArray[Any]) -> tuple[NDArray[np.int64], dict[str
         _check(path, np.isfinite(rows[:, :6]).all(axis=1), "six numbers")
         _check(path, (rows[:, 0] >= 0) & (rows[:, 0] < 256), "an event's number from 0 to 255")
         both = np.where(rows[:, 2] >= 0, LOCAL, 0) | np.where(rows[:, 1] >= 0, EXCHANGE, 0)
-        flags = rows[:, 0].astype("i8") | np.where(rows[:, 3] > 0, BUY, SELL) | both
+        flags = rows[:, 0].astype(np.int64)
+        flags |= np.where(rows[:, 3] > 0, BUY, SELL) | both
         prices, identity = [rows[:, 4], rows[:, 5]], 0
         times = [_scaled(rows[:, column]) for column in (1, 2)]
     else:

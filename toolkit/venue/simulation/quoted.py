@@ -1,0 +1,94 @@
+"""One product of a simulated market as its makers quote it: its state and numbers, and what was computed of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..model.accounts import VenueOrder
+from ..model.simulation_state import MakerState, SimulatedProduct, Simulation
+from . import flow
+from .flow import PARTS, Block, Source
+
+if TYPE_CHECKING:
+    from ...products import Product
+    from ..engine.core import Core
+
+FINE_BITS = 16
+FINE = 1 << FINE_BITS
+"""Fine prices in a tick: the index moves by less than a tick at a time."""
+PPM = 1_000_000
+WIDTHS = PPM * PPM
+"""Half spreads in millionths times widths in millionths."""
+
+
+class Quoted:
+    """One product of a simulated market: its state, its numbers, and its place in the flow of events."""
+
+    __slots__ = (
+        *("asks", "at", "bids", "block", "code", "market", "minute", "minute_parts", "most_steps", "next_news"),
+        *("next_time", "number", "order_at", "order_block", "product", "quotes", "scales", "shown", "sim"),
+        *("source", "top", "unit", "usual_heat", "values", "width"),
+    )
+
+    def __init__(self, core: Core, simulation: Simulation, code: int) -> None:
+        self.code = code
+        self.product: Product = core.products[code]
+        self.unit, self.most_steps = self.product.unit, self.product.max_steps
+        self.market = core.state.markets[code]
+        self.sim: SimulatedProduct = simulation.products[code]
+        self.source: Source = flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
+        self.usual_heat, self.minute_parts = self.source.usual_news, self.source.minute_parts
+        self.block: Block | None = None
+        """The block in which news are heard, its number, and the place of the next event."""
+        self.order_block: Block | None = None
+        """The block in which orders come, likewise."""
+        self.number = self.at = self.order_at = 0
+        self.minute = 0
+        """The Unix minute whose premium is the state's."""
+        self.next_news = 0
+        """When `hear` has something to do again, in ms: the next news, or the next block."""
+        self.width = (-1, 0)
+        """How wide the makers quote, after the heat that it was computed for."""
+        self.next_time = 0
+        """When the next order comes, in ms."""
+        self.shown: list[VenueOrder] | None = None
+        """The makers' orders of an unfolded book."""
+        self.bids, self.asks = [0] * len(self.sim.makers), [0] * len(self.sim.makers)
+        self.quotes: tuple[int, list[int], list[int]] | None = None
+        """The makers' best prices, and the time they were computed for."""
+        self.top: tuple[int, tuple[int, int], bool, bool] | None = None
+        """What `Quotes` last found at the top of the book: see `Quotes._top`."""
+        self.read_regime(simulation)
+
+    def read_regime(self, simulation: Simulation) -> None:
+        """Take over the regime of the product."""
+        self.scales = simulation.scales(self.code)
+        self.values = [
+            [maker.level_value_usdc * self.scales.depth * (3 + level) // 3 for level in range(maker.levels)]
+            for maker in simulation.market.makers
+        ]
+        self.block = self.order_block = None
+        self.next_news = self.minute = 0
+        self.width = (-1, 0)
+        self.forget_quotes()
+
+    def forget_quotes(self) -> None:
+        """Compute the quotes again when they are next asked for, because what they follow changed."""
+        self.quotes = self.top = None
+
+
+def around(fair: int, skew: int, width: int) -> tuple[int, int]:
+    """Return bid and ask in ticks around a fine price; `width` is in parts of 1e-12, `skew` in PARTS."""
+    middle = fair + fair * skew // PARTS
+    half = middle * width // WIDTHS
+    bid, ask = middle - half >> FINE_BITS, middle + half + FINE - 1 >> FINE_BITS
+    if bid < 1:
+        bid = 1
+    return bid, ask if ask > bid else bid + 1
+
+
+def taken_of(state: MakerState, side: int, time: int) -> int:
+    """Return what was taken of a maker's side since it last filled it up."""
+    if side > 0:
+        return state.taken_bids if time < state.bids_until else 0
+    return state.taken_asks if time < state.asks_until else 0
