@@ -48,8 +48,8 @@ class Margin:
             self.rows.append((kind, payer, paid, to, received, code, about))
 
     def assign(self, held: Holding, amount: int) -> None:
-        """Move an amount from the balance to the margin of an isolated position."""
-        if held.isolated:
+        """Move an amount from the balance to the margin of an isolated position, or back."""
+        if held.isolated or held.assigned:
             held.assigned += amount
             self.pay(held.account.name, "", amount, "ISOLATED_MARGIN", held.market.code)
 

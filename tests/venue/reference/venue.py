@@ -25,17 +25,18 @@ class ReferenceVenue(Liquidation):
         require(leverage <= held.market.highest_leverage(reach), "setLeverage: the tier's")
         before, held.leverage = held.leverage, leverage
         if leverage < before:
-            self.assign(held, max(0, held.initial(held.notional) - held.equity))
-            require(self.available(held.account) >= 0, "setLeverage: initial margin")
+            need = max(0, held.initial(held.notional) - held.equity) if held.isolated else 0
+            require(self.available(held.account) >= need, "setLeverage: initial margin")
+            self.assign(held, need)
 
     def set_margin_mode(self, held: Holding, isolated: bool) -> None:
         """To isolated: initial margin and unrealised loss leave the balance; to cross: all of it returns."""
         if isolated != held.isolated:
             self.check_settings(held)
-            amount, held.isolated = held.initial(held.notional) + max(0, -held.equity), True
-            self.assign(held, amount if isolated else -held.assigned)
+            amount = held.initial(held.notional) + max(0, -held.equity) if isolated else -held.assigned
             held.isolated = isolated
-            require(self.available(held.account) >= 0, "setMarginMode: initial margin")
+            require(self.available(held.account) >= amount, "setMarginMode: initial margin")
+            self.assign(held, amount)
 
     def assign_margin(self, held: Holding, amount: int) -> None:
         self.check_settings(held)
