@@ -84,7 +84,7 @@ class Application:
         if self._settings.log is not None:
             self._settings.log(f"WebSocket {_shown(scope['path'])} refused: {reason}")
         if refused is not None and "websocket.http.response" in scope.get("extensions", {}):
-            headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(refused.body))]
+            headers = [(b"content-type", b"application/json")]  # the server adds the length
             await send({"type": "websocket.http.response.start", "status": refused.status, "headers": headers})
             await send({"type": "websocket.http.response.body", "body": refused.body})
             return
