@@ -212,8 +212,8 @@ def _notebooks(source: Path, folder: Path) -> list[str]:
 
 
 def alternative(code: str) -> str:
-    """Return what a screen reader says in place of a figure: the titles that the code gives it."""
-    titles = re.findall(r'title=f?"([^"]+)"', code)
+    """Return what a screen reader says in place of a figure: the titles that the code gives it, or what draws it."""
+    titles = re.findall(r'title=f?"([^"]+)"', code) or re.findall(r"\b((?:plots|report)\.\w+)\(", code)
     return f"Figure: {'; '.join(titles)}" if titles else "The figure that the code above draws"
 
 

@@ -144,10 +144,13 @@ def test_the_site_is_checked_for_links_pictures_and_names(wrong: str, words: str
     found = list(check_site.broken_links(tmp_path))
     assert len(found) == bool(words)
     assert words in "".join(found)
-    index = {"objects": {"toolkit.margin": [[0, 0, 1, "", "bankruptcy_price"]]}}
+    index = {"objects": {"toolkit.margin": [[0, 0, 1, "", "bankruptcy_price"]], "toolkit": [[1, 1, 1, "", "Order"]]}}
     (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})", encoding="utf-8")
-    names = ["toolkit.margin.bankruptcy_price", "toolkit.margin.other"]
-    assert list(check_site.unknown_names(tmp_path, names)) == ["the search does not know toolkit.margin.other"]
+    names = ["toolkit.margin.bankruptcy_price", "toolkit.margin.other", "toolkit.orders.Order", "toolkit.orders.Other"]
+    assert list(check_site.unknown_names(tmp_path, names)) == [
+        "the search does not know toolkit.margin.other",
+        "the search does not know toolkit.orders.Other",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +158,8 @@ def test_the_site_is_checked_for_links_pictures_and_names(wrong: str, words: str
     [
         ('axes.set(title="Profit", xlabel="time")', "Figure: Profit"),
         ('left.set(title="A")\nright.set(title=f"{x} of B")', "Figure: A; {x} of B"),
-        ("plots.candles(candles)", "The figure that the code above draws"),
+        ("figure = report.account_day(session)", "Figure: report.account_day"),
+        ("axes.plot(candles)", "The figure that the code above draws"),
     ],
 )
 def test_figures_have_alternative_texts(pages: Any, code: str, text: str) -> None:

@@ -52,7 +52,7 @@ def test_a_saved_view_says_as_of_when(show: Open, host: Host, session: Session) 
     page = show(ticket)
     go = page.get_by_role("button", name="Review buy order")
     assert go.is_disabled()
-    assert page.locator(".tk-status").inner_text() == "connecting"
+    assert page.locator(".tk-status").inner_text() in ("connecting", "saved")  # the latter after 3 s, on a slow machine
     page.get_by_text("Saved view as of 2026-01-01 00:").wait_for()
     assert go.is_disabled()
 

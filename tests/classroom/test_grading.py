@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from toolkit.classroom.grading import Work, checks_of, grade, run
+from toolkit.classroom.grading import Work, checks_of, grade, marks, run
 from toolkit.errors import InputError
 
 CHECKS = '''
@@ -216,3 +216,21 @@ def test_a_file_that_is_no_notebook_is_marked_as_one_that_does_not_run(tmp_path:
 def test_a_work_without_values_says_so() -> None:
     with pytest.raises(KeyError):
         Work(Path("a"), "it ran longer than 1 s").value("x")
+
+
+@pytest.mark.parametrize(
+    ("answers", "reached"),
+    [
+        ({"size": 0.08333, "short_liquidation": Decimal("62222.22"), "tries": 243}, [2, 1, 1]),
+        ({"size": 0.0033, "short_liquidation": 57_000, "tries": 242}, [0, 0, 0]),
+        ({"size": "much"}, [0, 0, 0]),
+    ],
+)
+def test_the_checks_of_the_course_of_two_hours_take_right_answers_only(
+    answers: dict[str, object], reached: list[int], tmp_path: Path
+) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "course.md").read_text(encoding="utf-8")
+    checks = tmp_path / "checks.py"
+    checks.write_text(page.partition("```python\n")[2].partition("```")[0], encoding="utf-8")
+    work = Work(tmp_path / "ann.ipynb", "", values=answers)
+    assert [points for _, points, _ in marks(work, checks_of(checks))] == reached

@@ -185,6 +185,8 @@ def given() -> Iterator[dict[str, dict[str, Any]]]:
         by_name |= {"own": pd.DataFrame({"after a minute": [1.4, 2.8]}), "nonce": 1_767_225_600_000}
         other.sell("ETHUSDC", "2")
         joined = pd.DataFrame({"ahead": [0.1, 0.2, 0.3, 0.4, 0.5], "filled": [True, True, False, False, False]})
+        both = pd.DataFrame({"bp": [0.16, -0.25, math.nan]}, index=["BTCUSDC", "BTCUSDC", "ETHUSDC"])
+        by_name["both"] = both.set_index(pd.MultiIndex.from_arrays([both.index, range(3)]))
         by_name |= {"queues": {"exact": joined}, "worth": lambda run: [1.0, 1.0], "owner": other, "copied": other}
         found = {}
         for name, question in QUESTIONS.items():

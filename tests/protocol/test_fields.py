@@ -74,7 +74,7 @@ FAILS: list[tuple[Rule, Any, str]] = [
     (Int(), INT64_MAX + 1, WHOLE + "the number 9223372036854775808"),
     (Int(), INT64_MIN - 1, WHOLE + "the number -9223372036854775809"),
     (Int(), 10**5000, WHOLE + "a huge number"),
-    (Int(), b"5", WHOLE + "a bytes"),
+    (Int(), b"5", WHOLE + "a value of type bytes"),
     (Int(1), 0, "must be a 64-bit whole number of 1 or more, got the number 0"),
     (Int(0), -1, "must be a 64-bit whole number of 0 or more, got the number -1"),
     (Int(0, 9), 10, "must be a whole number from 0 to 9, got the number 10"),

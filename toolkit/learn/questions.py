@@ -266,6 +266,14 @@ def _rise_to_liquidation(copied: Any) -> int:
     return found
 
 
+def _worst(both: Any) -> Any:
+    return both.loc["BTCUSDC", "bp"].abs().max()
+
+
+def _alone(both: Any) -> Any:
+    return int(both.loc["ETHUSDC", "bp"].isna().sum())
+
+
 QUESTIONS: dict[str, Question] = {
     "first-trade.profit": Question(
         "the last fill is in `session.fills`, by symbol", truth=_last_profit, step="0.000001"
@@ -341,4 +349,6 @@ QUESTIONS: dict[str, Question] = {
     "class.flat": Question("`work.value` has the variable; `assert …, text` fails with a text", judge=_flat),
     "following.left": Question("`close_position` here; `owner.positions` has what is there", judge=_left_there),
     "following.eth": Question('`what_if("ETHUSDC", 0.05)` has `liquidated`, for 5 %', truth=_rise_to_liquidation),
+    "paper.worst": Question("`abs().max()` of the column, of the rows of BTCUSDC", truth=_worst, step="0.001"),
+    "paper.alone": Question("`bp` is NaN where one of the prices is missing", truth=_alone),
 }

@@ -192,7 +192,8 @@ def as_strategy(given: StrategyLike) -> Strategy:
     if isinstance(given, type):
         given = given()
     if isinstance(given, Strategy):
-        return _copy_class_state(copy.deepcopy(given))
+        plain = all(type(value) in PLAIN for value in vars(given).values()) and not hasattr(given, "__deepcopy__")
+        return _copy_class_state(copy.copy(given) if plain else copy.deepcopy(given))
     if isinstance(given, Mapping):
         return FunctionStrategy("strategy", **given)
     if callable(given):
@@ -223,6 +224,8 @@ def _copy_class_state(strategy: Strategy) -> Strategy:
 
 IMMUTABLE = (str, bytes, int, float, Decimal, tuple, frozenset, type(None), property, classmethod, staticmethod)
 """Types of class attributes that a run can't change."""
+PLAIN = {str, bytes, int, float, bool, Decimal, type(None)}
+"""Types of parameters of which a copy needs no copies."""
 
 
 def timer_call(strategy: Strategy, ctx: Context) -> Callable[[], None]:

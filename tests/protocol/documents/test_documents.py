@@ -13,6 +13,7 @@ from openapi_spec_validator import validate
 from tests.node import installed
 from tests.test_info_contract import World, minimal, world
 from toolkit import __version__
+from toolkit.environments import LOCAL
 from toolkit.protocol.actions import ACTIONS
 from toolkit.protocol.documents.asyncapi import asyncapi
 from toolkit.protocol.documents.openapi import openapi
@@ -68,6 +69,9 @@ def test_the_asyncapi_document_names_every_channel_and_resolves() -> None:
         for part in reference.removeprefix("#/").split("/"):
             found = found[part]
         assert found
+    where = FEED["servers"]["venue"]
+    filled = where["host"].format(**{name: value["default"] for name, value in where["variables"].items()})
+    assert f"{where['protocol']}://{filled}" == LOCAL.ws_url
 
 
 @pytest.mark.slow

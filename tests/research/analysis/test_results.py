@@ -17,7 +17,9 @@ from toolkit.research.analysis.results import EVENTS, FILLS, FUNDING, ORDERS, TR
 @pytest.mark.parametrize("schema", [FILLS, ORDERS, FUNDING, EVENTS, TRANSFERS])
 def test_an_empty_frame_has_the_columns_and_dtypes_of_a_full_one(schema: dict[str, str]) -> None:
     empty = frame([], schema)
-    assert {name: str(dtype) for name, dtype in empty.dtypes.items()} == schema
+    assert {name: str(dtype) for name, dtype in empty.dtypes.items()} == {
+        name: str(pd.Series(dtype=dtype).dtype) for name, dtype in schema.items()
+    }
 
 
 def test_attribution_adds_up_to_the_change_of_equity(sample_results: Results) -> None:

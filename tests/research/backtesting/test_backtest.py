@@ -15,6 +15,7 @@ from toolkit.research.backtesting.driver import backtest
 from toolkit.research.backtesting.models import BarLiquidity, FixedLatency, ImpactSlippage, RandomLatency
 from toolkit.research.context import Context
 from toolkit.research.data.bar_path import ExtremeOrder
+from toolkit.research.data.bars import read_bars
 from toolkit.research.indicators import SMA
 from toolkit.research.market_data import Bar
 from toolkit.research.strategy import Strategy
@@ -555,6 +556,18 @@ def test_a_bar_ends_no_later_than_the_next_one_opens() -> None:
     assert result.fills["time"].tolist() == data.index[1:].tolist()
     assert result.fills["price"].tolist() == data["open"].tolist()[1:]
     assert result.equity.index[1:-1].tolist() == data.index[1:].tolist()
+
+
+def test_what_runs_over_the_same_bars_share_is_that_of_their_own_settings() -> None:
+    data = walk(11, 120)
+    shared = read_bars({BTC: data})
+    for ticks in ("0.1", "0.5", "0.1"):
+        for first in ("near", "far"):
+            options: dict[str, Any] = {"products": {BTC: {"tick_size": ticks}}, "path": ExtremeOrder(first)}
+            together, alone = (backtest(Wandering(), bars_, **options) for bars_ in (shared, {BTC: data}))
+            for name in ("fills", "equity", "orders"):
+                pd.testing.assert_frame_equal(getattr(together, name), getattr(alone, name))
+            assert set((together.fills["price"] * 10 % (10 * float(ticks))).round(6)) <= {0.0, 10 * float(ticks)}
 
 
 def test_a_target_below_one_step_is_rejected_and_noted() -> None:

@@ -75,6 +75,7 @@ def test_an_advance_of_the_follower_takes_the_other_venue_along(upstream: LocalV
 
 def test_orders_are_filled_here_and_never_there(upstream: LocalVenue, follower: FollowingVenue) -> None:
     with toolkit.connect(venue=follower) as session:
+        session.venue.control.fund(session.account, "5000")
         session.buy("BTCUSDC", "0.01")
         book = follower.core.books[1]
         price = str(follower.core.products[1].price_text(book.bids.best))

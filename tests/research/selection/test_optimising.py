@@ -121,6 +121,8 @@ def test_what_can_not_be_searched_is_named(data: pd.DataFrame) -> None:
         optimise(held, {"size": [1]}, data, maximise="sharp", **QUIET)
     with pytest.raises(InputError, match="no point of the space meets the constraints"):
         optimise(held, {"size": [1]}, data, constraints=lambda size: size > 1, **QUIET)
+    with pytest.raises(InputError, match=r"constraints has 'fats', .* did you mean 'fast'"):
+        optimise(held, {"fast": [1], "slow": [2]}, data, constraints=lambda fats, slow: fats < slow, **QUIET)
     with pytest.raises(InputError, match="grid, random or bayes"):
         optimise(held, {"size": [1]}, data, method="genetic", **QUIET)  # type: ignore[arg-type]
     with pytest.raises(ToolkitError, match="none of 1 points has a score; the first error is TypeError"):

@@ -178,6 +178,7 @@ def test_a_journal_that_takes_no_writes_is_refused_at_the_start(
 def test_a_journal_is_its_owners_alone(tmp_path: Path) -> None:
     busy(tmp_path / "j", 1)
     assert (tmp_path / "j").stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in tmp_path.iterdir()} <= {"j", "j-journal"}
     (tmp_path / "j").chmod(0o664)
     with made(tmp_path / "j"):
         assert (tmp_path / "j").stat().st_mode & 0o777 == 0o600

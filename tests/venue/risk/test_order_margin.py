@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 import pytest
 
 from tests.venue.floor import ADA, BOB, Floor
+from tests.venue.order_storms import NAMES, OrderStorm
+from toolkit.venue.engine.core import Core
+from toolkit.venue.model.accounts import Position, VenueAccount
 from toolkit.venue.risk import account_margin, ledger, order_margin
 
 MICRO = 1_000_000
@@ -130,3 +136,30 @@ def test_exits_placed_one_after_the_other_do_not_reach_beyond_the_largest_positi
     assert newer.leaves == 900_000
     assert reach <= 10**8
     assert older.leaves < 900_000
+
+
+def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    easily, found, exact = order_margin._fits_easily, Counter[bool](), [False]
+
+    def checked(core: Core, account: VenueAccount, position: Position, side: int, *order: Any) -> bool:
+        if exact[0]:
+            return False
+        fits = easily(core, account, position, side, *order)
+        found[fits] += 1
+        if fits:
+            exact[0] = True
+            order_margin.check_increase(core, account, core.products[position.product], position, side, *order[:2])
+            exact[0] = False
+        return fits
+
+    monkeypatch.setattr(order_margin, "_fits_easily", checked)
+    for seed in range(8):
+        storm = OrderStorm(seed)
+        for _ in range(120):
+            storm.core.apply(storm.command())
+            for name in NAMES[seed // 2 :]:  # some come near what they may spend
+                account = storm.core.account(name)
+                if account.balance > 10**9:
+                    ledger.withdraw(storm.core, account, account.balance // 8)
+    assert found[True] > 100
+    assert found[False] > 100

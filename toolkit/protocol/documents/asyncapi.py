@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from ...environments import FEED_PATH
 from ..reads.feed import CHANNELS, MAX_DEPTH, Channel, SubscriptionField
@@ -18,16 +17,16 @@ _FIELDS: dict[str, Schema] = {
 }
 
 
-def asyncapi(version: str, server: str = "ws://127.0.0.1:8645") -> dict[str, Any]:
-    """Return the document; `server` is the feed's address."""
-    parts = urlsplit(server)
+def asyncapi(version: str) -> dict[str, Any]:
+    """Return the document. The feed's host and port are those the document is read from."""
+    here = {"host": {"default": "127.0.0.1"}, "port": {"default": "8645"}}
     messages = {**_client_messages(), **_answers(), **{_name(channel): _data(channel) for channel in CHANNELS.values()}}
     sent, received = list(_client_messages()), [name for name in messages if name not in _client_messages()]
     return {
         "asyncapi": "3.0.0",
         "info": {"title": "Live feed of a perpetual-futures exchange", "version": version},
         "defaultContentType": "application/json",
-        "servers": {"venue": {"host": parts.netloc, "protocol": parts.scheme}},
+        "servers": {"venue": {"host": "{host}:{port}", "protocol": "ws", "variables": here}},
         "channels": {
             "feed": {
                 "address": FEED_PATH,

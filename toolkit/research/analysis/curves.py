@@ -66,9 +66,7 @@ def measure(curve: Curve, period_ms: int | None = None, risk_free: float = 0.0) 
     net = trip_profits(curve)
     fees = float(add(curve.fees))
     profit = float(equity[-1] - equity[0]) if known else 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        leverage = np.where(equity > 0, curve.gross / equity, 0.0)
-    leverage[~np.isfinite(leverage)] = 0.0
+    leverage = leverages(curve.gross, equity)
     step = sampling_ms(times) if period_ms is None else period_ms
     returns = sampled(times, equity, step)[1]
     spread = deviation(returns)
@@ -154,6 +152,8 @@ def sampled(times: Times, equity: Values, step_ms: int) -> tuple[Times, Values]:
     edges = np.arange(times[0], times[-1] + 1, step_ms, dtype="int64")
     values = equity if np.array_equal(edges, times) else equity[np.searchsorted(times, edges, side="right") - 1]
     before = values[:-1]
+    if _positive(values):
+        return edges[1:], values[1:] / before - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         returns = np.where(before > 0, values[1:] / before - 1, np.nan)
     known = ~np.isnan(returns)
@@ -203,6 +203,8 @@ def peaks(equity: Values) -> Values:
 
 def drawdown(equity: Values, highs: Values) -> Values:
     """Return E_t / max(E_s, s ≤ t) − 1 at every point; `highs` are its peaks."""
+    if _positive(highs):
+        return equity / highs - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Values = np.where(highs > 0, equity / highs - 1, np.nan)
     return found
@@ -221,6 +223,21 @@ def longest_drawdown(times: Times, equity: Values, highs: Values) -> int:
         falls[-1] = True  # after the last high every point is below it
     spans = (times[ends[1:]] - times[ends[:-1]])[falls]
     return int(spans.max()) if len(spans) else 0
+
+
+def leverages(gross: Values, equity: Values) -> Values:
+    """Return gross notional over equity at every point; 0 without equity."""
+    if _positive(equity) and _positive(gross + 1):
+        return gross / equity
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.where(equity > 0, gross / equity, 0.0)
+    found[~np.isfinite(found)] = 0.0
+    return found
+
+
+def _positive(values: Values) -> bool:
+    """Return whether all are positive numbers, as of most runs, which saves the care for what is not."""
+    return len(values) > 0 and bool(np.minimum.reduce(values) > 0 and np.maximum.reduce(values) < math.inf)
 
 
 def held_ms(times: Times) -> Values:

@@ -208,6 +208,8 @@ class _Driver:
         """Run through all the data; return the time of the last instant the strategy saw, Unix ms."""
         for state, series in self.series:
             _check_ticks(state, series)
+            if type(self.path) is ExtremeOrder and len(series) <= KEPT:
+                state.begun = _begun(series, state.tick, state.step, self.path)
         broker = self.broker
         with broker.annotate_errors():
             broker.strategy.ctx = broker.ctx
@@ -323,8 +325,7 @@ class _Driver:
         """
         broker, matcher, arrivals, settlements = self.broker, self.matcher, self.broker.arrivals, self.settlements
         matcher.apply_closes()
-        state.begin_bar(bar, matcher.liquidity)
-        points = self.path.points(state.bar)
+        points = state.begin_bar(bar, matcher.liquidity, self.path)
         due = -1
         for offset, price in points:
             time = bar.time + offset
@@ -351,8 +352,8 @@ class _Driver:
         matcher.apply_closes()
         points = []
         for state, bar in members:
-            state.begin_bar(bar, matcher.liquidity)
-            points += [(bar.time + offset, state, price) for offset, price in self.path.points(state.bar)]
+            begun = state.begin_bar(bar, matcher.liquidity, self.path)
+            points += [(bar.time + offset, state, price) for offset, price in begun]
         points.sort(key=lambda point: point[0])
         for time, state, price in points:
             self._process_until(time)
@@ -404,6 +405,12 @@ KEPT = 4_096
 @lru_cache(maxsize=8)
 def _kept_bars(series: Bars) -> tuple[Bar, ...]:
     return tuple(_each_bar(series))
+
+
+@lru_cache(maxsize=8)
+def _begun(series: Bars, tick: float, step: float, path: ExtremeOrder) -> dict[int, Any]:
+    """Return what is shared by all runs over the same bars: those that one of them has begun; see `SymbolState`."""
+    return {}
 
 
 def _each_bar(series: Bars) -> Iterator[Bar]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ...products import Product
 from ...venue.engine.core import Core
 from ...venue.simulation.replay import ReplayBar
+from ..data.bar_path import Path, Points
 from ..market_data import Bar, BarHistory
 from .models import Liquidity
 
@@ -31,6 +32,7 @@ class SymbolState:
 
     __slots__ = (
         "bar",
+        "begun",
         "ceiling_price",
         "code",
         "floor_price",
@@ -77,6 +79,8 @@ class SymbolState:
         """Steps that the market still trades in this bar; None = any number."""
         self.bar = ReplayBar(0, 0, 0, 0, 0, 0, 0)
         """The current bar in ticks and steps."""
+        self.begun: dict[int, tuple[ReplayBar, Points]] = {}
+        """The bars that have begun, in ticks and steps, with the points of their paths, by time."""
         self.started = False
         """Whether the current bar has had its first price."""
         self.priced_ms = -1
@@ -97,18 +101,18 @@ class SymbolState:
         """Return a price of the data in ticks, rounded to the nearest."""
         return round(price / self.tick)
 
-    def begin_bar(self, bar: Bar, liquidity: Liquidity) -> None:
-        """Make `bar` the current one."""
-        tick = self.tick
-        open_, high, low, close = (
-            round(bar.open / tick),
-            round(bar.high / tick),
-            round(bar.low / tick),
-            round(bar.close / tick),
-        )
-        self.bar = ReplayBar(bar.time, bar.closed - bar.time, open_, high, low, close, int(bar.volume / self.step))
+    def begin_bar(self, bar: Bar, liquidity: Liquidity, path: Path) -> Points:
+        """Make `bar` the current one, and return the points of its path."""
+        begun = self.begun.get(bar.time)
+        if begun is None:
+            open_, high, low, close = map(self.to_ticks, (bar.open, bar.high, bar.low, bar.close))
+            volume = int(bar.volume / self.step)
+            counted = ReplayBar(bar.time, bar.closed - bar.time, open_, high, low, close, volume)
+            begun = self.begun[bar.time] = counted, path.points(counted)
+        self.bar, points = begun
         self.volume_left = liquidity.offered(self.bar)
         self.started = False
+        return points
 
     def take_volume(self, steps: int) -> None:
         """Subtract traded steps from the bar's volume."""

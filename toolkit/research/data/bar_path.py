@@ -8,12 +8,15 @@ from typing import Protocol
 from ...errors import InputError
 from ...venue.simulation.replay import ReplayBar
 
+Points = tuple[tuple[int, int], ...]
+"""(offset in ms from the bar's start, price in ticks) in order."""
+
 
 class Path(Protocol):
     """The order of the prices inside a bar."""
 
-    def points(self, bar: ReplayBar) -> tuple[tuple[int, int], ...]:
-        """Return (offset in ms from the bar's start, price in ticks) in order: first (0, open), last the close."""
+    def points(self, bar: ReplayBar) -> Points:
+        """Return the points of a bar: first (0, open), last the close."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class ExtremeOrder:
         if self.first not in (known := ("near", "far", "low", "high")):
             raise InputError(f"first is {self.first!r}; it is one of {', '.join(known)}", field="first", nearest=known)
 
-    def points(self, bar: ReplayBar) -> tuple[tuple[int, int], ...]:
+    def points(self, bar: ReplayBar) -> Points:
         """Return the four points."""
         rising = bar.close >= bar.open
         low_first = {"near": rising, "far": not rising, "low": True, "high": False}[self.first]

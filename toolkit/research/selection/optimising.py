@@ -216,6 +216,9 @@ def score(record: Record, maximise: Measure) -> float:
 def _rules(constraints: Constraint | Sequence[Constraint], names: tuple[str, ...]) -> Callable[[dict[str, Any]], bool]:
     rules = [constraints] if callable(constraints) else list(constraints)
     called = [(rule, list(inspect.signature(rule).parameters)) for rule in rules]
+    for _, wanted in called:
+        if len(wanted) > 1:  # a single one may be the mapping of all
+            check_known(wanted, names, "constraints", "parameter of the space")
 
     def allowed(params: dict[str, Any]) -> bool:
         for rule, wanted in called:

@@ -105,6 +105,7 @@ def write_file(path: Path, entries: Sequence[Entry], digests: Sequence[Digest] =
             connection.execute("INSERT INTO head VALUES (1, ?, ?)", (last.number, chain))
     finally:
         connection.close()
+        _rollback_journal(path).unlink(missing_ok=True)  # empty, and named after a file that is renamed
 
 
 def keep_private(path: Path) -> None:

@@ -35,12 +35,16 @@ def begin(core: Core, genesis: Genesis) -> None:
 @process("samples")
 def sample_holders(core: Core, time: int) -> int:
     """Sample every account that holds a position, or held one at its last sample."""
-    samples = core.state.history.equity
-    wanted = {address for holders in core.risk_index.holders.values() for address in holders}
-    wanted.update(address for address, points in samples.items() if points[-1].ratio)
-    for address in sorted(wanted):
+    for address in sorted(to_sample(core)):
         sample_account(core, core.state.accounts[address])
     return time + core.state.config.sample_interval
+
+
+def to_sample(core: Core) -> set[str]:
+    """Return who holds a position or held one at the last sample, without the venue's own accounts."""
+    found = {address for clients in core.risk_index.clients.values() for address in clients}
+    found.update(address for address, points in core.state.history.equity.items() if points[-1].ratio)
+    return found
 
 
 def sample_account(core: Core, account: VenueAccount) -> None:

@@ -22,7 +22,7 @@ WAITING = 2_000
 """Requests that may wait in one lane; more are answered 503."""
 GATHER = 0.5
 """How long a group waits for more requests, as a share of the time that the one before took to be applied."""
-GATHER_SECONDS = 0.01
+GATHER_SECONDS = 0.02
 """The longest such wait."""
 STOP_SECONDS = 0.4
 """How long stopping waits for the requests that are being answered; the threads are daemons."""

@@ -56,8 +56,8 @@ class Quoted:
         self.bids, self.asks = [0] * len(self.sim.makers), [0] * len(self.sim.makers)
         self.quotes: tuple[int, list[int], list[int]] | None = None
         """The makers' best prices, and the time they were computed for."""
-        self.top: tuple[int, tuple[int, int], bool, bool] | None = None
-        """What `Quotes` last found at the top of the book: see `Quotes._top`."""
+        self.top: tuple[int, tuple[int, int], bool] | None = None
+        """What `Quotes` last found at the top of the book."""
         self.read_regime(simulation)
 
     def read_regime(self, simulation: Simulation) -> None:

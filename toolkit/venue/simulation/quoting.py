@@ -269,7 +269,7 @@ class Quotes:
 
     def best(self, quoted: Quoted, side: int, time: int) -> Level:
         """Return the best level of a side, or (0, 0, 0)."""
-        _, best, simple, _ = self._top(quoted, time)
+        _, best, simple = self._top(quoted, time)
         price = best[side < 0]
         if simple:
             return price, self._steps(quoted, self._closest, 0, price), self._closest
@@ -282,22 +282,17 @@ class Quotes:
         levels = self.side(quoted, side, time)
         return levels[0] if levels else (0, 0, 0)
 
-    def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool, bool]:
+    def _top(self, quoted: Quoted, time: int) -> tuple[int, tuple[int, int], bool]:
         """Return the time, the best bid and ask, and whether both are the closest maker's, of which nothing was taken.
 
-        That is so while all makers see about the same price, which is much cheaper to know than everybody's quotes. The
-        last item tells whether all have seen the latest: then nothing changes until `forget_quotes` or the oracle does.
+        That is so while all makers see about the same price, which is much cheaper to know than everybody's quotes.
         """
         kept = quoted.top
         if kept is not None and kept[0] == time:
             return kept
-        sim, settled = quoted.sim, False
+        sim = quoted.sim
         if sim.time < time:
             self.hear(quoted, time)
-            kept = quoted.top
-        if kept is not None and kept[3] and not self._fixed_fair(quoted):
-            quoted.top = kept = (time, kept[1], True, True)
-            return kept
         first = sim.makers[self._closest]
         simple = time >= first.bids_until and time >= first.asks_until
         if simple:
@@ -311,8 +306,6 @@ class Quotes:
                 if when > time - self._slowest_ms and len(views) > 1:
                     fair, apart = self._seen(views, time)
                     simple = not apart or apart + self._slack <= fair * self._lead_ppm * width // WIDTHS
-                else:
-                    settled = True
         if simple:
             best = around(fair, sim.skew, self._closest_ppm * width)
         else:
@@ -321,7 +314,7 @@ class Quotes:
                 self._best_price(quoted, 1, max(bids), bids, time),
                 self._best_price(quoted, -1, min(asks), asks, time),
             )
-        quoted.top = kept = (time, best, simple, settled)
+        quoted.top = kept = (time, best, simple)
         return kept
 
     def _seen(self, views: list[tuple[int, int]], time: int) -> tuple[int, int]:
@@ -458,7 +451,6 @@ class Quotes:
     def note_taken(self, quoted: Quoted, time: int) -> None:
         """Note what was traded of the makers' orders in an unfolded book."""
         left: dict[tuple[str, int], int] = {}
-        quoted.forget_quotes()
         for order in self.resting(quoted):
             key = (order.address, order.side)
             left[key] = left.get(key, 0) + order.leaves

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..engine.core import Core
 
 RECORDED = "0x00000000000000000000000000000000000000ba"
-CAPITAL = 10**18
+CAPITAL = 10**17
 """Micro-USDC the account begins with: it never runs out."""
 LEVEL, TRADE, MARK, INDEX = range(4)
 """Kinds of changes: a level's new total, a trade (side of the taker), a mark price, an index price."""

@@ -20,7 +20,7 @@ from ..trading.positions import position_of
 from .quoting import index_source
 
 HOUSE = "0x00000000000000000000000000000000000000b0"
-CAPITAL = 10**18
+CAPITAL = 10**17
 """Micro-USDC the house begins with: it never runs out."""
 ENDLESS = 10**12
 """Steps of a quote without a limit."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING
 
-from ..risk import funding, prices
+from ..risk import equity_curve, funding, prices
 from . import participants
 from .quoted import Quoted
 from .quoting import Quotes, index_source
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..engine.core import Core
     from ..model.genesis import Genesis
 
-_OWN = ("prices", "market", "funding")
-"""The processes whose part is done here."""
+_OWN = ("prices", "market", "funding", "samples")
+"""The processes whose part is done here; the last one has none while nobody holds a position."""
 
 
 def begin(core: Core, genesis: Genesis) -> None:
@@ -45,7 +45,7 @@ def pass_time(core: Core, until: int) -> bool:
     schedule, interval = state.schedule, state.config.price_interval
     first = schedule.get("prices", 0)
     limit = min([until + 1, *(due for name, due in schedule.items() if name not in _OWN)]) - 1
-    if first > limit or not _undisturbed(core, quotes):
+    if first > limit or not _undisturbed(core, quotes) or equity_curve.to_sample(core):
         return False
     following = participants.next_due(quotes, state.time)
     if schedule.get("funding") != first or schedule.get("market") != following:
@@ -72,6 +72,9 @@ def pass_time(core: Core, until: int) -> bool:
     core.risk_index.moved.clear()  # the mark concerns nobody
     schedule["prices"] = schedule["funding"] = tick
     schedule["market"] = participants.next_due(quotes, limit)
+    sample, every = schedule.get("samples", until + 1), state.config.sample_interval
+    if sample <= limit:
+        schedule["samples"] = sample + ((limit - sample) // every + 1) * every
     return tick > first or schedule["market"] > following
 
 

@@ -169,7 +169,7 @@ def _numeric_times(texts: pd.Series, numeric: NDArray[np.bool_]) -> tuple[NDArra
     texts = texts.where(numeric, "0")
     if texts.str.contains("[eE]").any():
         texts = texts.map(lambda text: format(Decimal(text), "f"))
-    size = float(np.median(pd.to_numeric(texts).to_numpy(dtype="f8")[numeric]))
+    size = float(np.median(texts.to_numpy(dtype="str")[numeric].astype("f8")))
     power = next((power for power in (9, 6, 3, 0) if size * 10**power < 10**19), 0)
     parts = texts.str.partition(".")  # as text, because float64 can't hold ns since 1970
     digits = (parts[0] + parts[2].str.slice(0, power).str.pad(power, "right", "0")).str.lstrip("0")
