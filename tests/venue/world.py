@@ -375,6 +375,8 @@ def settle(world: World) -> None:
         world.restart(number)
         world.clients[number].resolve(resend=True)
     world.venue.advance("2m")
+    for client in world.clients:
+        client.resolve()  # a copy that is refused as expired says nothing of one that was taken before
 
 
 def check(world: World) -> None:
