@@ -7,7 +7,7 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.venue.traders import Trader
@@ -102,7 +102,7 @@ class Watch:
                     for price, total in core.books[1].depth(side, depth)
                 ]
         assert raw(self.candles) == self.info("kline/last", symbol_name="BTCUSDC", interval=180, limit=100)[::-1]
-        assert shared(raw(self.wallet), self.info("account/wallet", userAddr=user))
+        assert shared(raw(self.wallet), self.info("account/wallet", userAddr=user, includeZero="true"))
         assert shared(raw(self.positions), self.info("position/list", userAddr=user))
         states = self.info("order/states", userAddr=user, pageSize=500)["items"]
         waiting = {one["ordId"]: one for one in states if one["status"] in ("NEW", "PARTIALLY_FILLED")}
@@ -160,6 +160,7 @@ def shared(live_rows: list[dict[str, Any]], answered: list[dict[str, Any]]) -> b
 
 @settings(max_examples=80)
 @given(steps)
+@example([("oracle", 0, "", 15, 0), ("big", 1, "SELL", 0, 1)])  # liquidated to an equity of 0
 def test_live_objects_equal_the_venue_after_every_command(activity: list[Any]) -> None:
     watch = Watch()
     watch.check()
