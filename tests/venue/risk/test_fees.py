@@ -9,7 +9,7 @@ from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import VenueAccount, VenueOrder
 from toolkit.venue.model.constants import DAY, MAKER, TAKER
 from toolkit.venue.model.genesis import FeeTier
-from toolkit.venue.risk import equity_curve, fees, ledger
+from toolkit.venue.risk import fees, ledger
 
 HOUR = 3_600_000
 
@@ -141,12 +141,6 @@ def test_a_rebate_below_the_smallest_coin_is_paid_into_rounding_and_not_to_the_m
     gained = {name: play.core.state.accounts[name].balance - balance for name, balance in before.items()}
     assert gained == {ledger.FEES: 36_000 - 1, ledger.ROUNDING: 1}
     assert play.balance("bob") == 100_000 * MICRO
-
-
-def test_an_account_funded_at_this_moment_has_one_point_of_equity(play: Play) -> None:
-    play.fund(5, "cat")
-    points = equity_curve.curve(play.core, play.account("cat"), 0, play.now + 1)
-    assert [(point.time, point.equity, point.net_deposits) for point in points] == [(play.now, 5 * MICRO, 5 * MICRO)]
 
 
 def test_a_tier_may_pay_its_makers() -> None:
