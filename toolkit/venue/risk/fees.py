@@ -83,19 +83,9 @@ def charge(
     rate = maker if role == MAKER else taker
     if order.type == ADL or (order.type == LIQUIDATION and not order.reduce):  # outside the book
         rate = 0
-    # The fills of an order are rounded together: `parts` is the fraction of a micro-USDC that the rounding of former
-    # fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
-    parts, exact = order.fee_parts, value * rate
-    order.fee_parts = (parts + exact) % RATE
-    paid = -(-(parts + exact) // RATE) + (-parts // RATE)
-    due = exact // RATE
-    if not open_value:
-        open_fee, close_fee = 0, paid
-    elif close_value or paid < 0:
-        close_fee = min(paid, -(-close_value * rate // RATE))
-        open_fee = paid - close_fee
-    else:
-        open_fee, close_fee = paid, 0
+    open_fee, close_fee = _parts(order, rate, open_value, close_value)
+    order.fee_parts = (order.fee_parts + value * rate) % RATE
+    paid, due = open_fee + close_fee, value * rate // RATE
     reference = str(order.id)
     if paid or due:
         venue = core.state.accounts[ledger.FEES]
@@ -110,6 +100,31 @@ def charge(
     builder = core.account(order.builder)
     ledger.transfer(core, account, builder, extra, exact // RATE, ledger.BUILDER_FEE, product.code, reference)
     return open_fee, close_fee, extra
+
+
+def of_maker(
+    core: Core, account: VenueAccount, product: Product, order: VenueOrder, open_value: int, close_value: int
+) -> tuple[int, int, int]:
+    """Return the fees that `charge` would book when an order that rests is filled."""
+    maker, _ = rates(core, account, product)
+    builder_fee = -(-(open_value + close_value) * order.builder_rate // RATE)
+    return *_parts(order, maker, open_value, close_value), builder_fee
+
+
+def _parts(order: VenueOrder, rate: int, open_value: int, close_value: int) -> tuple[int, int]:
+    """Return the fees of the opening and of the closing part of a fill.
+
+    The fills of an order are rounded together: `fee_parts` is the fraction of a micro-USDC that the rounding of former
+    fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
+    """
+    before = order.fee_parts
+    paid = -(-(before + (open_value + close_value) * rate) // RATE) + (-before // RATE)
+    if not open_value:
+        return 0, paid
+    if not close_value and paid >= 0:
+        return paid, 0
+    close_fee = min(paid, -(-close_value * rate // RATE))
+    return paid - close_fee, close_fee
 
 
 def note_volume(core: Core, account: VenueAccount, value: int) -> None:
