@@ -169,7 +169,7 @@ def check_order(
 def leverage_limit(product: Product, notional: Decimal = Decimal(0)) -> Decimal:
     """Return the highest leverage for a position and orders of this notional in USDC: the product's, or the tier's."""
     limits = [tier.max_leverage for tier in product.tiers if notional > tier.floor or not tier.floor]
-    return min(product.max_leverage, *limits[-1:])
+    return min([product.max_leverage, *limits])
 
 
 def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Decimal(0)) -> list[Failure]:
@@ -235,7 +235,7 @@ def read_order(
         _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
     kind, exits_position = spec.type, spec.reduce > REDUCE_ONLY
 
-    market = kind != LIMIT and kind in MARKET_TYPES
+    market = kind in MARKET_TYPES
     text = get("ordPx")
     places, size = product.tick_scale
     price_ticks = whole_units(text, places, size) if type(text) is str else -1
