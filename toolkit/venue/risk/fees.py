@@ -46,7 +46,11 @@ def rates(core: Core, account: VenueAccount, product: Product) -> tuple[int, int
     cached = index.rates.get(account.address)
     if cached is None or cached[0] != day:
         cached = index.rates[account.address] = (day, *_by_volume(core, account))
-    maker, taker = min(maker, cached[1]), min(taker, cached[2])
+    # written out, because `min` takes longer than all the rest
+    if cached[1] < maker:
+        maker = cached[1]
+    if cached[2] < taker:
+        taker = cached[2]
     if account.maker_rate is not None:
         maker = account.maker_rate
     if account.taker_rate is not None:
@@ -86,9 +90,12 @@ def charge(
     # The fills of an order are rounded together: `parts` is the fraction of a micro-USDC that the rounding of former
     # fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
     parts, exact = order.fee_parts, value * rate
-    order.fee_parts = (parts + exact) % RATE
-    paid = -(-(parts + exact) // RATE) + (-parts // RATE)
     due = exact // RATE
+    rest = parts + exact - due * RATE
+    paid = due if not rest else due + 1 if rest <= RATE else due + 2  # what is due from here on, rounded up
+    if parts:
+        paid -= 1
+    order.fee_parts = rest if rest < RATE else rest - RATE
     if not open_value:
         open_fee, close_fee = 0, paid
     elif close_value or paid < 0:

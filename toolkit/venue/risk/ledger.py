@@ -99,13 +99,11 @@ def transfer(
     if not paid or payer is receiver:
         return
     state = core.state
-    time = state.time
-    log = state.history.ledger
-    records = log.records
-    at = len(records)
+    time, log = state.time, state.history.ledger
+    index, at = log.by_account, len(log.records)
     source = target = ""
     payer_balance = receiver_balance = rounding_balance = 0
-    index, changed = log.by_account, []
+    changed = []
     if payer is not None:
         source = payer.address
         payer.balance = payer_balance = payer.balance - paid
@@ -129,7 +127,7 @@ def transfer(
             core.risk_index.touched[address] = account
             if core.recording:
                 core.events.append(AccountChanged(address))
-    records.append(
+    log.records.append(
         Transfer(
             at + 1,
             time,
