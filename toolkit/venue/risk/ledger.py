@@ -103,21 +103,20 @@ def transfer(
     index, at = log.by_account, len(log.records)
     source = target = ""
     payer_balance = receiver_balance = rounding_balance = 0
-    changed = []
     if payer is not None:
         source = payer.address
         payer.balance = payer_balance = payer.balance - paid
-        changed.append(payer)
     if receiver is not None:
         target = receiver.address
         receiver.balance = receiver_balance = receiver.balance + received
-        if received:
-            changed.append(receiver)
+    changed: tuple[VenueAccount | None, ...] = payer, receiver
     if paid != received:
         rounding = state.accounts[ROUNDING]
         rounding.balance = rounding_balance = rounding.balance + paid - received
-        changed.append(rounding)
+        changed = (payer, receiver, rounding) if received else (payer, rounding)
     for account in changed:
+        if account is None:
+            continue
         account.updated, address = time, account.address
         try:
             index[address].append(at)
