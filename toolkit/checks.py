@@ -44,11 +44,11 @@ SIDES = {
 TIFS = {tif.name: tif.value for tif in TimeInForce}
 REDUCE = {None: ReduceOnly.NONE.value, "": ReduceOnly.NONE.value} | {kind.name: kind.value for kind in ReduceOnly}
 TRIGGERS = {source.name: source.value for source in TriggerType if source}
-_NAMES = {
+_NAMES: dict[Any, tuple[int, int, bool, int, int]] = {
     (kind, side, tif, reduce): (TYPES[kind], *SIDES[side], TIFS[tif], REDUCE[reduce])
     for kind, side, tif, reduce in every(TYPES, SIDES, TIFS, REDUCE)
 }
-"""ordType, ordSide, timeInForce and reduceOnly of every order that needs no builder → the first fields of its `Spec`."""
+"""ordType, ordSide, timeInForce, reduceOnly of every order that needs no builder → the first fields of its `Spec`."""
 
 SLIPPAGE_UNIT = 100_000_000
 """Slippage is an integer in units of 1/SLIPPAGE_UNIT: 1 % is 1_000_000."""
@@ -230,21 +230,19 @@ def read_order(
     `filled_steps` of it filled; `triggered` skips the trigger fields when that order's trigger has been met.
     Fields that could not be read, or are beyond 64 bits, are 0 in the result; use it only when `failures` is None.
     """
+    spec = Spec()
+    spec.failures = None
     reduce_name = item.get("reduceOnlyOption")
     if reduce_name is None:
         reduce_name = item.get("reduceOnly")
     names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
-    spec = Spec()
-    spec.failures = None
-    if names is None:
-        names = _read_names(spec, item, reduce_name, builder)
+    names = names or _read_names(spec, item, reduce_name, builder)
     spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce = names
     spec.client_id = item.get("clOrdId") or 0
     spec.parent = item.get("parentOrdId") or 0
     if product.list_status != "listed":
         message = f"{product.symbol} is {product.list_status}, not listed"
         _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
-
     market = kind != LIMIT and kind in MARKET_TYPES
     text = item.get("ordPx")
     places, size = product.tick_scale
@@ -256,10 +254,9 @@ def read_order(
     spec.trigger = spec.trigger_by = spec.slippage = 0
     spec.trigger_up = False
     conditional = kind > MARKET or reduce > REDUCE_ONLY
-    if conditional or item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None:
-        if not triggered:
-            _read_trigger(spec, product, item, (last, mark, index), entry)
-
+    conditional = conditional or item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None
+    if conditional and not triggered:
+        _read_trigger(spec, product, item, (last, mark, index), entry)
     text = item.get("ordQty")
     places, size = product.step_scale
     quantity_steps = whole_units(text, places, size) if type(text) is str else -1
@@ -269,7 +266,6 @@ def read_order(
     slippage = item.get("slippagePct")
     if slippage is not None:
         spec.slippage = _read_slippage(spec, product, slippage)
-
     if market:
         if tif == POST_ONLY or (tif == GTC and kind == MARKET):
             _market_tif(spec, str(item.get("ordType")), str(item.get("timeInForce")))
@@ -289,11 +285,14 @@ def _read_names(
     spec: Spec, item: Mapping[str, Any], reduce_name: Any, builder: bool
 ) -> tuple[int, int, bool, int, int]:
     """Return what `_NAMES` has, where one of the names is not one that every order may have."""
-    kind = TYPES.get(item.get("ordType"), 0) or _conditional_type(spec, item.get("ordType"), builder)
-    named = SIDES.get(item.get("ordSide"))
+    kind_name: Any = item.get("ordType")
+    side_name: Any = item.get("ordSide")
+    tif_name: Any = item.get("timeInForce")
+    kind = TYPES.get(kind_name, 0) or _conditional_type(spec, kind_name, builder)
+    named = SIDES.get(side_name)
     if named is None:
-        named = _unknown(spec, "ordSide", item.get("ordSide"), SIDES, (0, False))
-    tif = TIFS.get(item.get("timeInForce"), 0) or _unknown(spec, "timeInForce", item.get("timeInForce"), TIFS, 0)
+        named = _unknown(spec, "ordSide", side_name, SIDES, (0, False))
+    tif = TIFS.get(tif_name, 0) or _unknown(spec, "timeInForce", tif_name, TIFS, 0)
     reduce = REDUCE.get(reduce_name)
     if reduce is None:
         known = [name for name, number in REDUCE.items() if name and number]
