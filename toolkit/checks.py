@@ -31,24 +31,24 @@ _BUILDER_TYPES = (
     OrderType.TAKE_PROFIT_LIMIT,
     OrderType.TAKE_PROFIT_MARKET,
 )
-TYPES = {kind.name: kind.value for kind in (OrderType.LIMIT, OrderType.MARKET)}
+TYPES: dict[Any, int] = {kind.name: kind.value for kind in (OrderType.LIMIT, OrderType.MARKET)}
 CONDITIONAL_TYPES = {kind.name: kind.value for kind in _BUILDER_TYPES}
 """Types that only builder orders may have."""
-SIDES = {
+SIDES: dict[Any, tuple[int, bool]] = {
     OrderSide.BUY.name: (1, False),
     OrderSide.SELL.name: (-1, False),
     OrderSide.BUY_CLOSE_HEDGE.name: (1, True),
     OrderSide.SELL_CLOSE_HEDGE.name: (-1, True),
 }
 """Name → (+1 or −1, closes in hedge mode)."""
-TIFS = {tif.name: tif.value for tif in TimeInForce}
+TIFS: dict[Any, int] = {tif.name: tif.value for tif in TimeInForce}
 REDUCE = {None: ReduceOnly.NONE.value, "": ReduceOnly.NONE.value} | {kind.name: kind.value for kind in ReduceOnly}
 TRIGGERS = {source.name: source.value for source in TriggerType if source}
 _NAMES: dict[Any, tuple[int, int, bool, int, int]] = {
     (kind, side, tif, reduce): (TYPES[kind], *SIDES[side], TIFS[tif], REDUCE[reduce])
     for kind, side, tif, reduce in every(TYPES, SIDES, TIFS, REDUCE)
 }
-"""ordType, ordSide, timeInForce, reduceOnly of every order that needs no builder → the first fields of its `Spec`."""
+"""ordType, ordSide, timeInForce, reduceOnly of each order that needs no builder → the first fields of its `Spec`."""
 
 SLIPPAGE_UNIT = 100_000_000
 """Slippage is an integer in units of 1/SLIPPAGE_UNIT: 1 % is 1_000_000."""
@@ -175,7 +175,7 @@ def check_order(
 def leverage_limit(product: Product, notional: Decimal = Decimal(0)) -> Decimal:
     """Return the highest leverage for a position and orders of this notional in USDC: the product's, or the tier's."""
     limits = [tier.max_leverage for tier in product.tiers if notional > tier.floor or not tier.floor]
-    return min(product.max_leverage, *limits[-1:])
+    return min([product.max_leverage, *limits])
 
 
 def check_leverage(product: Product, leverage: Decimal, notional: Decimal = Decimal(0)) -> list[Failure]:
@@ -230,20 +230,19 @@ def read_order(
     `filled_steps` of it filled; `triggered` skips the trigger fields when that order's trigger has been met.
     Fields that could not be read, or are beyond 64 bits, are 0 in the result; use it only when `failures` is None.
     """
-    spec = Spec()
-    spec.failures = None
     reduce_name = item.get("reduceOnlyOption")
     if reduce_name is None:
         reduce_name = item.get("reduceOnly")
+    spec = Spec()
+    spec.failures = None
     names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
     names = names or _read_names(spec, item, reduce_name, builder)
     spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce = names
     spec.client_id = item.get("clOrdId") or 0
     spec.parent = item.get("parentOrdId") or 0
     if product.list_status != "listed":
-        message = f"{product.symbol} is {product.list_status}, not listed"
-        _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
-    market = kind != LIMIT and kind in MARKET_TYPES
+        _not_listed(spec, product)
+    market = kind in MARKET_TYPES
     text = item.get("ordPx")
     places, size = product.tick_scale
     price_ticks = whole_units(text, places, size) if type(text) is str else -1
@@ -253,10 +252,10 @@ def read_order(
 
     spec.trigger = spec.trigger_by = spec.slippage = 0
     spec.trigger_up = False
-    conditional = kind > MARKET or reduce > REDUCE_ONLY
-    conditional = conditional or item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None
-    if conditional and not triggered:
+    named = item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None
+    if (named or kind > MARKET or reduce > REDUCE_ONLY) and not triggered:
         _read_trigger(spec, product, item, (last, mark, index), entry)
+
     text = item.get("ordQty")
     places, size = product.step_scale
     quantity_steps = whole_units(text, places, size) if type(text) is str else -1
@@ -266,6 +265,7 @@ def read_order(
     slippage = item.get("slippagePct")
     if slippage is not None:
         spec.slippage = _read_slippage(spec, product, slippage)
+
     if market:
         if tif == POST_ONLY or (tif == GTC and kind == MARKET):
             _market_tif(spec, str(item.get("ordType")), str(item.get("timeInForce")))
@@ -285,19 +285,21 @@ def _read_names(
     spec: Spec, item: Mapping[str, Any], reduce_name: Any, builder: bool
 ) -> tuple[int, int, bool, int, int]:
     """Return what `_NAMES` has, where one of the names is not one that every order may have."""
-    kind_name: Any = item.get("ordType")
-    side_name: Any = item.get("ordSide")
-    tif_name: Any = item.get("timeInForce")
-    kind = TYPES.get(kind_name, 0) or _conditional_type(spec, kind_name, builder)
-    named = SIDES.get(side_name)
+    kind = TYPES.get(item.get("ordType"), 0) or _conditional_type(spec, item.get("ordType"), builder)
+    named = SIDES.get(item.get("ordSide"))
     if named is None:
-        named = _unknown(spec, "ordSide", side_name, SIDES, (0, False))
-    tif = TIFS.get(tif_name, 0) or _unknown(spec, "timeInForce", tif_name, TIFS, 0)
+        named = _unknown(spec, "ordSide", item.get("ordSide"), SIDES, (0, False))
+    tif = TIFS.get(item.get("timeInForce"), 0) or _unknown(spec, "timeInForce", item.get("timeInForce"), TIFS, 0)
     reduce = REDUCE.get(reduce_name)
     if reduce is None:
         known = [name for name, number in REDUCE.items() if name and number]
         reduce = _unknown(spec, "reduceOnly", reduce_name, known, 0)
     return kind, *named, tif, reduce
+
+
+def _not_listed(spec: Spec, product: Product) -> None:
+    message = f"{product.symbol} is {product.list_status}, not listed"
+    _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
 
 
 def min_value_failure(product: Product, price_ticks: int, left_steps: int, filled_steps: int = 0) -> Failure:

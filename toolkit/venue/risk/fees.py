@@ -83,25 +83,12 @@ def charge(
     else:
         note_volume(core, account, value)
     if account.kind == "market" or order.type == ADL or (order.type == LIQUIDATION and not order.reduce):
-        rate = 0  # the venue's own, and trades outside the book
+        open_fee = close_fee = paid = due = 0  # the venue's own, and trades outside the book
     else:
         rate = _rate(core, account, product.code, role, day)
-    # The fills of an order are rounded together: `parts` is the fraction of a micro-USDC that the rounding of former
-    # fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
-    parts, exact = order.fee_parts, value * rate
-    due = exact // RATE
-    rest = parts + exact - due * RATE
-    paid = due if not rest else due + 1 if rest <= RATE else due + 2  # what is due from here on, rounded up
-    if parts:
-        paid -= 1
-    order.fee_parts = rest if rest < RATE else rest - RATE
-    if not open_value:
-        open_fee, close_fee = 0, paid
-    elif close_value or paid < 0:
-        close_fee = min(paid, -(-close_value * rate // RATE))
-        open_fee = paid - close_fee
-    else:
-        open_fee, close_fee = paid, 0
+        open_fee, close_fee = _parts(order, rate, open_value, close_value)
+        order.fee_parts = (order.fee_parts + value * rate) % RATE
+        paid, due = open_fee + close_fee, value * rate // RATE
     reference = str(order.id)
     if paid or due:
         venue = core.state.accounts[ledger.FEES]
@@ -116,6 +103,31 @@ def charge(
     builder = core.account(order.builder)
     ledger.transfer(core, account, builder, extra, exact // RATE, ledger.BUILDER_FEE, product.code, reference)
     return open_fee, close_fee, extra
+
+
+def of_maker(
+    core: Core, account: VenueAccount, product: Product, order: VenueOrder, open_value: int, close_value: int
+) -> tuple[int, int, int]:
+    """Return the fees that `charge` would book when an order that rests is filled."""
+    maker, _ = rates(core, account, product)
+    builder_fee = -(-(open_value + close_value) * order.builder_rate // RATE)
+    return *_parts(order, maker, open_value, close_value), builder_fee
+
+
+def _parts(order: VenueOrder, rate: int, open_value: int, close_value: int) -> tuple[int, int]:
+    """Return the fees of the opening and of the closing part of a fill.
+
+    The fills of an order are rounded together: `fee_parts` is the fraction of a micro-USDC that the rounding of former
+    fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
+    """
+    before = order.fee_parts
+    paid = -(-(before + (open_value + close_value) * rate) // RATE) + (-before // RATE)
+    if not open_value:
+        return 0, paid
+    if not close_value and paid >= 0:
+        return paid, 0
+    close_fee = min(paid, -(-close_value * rate // RATE))
+    return paid - close_fee, close_fee
 
 
 def note_volume(core: Core, account: VenueAccount, value: int) -> None:
