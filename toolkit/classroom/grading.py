@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SECONDS, MEMORY_MB = 120.0, 2_048
-"""Limits of one notebook unless told otherwise: wall time, and memory of its process."""
+"""Limits of one notebook unless others are given: wall time, and memory of its process."""
 POLL_SECONDS = 0.05
 LARGEST_OUTPUT = 20_000
 BAR_SECONDS = 2.0
@@ -243,7 +243,8 @@ class Kernel:
 
     def execute(self, client: Any, source: str, *, silent: bool = False) -> str:
         """Execute one cell and return its error, or "". Raises Stopped at a limit."""
-        request, error = client.execute(source, silent=silent, allow_stdin=False), ""
+        # A kernel that stops on errors also refuses, for a moment, what comes after one: the reading of the variables.
+        request, error = client.execute(source, silent=silent, allow_stdin=False, stop_on_error=False), ""
         while True:
             self.watch()
             try:
