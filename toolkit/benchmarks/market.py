@@ -7,17 +7,21 @@ The targets are what two recordings of perpetuals show: 345 s of a large venue's
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from ..venue.api import info_market
 from ..venue.engine.commands import Advance
 from ..venue.model.market import Market
+from ..venue.simulation.participants import past_of
+from ..venue.simulation.past import candles
 from . import Measurement, own_orders
 from .own_orders import mid_of, simulated
 
 DAYS = 2
 SEEDS = (1, 2, 3)
+RECORDED_MINUTES = 45_031
 LAGS_MS = (100, 1_000, 3_000, 10_000, 60_000)
 """Times after a taker order at which the mid is looked at."""
 _HOUR = 3_600_000
@@ -43,7 +47,7 @@ class Observed(NamedTuple):
 def rows() -> list[Measurement]:
     """Measure the default market over days and seeds."""
     seen = [observe(seed, 24 * DAYS) for seed in SEEDS]
-    found = [*flow_rows(seen), *price_rows(seen), *funding_rows(SEEDS[0])]
+    found = [*flow_rows(seen), *price_rows(seen), past_row(SEEDS), *funding_rows(SEEDS[0])]
     return [*found, *own_orders.impact_rows(), *own_orders.quote_rows(), *speed_rows()]
 
 
@@ -187,6 +191,23 @@ def price_rows(seen: list[Observed]) -> list[Measurement]:
             )
         )
     return rows
+
+
+def past_row(seeds: Iterable[int]) -> Measurement:
+    """Return the row about volatility that lasts for an hour, over as many minutes as the recording has.
+
+    Of two days the figure is mostly chance. The past is the same market, and its minutes are quickly made.
+    """
+    import numpy as np
+
+    found = []
+    for seed in seeds:
+        core = simulated(seed)
+        past, end = past_of(core, 1), core.state.time
+        assert past is not None
+        closes = [candle.close for candle in candles(past, end - RECORDED_MINUTES * _MINUTE, end)]
+        found.append(_correlation(np.abs(np.diff(np.log(closes))), 60))
+    return _row("size of 1-minute returns, autocorrelation at lag 60, 31 days of the past", found, "", 0.1, real=0.18)
 
 
 def funding_rows(seed: int) -> list[Measurement]:

@@ -46,6 +46,11 @@ def test_returns_have_fat_tails_and_products_move_together(seen: list[measured.O
     assert 0.4 < np.corrcoef(moved[:, 0], moved[:, 1])[0, 1] < 0.97
 
 
+def test_volatility_lasts_for_an_hour() -> None:
+    row = measured.past_row((1, 2))
+    assert 0.1 < row.value < 0.3
+
+
 def test_funding_rates_differ_between_settlements_and_products() -> None:
     core = own_orders.simulated(1)
     core.apply(Advance(core.state.time + 12 * 3_600_000))

@@ -83,12 +83,11 @@ def charge(
     else:
         note_volume(core, account, value)
     if account.kind == "market" or order.type == ADL or (order.type == LIQUIDATION and not order.reduce):
-        open_fee = close_fee = paid = due = 0  # the venue's own, and trades outside the book
+        open_fee = close_fee = due = 0  # the venue's own, and trades outside the book
     else:
         rate = _rate(core, account, product.code, role, day)
-        open_fee, close_fee = _parts(order, rate, open_value, close_value)
-        order.fee_parts = (order.fee_parts + value * rate) % RATE
-        paid, due = open_fee + close_fee, value * rate // RATE
+        open_fee, close_fee, due, order.fee_parts = _parts(order, rate, open_value, close_value)
+    paid = open_fee + close_fee
     reference = str(order.id)
     if paid or due:
         venue = core.state.accounts[ledger.FEES]
@@ -111,23 +110,28 @@ def of_maker(
     """Return the fees that `charge` would book when an order that rests is filled."""
     maker, _ = rates(core, account, product)
     builder_fee = -(-(open_value + close_value) * order.builder_rate // RATE)
-    return *_parts(order, maker, open_value, close_value), builder_fee
+    open_fee, close_fee, _, _ = _parts(order, maker, open_value, close_value)
+    return open_fee, close_fee, builder_fee
 
 
-def _parts(order: VenueOrder, rate: int, open_value: int, close_value: int) -> tuple[int, int]:
-    """Return the fees of the opening and of the closing part of a fill.
+def _parts(order: VenueOrder, rate: int, open_value: int, close_value: int) -> tuple[int, int, int, int]:
+    """Return the fees of the opening and of the closing part of a fill, both rounded down, and the next `fee_parts`.
 
     The fills of an order are rounded together: `fee_parts` is the fraction of a micro-USDC that the rounding of former
     fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
     """
-    before = order.fee_parts
-    paid = -(-(before + (open_value + close_value) * rate) // RATE) + (-before // RATE)
+    before, exact = order.fee_parts, (open_value + close_value) * rate
+    due = exact // RATE
+    parts = before + exact - due * RATE
+    paid = due + -(-parts // RATE) - (1 if before else 0)
+    if parts >= RATE:
+        parts -= RATE
     if not open_value:
-        return 0, paid
+        return 0, paid, due, parts
     if not close_value and paid >= 0:
-        return paid, 0
+        return paid, 0, due, parts
     close_fee = min(paid, -(-close_value * rate // RATE))
-    return paid - close_fee, close_fee
+    return paid - close_fee, close_fee, due, parts
 
 
 def note_volume(core: Core, account: VenueAccount, value: int) -> None:

@@ -50,7 +50,9 @@ def check_increase(
         return
     table = core.risk_index.tables[product.code]
     unit = table.unit
-    cover_steps = account_margin.reducible(account, position, side)
+    cover_steps = 0
+    if account.position_mode != HEDGE:  # as `reducible`, without a call for every order
+        cover_steps = (position.short if side > 0 else position.long).size
     if quantity_steps <= cover_steps:
         return
     if account.status == LIQUIDATING and core.state.liquidations:

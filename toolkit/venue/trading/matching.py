@@ -19,7 +19,8 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     """Match a live order at `limit_ticks` or better; the rest is added to the book or cancelled, by time in force."""
     if order.tif == FOK and not _prepare_fill_or_kill(core, account, order, limit_ticks):
         return
-    covered = account_margin.reducible(account, position, order.side)
+    leg = position.short if order.side > 0 else position.long
+    covered = leg.size and account.position_mode != HEDGE
     match(core, account, position, order, limit_ticks)
     if not order.leaves:
         # a reduce-only order that was cut to its position has traded less than it ordered

@@ -17,9 +17,8 @@ from ..engine.core import Core
 from ..engine.registry import handles
 from ..model.accounts import Position, VenueAccount, VenueOrder
 from ..model.book import Book
-from ..model.constants import FOK, GTC, IOC, LIMIT, ONE_WAY, POST_ONLY, REDUCE_ONLY
+from ..model.constants import FOK, GTC, HEDGE, IOC, LIMIT, ONE_WAY, POST_ONLY, REDUCE_ONLY
 from ..model.triggers import Triggers
-from ..risk.account_margin import reducible
 from ..risk.order_margin import check_increase
 from . import lifecycle, matching
 from .brackets import check_child, check_children, entry_price, join, parent_of
@@ -225,13 +224,14 @@ def read(
     `entry_ticks` is the price that the trigger of an exit is compared with, 0 = the present price; `replaced` is the
     order that the item replaces. Refused names all broken rules.
     """
-    product = core.product(int(item["symbolCode"]))
+    product = core.products.get(item["symbolCode"]) or core.product(int(item["symbolCode"]))
     code = product.code
     market, book = core.state.markets[code], core.books[code]
     if market.paused:
         raise Refused(TxCode.PAUSED, f"trading in {product.symbol} is paused")
-    position = account.positions.get(code)
-    side = -1 if item.get("ordSide") == "SELL" else 1
+    position, cover_steps = account.positions.get(code), 0
+    if position is not None and account.position_mode != HEDGE:
+        cover_steps = (position.long if item.get("ordSide") == "SELL" else position.short).size
     spec = read_order(
         product,
         item,
@@ -241,7 +241,7 @@ def read(
         book.bids.best,
         book.asks.best,
         entry_ticks,
-        cover_steps=reducible(account, position, side) if position is not None else 0,
+        cover_steps=cover_steps,
         filled_steps=replaced.filled if replaced is not None else 0,
         builder=builder,
         triggered=replaced is not None and replaced.triggered,
