@@ -56,6 +56,18 @@ def test_a_refusal_keeps_its_reason_and_its_transaction(core: Core) -> None:
     assert core.state.history.transactions.records[-1].code == 7
 
 
+@pytest.mark.parametrize("delay", [0, 1_000])
+def test_a_transaction_keeps_what_an_action_returned_only_where_the_answer_came_before(core: Core, delay: int) -> None:
+    core.state.settings["settleDelay"] = delay
+    answer = submit(core, 1)
+    assert answer.data is not None
+    assert ("account" in answer.data) is (not delay)
+    core.apply(Advance(core.state.time + 1_000))
+    [record] = core.state.history.transactions.of(ALICE)
+    assert record.hash == answer.data["txHash"]
+    assert record.data == ({"account": ALICE} if delay else None)
+
+
 def test_a_nonce_counts_once_and_old_ones_are_refused(core: Core) -> None:
     assert submit(core, 5).code == 0
     assert submit(core, 5).code == 40207

@@ -116,6 +116,18 @@ def owe(floor: Floor) -> None:
     ledger.withdraw(floor.core, floor.core.account("0x" + "dd" * 20), 1)
 
 
+def ruin_on_cross(floor: Floor) -> None:
+    ledger.withdraw(floor.core, floor.account(ADA), floor.account(ADA).balance - 1_000_000)
+
+
+def ruin_a_short(floor: Floor) -> None:
+    ledger.withdraw(floor.core, floor.account(BOB), floor.account(BOB).balance - 1_000_000)
+
+
+def ruin_on_isolated(floor: Floor) -> None:
+    floor.position(ADA).mode = ISOLATED
+
+
 def owe_on_cross(floor: Floor) -> None:
     floor.position(ADA).mode = ISOLATED
     ledger.withdraw(floor.core, floor.account(ADA), floor.account(ADA).balance + 1)
@@ -267,6 +279,9 @@ def close_a_bracket_twice(floor: Floor) -> None:
         (have_two_stops, "children of one kind"),
         (queue_twice, "missing in the queue of triggers: []"),
         (close_a_bracket_twice, "bracket 699 closed through several orders: [700, 701]"),
+        (ruin_on_cross, f"not being liquidated at a margin ratio of 100 % or more: ['{ADA}:0']"),
+        (ruin_a_short, f"not being liquidated at a margin ratio of 100 % or more: ['{BOB}:0']"),
+        (ruin_on_isolated, f"not being liquidated at a margin ratio of 100 % or more: ['{ADA}:1']"),
         (owe_on_cross, "is flat on cross and owes 1 micro-USDC"),
         (cross, "cross"),
         (lose_cash, "cash is off by -1"),

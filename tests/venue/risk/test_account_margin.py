@@ -52,6 +52,25 @@ def test_tables_finer_than_the_venue_counts_are_refused() -> None:
 # ------------------------------------------------------------------------------------------------ figures
 
 
+@pytest.mark.parametrize(
+    ("equity", "maintenance", "unhealthy", "ratio"),
+    [
+        (-1, 0, False, 0),
+        (6, 5, False, 83_333_334),
+        (5, 5, True, RATE),
+        (1, 5, True, 5 * RATE),
+        (0, 5, True, None),
+        (-1, 5, True, None),
+        (0, 1, True, None),
+    ],
+)
+def test_liquidation_begins_at_a_ratio_of_one(
+    equity: int, maintenance: int, unhealthy: bool, ratio: int | None
+) -> None:
+    figures = account_margin.Figures(equity, 0, maintenance)
+    assert (figures.unhealthy, figures.ratio) == (unhealthy, ratio)
+
+
 @pytest.fixture
 def play() -> Play:
     play = Play()

@@ -56,6 +56,8 @@ def test_nothing_is_said_where_nobody_went_under() -> None:
     play = Play()
     play.fund(10, "ann")
     text = str(audit(play.core))
+    play.withdraw("ann", "3.5")
+    assert f"{'withdrawals':<28}{'-3.500000':>28}" in str(audit(play.core))
     assert text.endswith("no account lost more than it had")
     assert f"{'users':<28}{'10.000000':>28}" in text
 

@@ -11,6 +11,7 @@ from tests.venue.floor import ADA, BOB, Floor
 from tests.venue.order_storms import NAMES, OrderStorm
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import Position, VenueAccount
+from toolkit.venue.model.risk_index import RiskTable
 from toolkit.venue.risk import account_margin, ledger, order_margin
 
 MICRO = 1_000_000
@@ -138,6 +139,27 @@ def test_exits_placed_one_after_the_other_do_not_reach_beyond_the_largest_positi
     assert older.leaves < 900_000
 
 
+def roomy(
+    core: Core,
+    account: VenueAccount,
+    position: Position,
+    side: int,
+    steps: int,
+    price: int,
+    mark: int,
+    table: RiskTable,
+) -> bool:
+    """Return whether there is room for the most that an order could need, by the slow rules."""
+    book = core.books[position.product]
+    standing = account_margin.standing(account, position, mark * table.unit)
+    met = book.side(-side).best
+    value = max(price, mark, book.bids.best if side < 0 else 0) * steps * table.unit
+    most = value * 100 // position.leverage + 1 + (2 * value if met and (met - price) * side <= 0 else 0)
+    small = standing.reach(side) + value <= table.first_notional and position.leverage <= table.first_leverage
+    plain = not standing.hedge and standing.equity is None
+    return plain and small and account_margin.available(core, account) > most
+
+
 def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     easily, found, exact = order_margin._fits_easily, Counter[bool](), [False]
 
@@ -145,6 +167,7 @@ def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
         if exact[0]:
             return False
         fits = easily(core, account, position, side, *order)
+        assert fits is roomy(core, account, position, side, *order), "only what has no room takes the long way"
         found[fits] += 1
         if fits:
             exact[0] = True

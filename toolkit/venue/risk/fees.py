@@ -121,9 +121,8 @@ def _parts(order: VenueOrder, rate: int, open_value: int, close_value: int) -> t
     paid = -(-(before + (open_value + close_value) * rate) // RATE) + (-before // RATE)
     if not open_value:
         return 0, paid
-    if not close_value and paid >= 0:
-        return paid, 0
-    close_fee = min(paid, -(-close_value * rate // RATE))
+    share = -(-close_value * rate // RATE)
+    close_fee = min(paid, share) if rate >= 0 else max(paid, share)
     return paid - close_fee, close_fee
 
 
