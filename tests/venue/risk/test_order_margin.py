@@ -157,7 +157,7 @@ def roomy(
     most = value * 100 // position.leverage + 1 + (2 * value if met and (met - price) * side <= 0 else 0)
     small = standing.reach(side) + value <= table.first_notional and position.leverage <= table.first_leverage
     plain = not standing.hedge and standing.equity is None
-    return plain and small and account_margin.available(core, account) > most
+    return bool(plain and small and account_margin.available(core, account) > most)
 
 
 def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
