@@ -286,6 +286,25 @@ def test_cancelling_by_either_id_item_by_item(floor: Floor) -> None:
     assert [floor.status(order.id) for order in (one, two)] == ["CANCELED", "CANCELED"]
 
 
+@pytest.mark.parametrize(("since", "known"), [(0, True), (199, True), (200, False)])
+def test_an_ended_order_is_named_with_its_end_among_the_last_200(floor: Floor, since: int, known: bool) -> None:
+    orders = [floor.order(ADA, f"BUY 0.001 at 59000.0 id {number}") for number in (7, 8)]
+    floor.cancel(ADA, *({"ordId": order.id} for order in reversed(orders)))
+    for _ in range(since):
+        floor.cancel(ADA, {"ordId": floor.order(ADA, "BUY 0.001 at 59000.0").id})
+    words = f": order {orders[0].id} is CANCELED" if known else ""
+    for name, number in (("ordId", orders[0].id), ("clOrdId", 7)):
+        assert floor.cancel(ADA, {name: str(number)}).message == f"{name} {number} is no open order of {ADA}{words}"
+
+
+@pytest.mark.parametrize(("most", "leverage"), [("10", 1_000), ("20", 2_000), ("20.5", 2_000), ("12.5", 1_250)])
+def test_a_position_begins_at_20x_or_what_its_product_allows(most: str, leverage: int) -> None:
+    rows = [row | {"maxLeverage": most} for row in default_products()]
+    floor = Floor(core=Core(Genesis(products=rows, prices=PRICES, settings={"market": False})))
+    floor.order(ADA, "BUY 0.001 at 59000.0")
+    assert floor.position(ADA).leverage == leverage
+
+
 def test_an_order_is_only_found_under_its_product_its_owner_and_ids_that_agree(floor: Floor) -> None:
     order = floor.order(ADA, "BUY 0.001 at 59000.0 id 7")
     assert "is no open order of" in floor.cancel(BOB, {"ordId": order.id}).message

@@ -105,6 +105,36 @@ def test_what_a_conditional_order_needs(floor: Floor, who: str, text: str, words
 # what happens then
 
 
+def test_while_a_product_is_paused_its_triggers_wait(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 SL when 59000 by MARK_PRICE")
+    market = floor.core.state.markets[1]
+    market.paused = True
+    floor.mark("58900.0")
+    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
+    market.paused = False
+    floor.core.run_hooks()
+    assert floor.find(order.id).triggered
+
+
+@pytest.mark.parametrize(("side", "trigger", "other"), [("BUY", 61_000, "SELL"), ("SELL", 59_000, "BUY")])
+@pytest.mark.parametrize(("distance", "rests"), [(None, True), (1, True), (0, False), (-1, False)])
+def test_post_only_rests_when_triggered_unless_an_offer_meets_it(
+    side: str, trigger: int, other: str, distance: int | None, rests: bool
+) -> None:
+    """The other side of the book is empty, or its best price is so many ticks beyond the order's."""
+    floor = Floor()
+    made = item(f"{side} 0.002 at {trigger} POST_ONLY when {trigger}") | {"ordType": "STOP_LIMIT"}
+    order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+    if distance is not None:
+        beyond = trigger * 10 + distance * (1 if side == "BUY" else -1)
+        floor.order(BOB, f"{other} 0.002 at {floor.product.price_text(beyond)}")
+    floor.mark(str(trigger))
+    floor.core.state.markets[1].last = trigger * 10
+    floor.core.run_hooks()
+    assert floor.status(order.id) == ("NEW" if rests else "CANCELED")
+    assert rests or order.reason == "POST_ONLY would match when triggered"
+
+
 def test_quantity_zero_closes_the_position_of_that_moment(floor: Floor) -> None:
     order = floor.order(ADA, "SELL 0 SL when 59000 slip 0.05")
     floor.order(BOB, "SELL 0.003 at 60100.0")
