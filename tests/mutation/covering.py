@@ -30,6 +30,7 @@ OPTIONS = (
         "addopts=",
         "-m",
         "not slow and not browser and not long",
+        "--timeout=60",
     ),
     # pytest warns of plugins that were imported before it could rewrite their assertions.
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
@@ -42,27 +43,37 @@ class Covering:
 
     seconds: dict[str, float] = field(default_factory=dict)
     lines: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
     def tests_of(self, room: str, mutant: Mutant) -> list[list[str]]:
         """Return the ids of the tests that may notice a mutant: first those of the file named as the source, then the
-        others, quick files first.
+        others, quick files first, and of a file the quick tests.
 
         Those that run its statement; and all of the room where it also runs while a module is imported. What a fixture
         runs counts for every test of its file.
         """
-        span = range(mutant.lines[0], mutant.lines[1] + 1)
-        found = {one for line in span for one in self.lines.get((mutant.path, line), ())}
-        if not mutant.called or "" in found:
+        found = self._running(mutant)
+        if self.imported(mutant):
             found |= set(ROOMS[room].test_files())
         files: dict[str, list[str]] = {}
         for test in self.seconds:
             path = test.partition("::")[0]
             if test in found or path in found:
                 files.setdefault(path, []).append(test)
+        for tests in files.values():
+            tests.sort(key=self.seconds.__getitem__)
         own = f"test_{Path(mutant.path).stem}.py"
         quick = sorted(files, key=lambda path: sum(map(self.seconds.__getitem__, files[path])))
         stages = [path for path in quick if path.endswith(own)], [path for path in quick if not path.endswith(own)]
         return [[test for path in stage for test in files[path]] for stage in stages if stage]
+
+    def imported(self, mutant: Mutant) -> bool:
+        """Return whether the statement of a mutant runs while modules are imported."""
+        return not mutant.called or "" in self._running(mutant)
+
+    def _running(self, mutant: Mutant) -> set[str]:
+        span = range(mutant.lines[0], mutant.lines[1] + 1)
+        return {one for line in span for one in self.lines.get((mutant.path, line), ())}
 
 
 class _Recorder:
@@ -72,6 +83,7 @@ class _Recorder:
         self.coverage = coverage
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
+        self.skipped: set[str] = set()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -92,7 +104,7 @@ class _Recorder:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.passed:
-            self.failed.add(report.nodeid)
+            (self.skipped if report.skipped else self.failed).add(report.nodeid)
 
 
 def trace(rooms: Sequence[str], jobs: int) -> Covering:
@@ -111,8 +123,9 @@ def trace(rooms: Sequence[str], jobs: int) -> Covering:
         for child, kept in children.items():
             if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
                 raise RuntimeError("the traced run of the tests ended early")
-            seconds, lines = pickle.loads(kept.read_bytes())
+            seconds, lines, left_out = pickle.loads(kept.read_bytes())
             found.seconds |= seconds
+            found.left_out += left_out
             for place, tests in lines.items():
                 found.lines.setdefault(place, set()).update(tests)
     return found
@@ -130,14 +143,13 @@ def _trace(files: list[str], sources: list[Path], kept: Path) -> None:
         coverage.start()
         pytest.main([*OPTIONS, *files], plugins=[recorder])
         coverage.stop()
-        seconds = {
-            test: took for test, took in recorder.seconds.items() if took < SLOW_SECONDS and test not in recorder.failed
-        }
+        left_out = {test for test, took in recorder.seconds.items() if took > SLOW_SECONDS} | recorder.failed
+        seconds = {test: took for test, took in recorder.seconds.items() if test not in left_out | recorder.skipped}
         data, lines = coverage.get_data(), {}
         for path in sources:
             for line, contexts in data.contexts_by_lineno(str(path)).items():
                 lines[path.relative_to(ROOT).as_posix(), line] = set(contexts)
-        kept.write_bytes(pickle.dumps((seconds, lines)))
+        kept.write_bytes(pickle.dumps((seconds, lines, sorted(left_out))))
         code = 0
     finally:
         os._exit(code)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_LONG = ("adversary", "documents", "interrupts", "served", "storms", "tx_codes", "whole_orders")
+_LONG = ("documents", "interrupts", "storms", "tx_codes")
 """Words in the names of files that take long for what they notice."""
 _REFERENCE = "tests/venue/reference"
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,9 +47,9 @@ ROOMS: dict[str, Room] = {
     "checks": Room(
         ["toolkit/checks.py"],
         [
+            "tests/test_checks.py",
             "tests/venue/trading/test_checks.py",
             "tests/client/orders/test_pretrade.py",
-            "tests/widgets/order_ticket",
             "tests/venue/trading/test_trigger_orders.py",
             "tests/venue/trading/test_order_rules.py",
         ],

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.abc
-import importlib.machinery
-import importlib.util
+import importlib
 import math
-import os
 import random
-import signal
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from types import CodeType
-from typing import Any
+from functools import partial
 
-import pytest
-
-from .covering import OPTIONS, Covering, quiet
+from .covering import Covering
+from .forks import ENDED, IMPORT, UNPLANTED, Children, Prepared, Stages, run_fresh
 from .mutants import Mutant, mutants
+from .planting import Planted
 from .rooms import ROOMS, ROOT
 
 FLOOR = 0.9
 """Part of a room's mutants that its tests must notice."""
-HANGS_SECONDS = 20.0
-"""A mutant that takes this much more than twice its tests' time hangs, which is noticed as well."""
+CERTAIN, FEWEST = 0.995, 10
+"""How certain it must be that a room is below the floor before its sample fails, and from how many mutants on.
+
+A sample is drawn anew with each commit, so it must not fail by chance: of 40 mutants 11 have to survive. A room at 92 %
+fails in 0.02 % of such samples, and in at most 0.13 % of those that the time has cut to any number; three rooms a run
+make that 0.4 %. A room at 70 % fails in 69 %, so it is found within a few of its turns.
+"""
+HANGS_SECONDS = 30.0
+"""A mutant that takes this much more than three times its tests' time hangs, which is noticed as well."""
 _HEAVY = (
     "numpy",
     "pandas",
@@ -49,6 +51,8 @@ class Score:
     survivors: list[Mutant] = field(default_factory=list)
     left: int = 0
     seconds: float = 0.0
+    dropped: list[str] = field(default_factory=list)
+    """Tests that failed without a mistake as well."""
 
     @property
     def total(self) -> int:
@@ -62,12 +66,12 @@ class Score:
 
     @property
     def may_reach_the_floor(self) -> bool:
-        """False where a sample has so many survivors that the whole is below the floor with 95 % certainty."""
+        """False where a sample has so many survivors that the whole is below the floor with `CERTAIN` certainty."""
         lost = len(self.survivors)
-        at_least = sum(
+        fewer = sum(
             math.comb(self.total, count) * (1 - FLOOR) ** count * FLOOR ** (self.total - count) for count in range(lost)
         )
-        return at_least <= 0.95
+        return self.total < FEWEST or fewer <= CERTAIN
 
 
 def mutants_of(room: str) -> list[Mutant]:
@@ -85,107 +89,99 @@ def sample(room: str, count: int, seed: int) -> list[Mutant]:
 
 
 def run(room: str, chosen: Sequence[Mutant], jobs: int, covering: Covering, seconds: float = math.inf) -> Score:
-    """Run mutants, `jobs` at a time, for at most `seconds`; return the score."""
+    """Run mutants, `jobs` at a time, and begin none after `seconds`; return the score."""
     for name in _HEAVY:  # forked processes share what was imported before
         importlib.import_module(name)
-    score, began = Score(room), time.monotonic()
-    waiting, running = list(chosen), {}
-    while waiting or running:
-        while waiting and len(running) < jobs and time.monotonic() - began < seconds:
-            mutant = waiting.pop(0)
-            if tests := covering.tests_of(room, mutant):
-                usual = sum(covering.seconds[test] for stage in tests for test in stage)
-                running[_fork(mutant, tests)] = (mutant, time.monotonic() + 2 * usual + HANGS_SECONDS)
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        Prepared(ROOMS[room].test_files(), folder) as prepared,
+    ):
+        return _Run(room, covering, prepared, Children(folder)).all(chosen, jobs, seconds)
+
+
+class _Run:
+    """The run of one room.
+
+    A test has noticed a mistake if it fails with it and passes without it. One that fails without it as well is
+    dropped, and its mutants are run again.
+    """
+
+    def __init__(self, room: str, covering: Covering, prepared: Prepared, fresh: Children) -> None:
+        self.score = Score(room)
+        self.covering = covering
+        self.prepared = prepared
+        self.fresh = fresh
+        self.waiting: list[Mutant] = []
+        self.trusted = {ENDED}
+        self.doubtful: dict[str, list[Mutant]] = {}
+        """Mutants that a test noticed that has not run without a mistake yet."""
+
+    def all(self, chosen: Sequence[Mutant], jobs: int, seconds: float) -> Score:
+        """Return the score of mutants, of those that begin within `seconds`."""
+        began, self.waiting = time.monotonic(), list(chosen)
+        while True:
+            while self.waiting and self._running < jobs and time.monotonic() - began < seconds:
+                self._start(self.waiting.pop(0))
+            if not self._running:
+                break
+            for key, by in [*self.fresh.ended(), *self.prepared.ended()]:
+                if isinstance(key, str):
+                    self._tried(key, by)
+                else:
+                    self._ended(key, by)
+            time.sleep(0.01)
+        self.score.left, self.score.seconds = len(self.waiting), time.monotonic() - began
+        return self.score
+
+    @property
+    def _running(self) -> int:
+        return len(self.fresh.running) + self.prepared.running
+
+    def _start(self, mutant: Mutant, *, fresh: bool = False) -> None:
+        stages = self.covering.tests_of(self.score.room, mutant)
+        seconds = 3 * sum(self.covering.seconds[test] for stage in stages for test in stage) + HANGS_SECONDS
+        if not stages:
+            self.score.survivors.append(mutant)
+        elif fresh or self.covering.imported(mutant):
+            self.fresh.start(mutant, seconds, partial(_run_planted, mutant, stages))
+        else:
+            self.prepared.start(mutant, seconds, mutant, stages)
+
+    def _ended(self, mutant: Mutant, by: str) -> None:
+        """Count a mutant that is through, or have the test that noticed it run without a mistake."""
+        if by == UNPLANTED:
+            self._start(mutant, fresh=True)
+        elif not by:
+            self.score.survivors.append(mutant)
+        elif by in self.trusted:
+            self.score.killed += 1
+        elif by in self.doubtful:
+            self.doubtful[by].append(mutant)
+        else:
+            self.doubtful[by] = [mutant]
+            if by == IMPORT:  # the same files are collected, and none of their tests is run
+                files = [
+                    [test.partition("::")[0] for test in stage]
+                    for stage in self.covering.tests_of(self.score.room, mutant)
+                ]
+                self.fresh.start(by, 10 * HANGS_SECONDS, partial(_run_planted, replace(mutant, text=mutant.was), files))
             else:
-                score.survivors.append(mutant)
-        if not running:
-            break
-        for child, killed in _ended(running):
-            mutant, _ = running.pop(child)
-            if killed:
-                score.killed += 1
-            else:
-                score.survivors.append(mutant)
-        time.sleep(0.02)
-    if score.killed and not score.survivors:
-        _check_baseline(room, chosen[0], covering)
-    score.left, score.seconds = len(waiting), time.monotonic() - began
-    return score
+                self.prepared.start(by, 10 * HANGS_SECONDS, None, [[by]])
+
+    def _tried(self, test: str, by: str) -> None:
+        """Count the mutants that a test has noticed, or drop the test, which fails without a mistake as well."""
+        mutants = self.doubtful.pop(test)
+        if not by:
+            self.trusted.add(test)
+            self.score.killed += len(mutants)
+        elif test == IMPORT:
+            raise RuntimeError(f"the tests of {self.score.room} can't be collected again")
+        else:
+            self.score.dropped.append(test)
+            self.covering.seconds.pop(test, None)
+            self.waiting = mutants + self.waiting
 
 
-def _check_baseline(room: str, mutant: Mutant, covering: Covering) -> None:
-    """Raise RuntimeError when a room's tests fail without a mistake, which would notice everything."""
-    child = _fork(replace(mutant, text=mutant.was), covering.tests_of(room, mutant))
-    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
-        raise RuntimeError(f"the tests of {room} fail without a planted mistake")
-
-
-def _fork(mutant: Mutant, tests: list[list[str]]) -> int:
-    child = os.fork()
-    if child:
-        return child
-    code = 3
-    try:
-        os.setsid()  # so that everything a test has started ends with it
-        code = _test(mutant, tests)
-    finally:
-        os._exit(code)
-
-
-class _Chosen:
-    """Keeps the chosen tests of those that were collected."""
-
-    def __init__(self, tests: list[str]) -> None:
-        self.tests = set(tests)
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [item for item in items if item.nodeid in self.tests]
-
-
-def _test(mutant: Mutant, tests: list[list[str]]) -> int:
-    quiet()
+def _run_planted(mutant: Mutant, stages: Stages) -> str:
     sys.meta_path.insert(0, Planted(mutant))
-    for stage in tests:
-        files = dict.fromkeys(test.partition("::")[0] for test in stage)
-        code = int(pytest.main(["-x", *OPTIONS, *files], plugins=[_Chosen(stage)]))
-        if code and code != pytest.ExitCode.NO_TESTS_COLLECTED:
-            return code
-    return 0
-
-
-def _ended(running: dict[int, Any]) -> Iterator[tuple[int, bool]]:
-    """Yield the processes that have ended, and whether a test failed; end those that hang."""
-    for child, (_, end) in list(running.items()):
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            yield child, os.waitstatus_to_exitcode(status) != 0
-        elif time.monotonic() > end:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            yield child, True
-
-
-class Planted(importlib.abc.MetaPathFinder):
-    """Finds one module with a mistake in it, in place of the file's own text."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self.name = mutant.path.removesuffix(".py").replace("/", ".")
-        self.mutant = mutant
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """Return the spec of the module with the mistake, None for any other."""
-        if name != self.name:
-            return None
-        location = str(ROOT / self.mutant.path)
-        return importlib.util.spec_from_file_location(name, location, loader=_Loader(name, location, self.mutant))
-
-
-class _Loader(importlib.machinery.SourceFileLoader):
-    def __init__(self, name: str, path: str, mutant: Mutant) -> None:
-        super().__init__(name, path)
-        self._mutant = mutant
-
-    def get_code(self, fullname: str) -> CodeType:
-        source = (ROOT / self._mutant.path).read_text(encoding="utf-8")
-        return compile(self._mutant.apply(source), self.path, "exec", dont_inherit=True)
+    return run_fresh(stages)

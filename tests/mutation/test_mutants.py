@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
+from tests.mutation.__main__ import TURN, in_turn
 from tests.mutation.covering import Covering
 from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.rooms import ROOMS, ROOT
@@ -26,6 +29,7 @@ def f(a: int = 3, *, b: str = "x") -> bool:
 def __repr__(self) -> str:
     return 1 + 1
 '''
+MUTANT = mutants("f.py", SOURCE)[0]
 
 
 def test_every_kind_of_mistake_is_made_once_and_compiles() -> None:
@@ -78,21 +82,40 @@ def test_a_mutant_meets_the_tests_that_run_its_statement() -> None:
     assert met(7, 7) == [[f"{near}::b"], [f"{other}::a", f"{other}::d"]], "a fixture's lines count for all of the file"
     assert met(8, 8) == [[f"{near}::c"]]
     assert met(1, 6) == [], "nothing runs it"
-    everything = [[f"{near}::b", f"{near}::c"], [f"{other}::a", f"{other}::d"]]
+    everything = [[f"{near}::c", f"{near}::b"], [f"{other}::a", f"{other}::d"]]
     assert met(9, 9) == met(7, 7, called=False) == everything, "what an import runs, any test may notice"
 
 
 def test_the_floor_is_judged_by_what_a_sample_can_tell() -> None:
-    mutant = mutants("f.py", SOURCE)[0]
-
     def score(killed: int, survived: int) -> Score:
-        return Score("x", killed, [mutant] * survived)
+        return Score("x", killed, [MUTANT] * survived)
 
-    assert score(20, 0).may_reach_the_floor
-    assert score(16, 4).may_reach_the_floor
-    assert not score(15, 5).may_reach_the_floor
+    assert score(30, 10).may_reach_the_floor
+    assert not score(29, 11).may_reach_the_floor
+    assert score(0, 9).may_reach_the_floor, "too few to tell"
+    assert not score(0, 10).may_reach_the_floor
     assert score(90, 10).rate == 0.9
     assert not score(800, 200).may_reach_the_floor
+
+
+def test_a_good_room_hardly_ever_fails_by_chance() -> None:
+    def chance(rate: float, total: int) -> float:
+        """Return how often a sample of a room whose tests notice `rate` fails."""
+        fails = [lost for lost in range(total + 1) if not Score("x", total - lost, [MUTANT] * lost).may_reach_the_floor]
+        return sum(math.comb(total, lost) * (1 - rate) ** lost * rate ** (total - lost) for lost in fails)
+
+    assert max(chance(0.92, total) for total in range(1, 121)) * TURN < 0.005
+    assert max(chance(0.9, total) for total in range(1, 121)) < 0.005
+    assert chance(0.7, 40) > 0.65
+
+
+def test_every_room_has_its_turn_as_often_as_any_other() -> None:
+    rooms, met = list(ROOMS), Counter[str]()
+    for turn in range(len(rooms)):
+        chosen = in_turn(rooms, turn)
+        assert len(set(chosen)) == TURN
+        met.update(chosen)
+    assert set(met.values()) == {TURN}
 
 
 @pytest.mark.slow
@@ -103,14 +126,21 @@ def test_a_mistake_is_noticed_and_a_harmless_change_is_not() -> None:
 from tests.mutation.mutants import Mutant
 from tests.mutation import covering, rooms, runner
 source = (rooms.ROOT / "toolkit/environments.py").read_text()
-at = source.index("42161,")
 rooms.ROOMS["x"] = rooms.Room(["toolkit/environments.py"], ["tests/test_environments.py"])
-place = ("toolkit/environments.py", 1, at, at + 5)
-made = [Mutant(*place, text, "42161", called=False) for text in ("42162", "42160 + 1", "1 / 0")]
-score = runner.run("x", made, 1, covering.trace(["x"], 1))
-print(score.killed, [one.text for one in score.survivors])
+
+def made(was, text, called):
+    at = source.index(was)
+    line = source[:at].count("\\n") + 1
+    return Mutant("toolkit/environments.py", line, at, at + len(was), text, was, (line, line), called)
+
+imported = [made("42161", text, False) for text in ("42162", "42160 + 1", "1 / 0")]
+secure = 'parts.scheme in ("https", "wss")'
+called = [made(secure, text, True) for text in ("False", 'parts.scheme in ("wss", "https")', "1 / 0")]
+score = runner.run("x", imported + called, 2, covering.trace(["x"], 1))
+print(score.killed, sorted(one.text for one in score.survivors), score.dropped)
 """
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=100, check=True
     )
-    assert done.stdout.split("\\n")[0].strip() == "2 ['42160 + 1']", done.stdout + done.stderr
+    survived = ["42160 + 1", 'parts.scheme in ("wss", "https")']
+    assert done.stdout.split("\\n")[0].strip() == f"4 {survived} []", done.stdout + done.stderr

@@ -5,29 +5,23 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.test_checks import odd_product
 from tests.venue.floor import PRICES
 from toolkit import checks
 from toolkit.products import Product, whole_units
 from toolkit.venue.engine.codes import TxCode
 from toolkit.venue.engine.commands import ActionContext, Refused
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.genesis import Genesis, default_margin_tables, default_products
+from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.risk import ledger
 from toolkit.venue.trading.orders import place
 
 CORE = Core(Genesis(prices=PRICES, settings={"market": False}))
 PRODUCTS = list(CORE.products.values())
 WHO = "0x" + "aa" * 20
-
-
-def odd_product(tick: str, step: str, **more: Any) -> Product:
-    """Return a product with other steps than the seeded ones."""
-    row = default_products()[0] | {"tickSize": tick, "stepSize": step, **more}
-    return Product.from_row(row, default_margin_tables()[1])
 
 
 texts = st.one_of(
@@ -161,107 +155,9 @@ def test_a_slippage_bound_is_never_beyond_the_slippage(product: Product, side: i
     assert abs(bound + side - last) * checks.SLIPPAGE_UNIT > last * width
 
 
-ORDER = {
-    "symbolCode": 1,
-    "ordPx": "60000",
-    "ordQty": "0.01",
-    "ordType": "LIMIT",
-    "ordSide": "BUY",
-    "timeInForce": "GTC",
-}
-
-
-@pytest.mark.parametrize(
-    ("bent", "failure"),
-    [
-        ({"ordPx": "60000.05"}, ("tickSize", "ordPx", "60000.05", "0.1", ("60000.0", "60000.1"))),
-        ({"ordPx": "0.01"}, ("tickSize", "ordPx", "0.01", "0.1", ("0.1",))),
-        ({"ordPx": "-5"}, ("price above 0", "ordPx", "-5", "0", ("0.1",))),
-        ({"ordPx": "six"}, ("decimal text", "ordPx", "six", "0.1", ())),
-        ({"ordPx": "5999.9"}, ("price band", "ordPx", "5999.9", "6000.0", ("6000.0",))),
-        ({"ordPx": "1000000"}, ("price band", "ordPx", "1000000", "999999.0", ("999999.0",))),
-        ({"ordQty": "0.0105"}, ("stepSize", "ordQty", "0.0105", "0.001", ("0.010", "0.011"))),
-        ({"ordQty": "0"}, ("quantity above 0", "ordQty", "0", "0", ("0.001",))),
-        ({"ordQty": "1000.001"}, ("maxOrderQty", "ordQty", "1000.001", "1000.000", ("1000.000",))),
-        ({"ordPx": "6000", "ordQty": "0.001"}, ("minOrderValue", "ordQty", "0.001", "10", ("0.002",))),
-        ({"ordSide": "LONG"}, ("known name", "ordSide", "LONG", ", ".join(checks.SIDES), tuple(checks.SIDES))),
-        ({"slippagePct": "0.06"}, ("maxSlippagePct", "slippagePct", "0.06", "0.05", ("0.05",))),
-        ({"slippagePct": "0"}, ("slippage above 0", "slippagePct", "0", "0", ("0.05",))),
-        ({"slippagePct": "-0.01"}, ("slippage above 0", "slippagePct", "-0.01", "0", ("0.05",))),
-        (
-            {"ordType": "MARKET", "ordPx": "0"},
-            ("market timeInForce", "timeInForce", "GTC", "IOC, FOK", ("IOC", "FOK")),
-        ),
-        (
-            {"ordType": "MARKET", "timeInForce": "IOC"},
-            ("market price", "ordPx", "60000", "0", ("0",)),
-        ),
-        ({"timeInForce": "POST_ONLY"}, ("POST_ONLY", "ordPx", "60000.0", "best ask 60000.0", ("59999.9",))),
-    ],
-)
-def test_each_failure_says_rule_field_value_limit_and_what_would_pass(
-    bent: dict[str, Any], failure: tuple[str, str, str, str, tuple[str, ...]]
-) -> None:
-    prices = {name: Decimal(60_000) for name in ("mark", "last", "index", "ask")}
-    [found] = checks.check_order(CORE.products[1], ORDER | bent, **prices)
-    assert (found.rule, found.field, found.value, found.limit, found.nearest) == failure
-    for value in found.nearest[:2]:
-        assert value in found.message
-
-
-def test_every_broken_rule_is_reported() -> None:
-    bent = ORDER | {"ordPx": "60000.05", "ordQty": "0.0105", "timeInForce": "DAY", "slippagePct": "1"}
-    rules = [failure.rule for failure in checks.check_order(CORE.products[1], bent)]
-    assert rules == ["known name", "tickSize", "stepSize", "maxSlippagePct"]
-
-
-def test_rules_that_need_a_reference_price_are_skipped_without_it() -> None:
-    low = ORDER | {"ordPx": "5999.9"}
-    assert not checks.check_order(CORE.products[1], low)
-    assert checks.check_order(CORE.products[1], low, mark=Decimal(60_000))
-
-
-def test_only_builder_orders_have_stop_types() -> None:
-    stop = ORDER | {"ordType": "STOP_LIMIT", "triggerPx": "61000"}
-    assert checks.check_order(CORE.products[1], stop, builder=True) == []
-    [failure] = checks.check_order(CORE.products[1], stop)
-    assert failure.rule == "order type"
-
-
 @given(items)
 def test_checking_never_raises(item: dict[str, Any]) -> None:
     assume(item)
     for builder in (True, False):
         checks.check_order(CORE.products[item["symbolCode"]], item, builder=builder)
     checks.check_order(CORE.products[1], {})
-
-
-@pytest.mark.parametrize(
-    ("text", "width"), [("0.001", 100_000), ("0.00000001", 1), ("0.010000001", 1_000_000), ("0.0000000000001", 1)]
-)
-def test_any_slippage_above_0_passes_up_to_the_largest(text: str, width: int) -> None:
-    market = {"ordType": "MARKET", "ordPx": "0", "timeInForce": "IOC"}
-    spec = checks.read_order(CORE.products[1], ORDER | market | {"slippagePct": text}, 600_000, 600_000)
-    assert (spec.failures, spec.slippage) == (None, width)
-
-
-@pytest.mark.parametrize(
-    ("kind", "price", "trigger", "quantity", "passes"),
-    [
-        ("STOP_MARKET", "0", "70000", "0.00015", True),
-        ("STOP_MARKET", "0", "70000", "0.00014", False),
-        ("TAKE_PROFIT_MARKET", "0", "50000", "0.00019", False),
-        ("TAKE_PROFIT_MARKET", "0", "50000", "0.0002", True),
-        ("STOP_LIMIT", "70000", "65000", "0.00015", True),
-        ("TAKE_PROFIT_LIMIT", "50000", "55000", "0.00019", False),
-    ],
-)
-def test_a_conditional_order_is_worth_its_minimum_where_it_would_trade(
-    kind: str, price: str, trigger: str, quantity: str, passes: bool
-) -> None:
-    """At market by its trigger, else by its limit; not by the price of the moment, 60,000."""
-    item = {"symbolCode": 1, "ordPx": price, "ordQty": quantity, "ordType": kind, "ordSide": "BUY"}
-    item |= {"timeInForce": "IOC" if price == "0" else "GTC", "triggerPx": trigger, "tpslTriggerType": "LAST_PRICE"}
-    now = Decimal(60_000)
-    found = checks.check_order(odd_product("0.1", "0.00001"), item, last=now, mark=now, builder=True)
-    assert [one.rule for one in found] == ([] if passes else ["minOrderValue"])

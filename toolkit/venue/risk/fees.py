@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...products import Product
 from ..model.accounts import VenueAccount, VenueOrder
-from ..model.constants import ADL, DAY, LIQUIDATION, MAKER, RATE
+from ..model.constants import ADL, DAY, LIQUIDATION, MAKER, RATE, TAKER
 from . import ledger
 
 if TYPE_CHECKING:
@@ -38,20 +38,23 @@ def rates(core: Core, account: VenueAccount, product: Product) -> tuple[int, int
     """
     if account.kind == "market":
         return 0, 0
-    index = core.risk_index
-    table = index.tables[product.code]
-    maker, taker = table.maker_rate, table.taker_rate
     day = core.state.time // DAY
+    return _rate(core, account, product.code, MAKER, day), _rate(core, account, product.code, TAKER, day)
+
+
+def _rate(core: Core, account: VenueAccount, code: int, role: int, day: int) -> int:
+    """Return the rate of one role; see `rates`."""
+    own = account.maker_rate if role == MAKER else account.taker_rate
+    if own is not None:
+        return own
+    index = core.risk_index
     # the volume of complete days is the same all day, so its rates are looked up once a day
     cached = index.rates.get(account.address)
     if cached is None or cached[0] != day:
         cached = index.rates[account.address] = (day, *_by_volume(core, account))
-    maker, taker = min(maker, cached[1]), min(taker, cached[2])
-    if account.maker_rate is not None:
-        maker = account.maker_rate
-    if account.taker_rate is not None:
-        taker = account.taker_rate
-    return maker, taker
+    table, by_volume = index.tables[code], cached[role]
+    standard = table.maker_rate if role == MAKER else table.taker_rate
+    return by_volume if by_volume < standard else standard
 
 
 def _by_volume(core: Core, account: VenueAccount) -> tuple[int, int]:
@@ -79,13 +82,13 @@ def charge(
         account.volumes[day] += value
     else:
         note_volume(core, account, value)
-    maker, taker = rates(core, account, product)
-    rate = maker if role == MAKER else taker
-    if order.type == ADL or (order.type == LIQUIDATION and not order.reduce):  # outside the book
-        rate = 0
-    open_fee, close_fee = _parts(order, rate, open_value, close_value)
-    order.fee_parts = (order.fee_parts + value * rate) % RATE
-    paid, due = open_fee + close_fee, value * rate // RATE
+    if account.kind == "market" or order.type == ADL or (order.type == LIQUIDATION and not order.reduce):
+        open_fee = close_fee = paid = due = 0  # the venue's own, and trades outside the book
+    else:
+        rate = _rate(core, account, product.code, role, day)
+        open_fee, close_fee = _parts(order, rate, open_value, close_value)
+        order.fee_parts = (order.fee_parts + value * rate) % RATE
+        paid, due = open_fee + close_fee, value * rate // RATE
     reference = str(order.id)
     if paid or due:
         venue = core.state.accounts[ledger.FEES]

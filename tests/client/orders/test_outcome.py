@@ -1,0 +1,398 @@
+"""What the venue shows of a request, and what follows from it; driven by hand, row by row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.client.orders.test_ledgers import INTENT
+from toolkit.client.io.flow import Fetch, Flow, Reply
+from toolkit.client.orders import outcome
+from toolkit.client.orders.outcome import Foreign, Found, Missing
+from toolkit.errors import Disconnected
+
+Query = Mapping[str, str]
+Route = Callable[[Query], Any]
+TIME = 1_000
+HASH = "0xAb"
+VAULT = "0x" + "77" * 20
+
+
+def placed(*sides: str, **more: Any) -> Any:
+    """Return an intent of orders of product 1, with client ids from 5000 on."""
+    ids = tuple(range(5000, 5000 + len(sides)))
+    items = [{"symbolCode": 1, "ordSide": side, "clOrdId": at} for at, side in zip(ids, sides, strict=True)]
+    changed = {"client_ids": ids, "payload": {"orders": items}, "created": TIME, "action": "placeOrder"} | more
+    return replace(INTENT, **changed)
+
+
+BUY = placed("BUY")
+LEVERAGE = placed(action="setLeverage", payload={"leverage": "5"}, client_ids=())
+
+
+def ask(flow: Flow[Any], **routes: Route) -> tuple[Any, list[tuple[str, Query]]]:
+    """Run a flow; routes answer by the last word of the path: rows, or an error. Return its result, what was asked."""
+    asked: list[tuple[str, Query]] = []
+    answer: Any = None
+    while True:
+        try:
+            request = flow.throw(answer) if isinstance(answer, Exception) else flow.send(answer)
+        except StopIteration as done:
+            return done.value, asked
+        if not isinstance(request, Fetch):
+            answer = 0
+            continue
+        name, query = request.path.rpartition("/")[2], dict(request.query)
+        asked.append((name, query))
+        rows = routes[name](query) if name in routes else []
+        if isinstance(rows, Exception):
+            answer = rows
+            continue
+        body = rows if isinstance(rows, dict) and "code" in rows else {"code": 0, "message": "success", "data": rows}
+        answer = Reply(200, json.dumps(body).encode())
+
+
+def refuse(_: Query) -> dict[str, Any]:
+    return {"code": 40003, "message": "no such query"}
+
+
+def only(cl_ord_id: int, *rows: Mapping[str, Any]) -> Route:
+    """Return a route that knows one order."""
+    return lambda query: list(rows) if query["clientOrderId"] == str(cl_ord_id) else []
+
+
+def result(number: int, order_id: int | None, code: int, message: str) -> dict[str, Any]:
+    return {"clOrdId": number, "ordId": order_id, "txCode": code, "txMsg": message}
+
+
+SHOWN = {"symbol": "1", "side": "1", "ordId": "7", "status": "NEW"}
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "expected"),
+    [
+        (SHOWN, None, result(5000, 7, 0, "NEW")),
+        (SHOWN | {"status": "REJECTED"}, None, result(5000, 7, 1, "rejected")),
+        ({"ordId": 7}, None, result(5000, 7, 0, "")),
+        ({"ordId": 7, "ordSide": "BUY"}, None, result(5000, 7, 0, "")),
+        (None, SHOWN | {"execStatus": "FILLED"}, result(5000, 7, 0, "FILLED")),
+        (None, SHOWN | {"execStatus": "REJECTED", "reason": "no margin"}, result(5000, 7, 1, "no margin")),
+        (None, {"ordId": 7}, result(5000, 7, 0, "")),
+        (SHOWN | {"side": "2"}, SHOWN | {"execStatus": "CANCELED"}, result(5000, 7, 0, "CANCELED")),
+        (SHOWN | {"symbol": "2"}, SHOWN | {"execStatus": "CANCELED"}, result(5000, 7, 0, "CANCELED")),
+        (SHOWN | {"symbol": "2"}, SHOWN | {"symbol": "2"}, None),
+        (SHOWN | {"side": "2"}, SHOWN | {"ordSide": "SELL", "side": "2"}, None),
+        (None, None, None),
+    ],
+)
+@pytest.mark.parametrize("query", [outcome.query_outcome, outcome.query_execution])
+def test_an_order_is_known_by_its_state_or_else_its_events(
+    query: Any, state: Any, event: Any, expected: dict[str, Any] | None
+) -> None:
+    routes = {"states": only(5000, *([state] if state else ())), "events": only(5000, *([event] if event else ()))}
+    found, asked = ask(query(BUY), **routes)
+    assert asked[0] == ("states", {"userAddr": INTENT.account, "clientOrderId": "5000"})
+    if expected is None:
+        assert found == Missing(certain=query is outcome.query_outcome)
+        return
+    assert isinstance(found, Found)
+    assert found.data == {"results": [expected]}
+    assert (found.accepted, found.code) == (expected["txCode"] == 0, expected["txCode"])
+    reason = f"clOrdId 5000: {expected['txMsg']}"
+    assert found.message == (reason if expected["txCode"] else "the venue knows its orders")
+
+
+def test_some_of_a_requests_orders_show_that_it_arrived_but_not_that_it_is_over() -> None:
+    both = placed("BUY", "SELL")
+    first = only(5000, SHOWN)
+    found, _ = ask(outcome.query_outcome(both), states=first)
+    assert (found.accepted, found.code) == (True, 1)
+    assert found.message == "clOrdId 5001: the venue knows no such order"
+    assert [one["txCode"] for one in found.data["results"]] == [0, -1]
+    found, asked = ask(outcome.query_execution(both), states=first)
+    assert found == Missing(certain=False)
+    assert [query["clientOrderId"] for _, query in asked] == ["5000", "5001", "5001"]
+
+
+def test_orders_are_asked_for_under_their_owner() -> None:
+    _, asked = ask(outcome.query_outcome(placed("BUY", vault_address=VAULT)))
+    assert {query.get("userAddr", query.get("user")) for _, query in asked} == {VAULT}
+    order = {"symbolCode": 1, "ordSide": "BUY"}
+    built = placed("BUY", action="placeBuilderOrder", payload={"order": order, "builder": "0xb"})
+    agents = {"agents": [{"wallet": None}, {"wallet": "0xtrader"}, {"wallet": "0xother"}]}
+    found, asked = ask(outcome.query_outcome(built), agents=lambda _: agents, states=only(5000, SHOWN))
+    assert asked[0] == ("agents", {"builder": "0xb", "agent": INTENT.signer})
+    assert asked[1][1]["userAddr"] == "0xtrader"
+    assert found.accepted
+    found, asked = ask(outcome.query_outcome(built), agents=lambda _: {"agents": []}, states=only(5000, SHOWN))
+    assert found == Missing(certain=False)
+    assert "states" not in dict(asked)
+
+
+def transaction(nonce: Any = 5, **more: Any) -> dict[str, Any]:
+    row = {"nonce": nonce, "signer": INTENT.signer.upper().replace("0X", "0x"), "actionType": "setLeverage"}
+    return row | {"txHash": HASH, "blockTime": TIME + 1, "txCode": 0} | more
+
+
+def pages(*given: list[dict[str, Any]]) -> Route:
+    return lambda query: given[int(query["page"]) - 1] if int(query["page"]) <= len(given) else []
+
+
+FULL = [transaction(nonce) for nonce in range(100, 200)]
+
+
+@pytest.mark.parametrize(
+    ("given", "read", "expected"),
+    [
+        ([[]], 1, False),  # it lists nothing, which proves nothing
+        ([FULL[:99]], 1, True),
+        ([[*FULL[:5], transaction(None)]], 1, False),  # it hides nonces
+        ([FULL, FULL[:1]], 2, True),
+        ([FULL, []], 2, False),
+        ([[*FULL[:99], transaction(300, blockTime=TIME - 1)], FULL], 1, True),
+        ([[*FULL[:99], transaction(300, blockTime=TIME)], FULL[:1]], 2, True),
+        ([[*FULL[:99], transaction(300, blockTime=None)], FULL], 1, True),
+        ([FULL] * 11, 10, False),
+        ([[transaction(signer=None)]], 1, True),
+        ([[transaction(signer="0xother")]], 1, True),
+        ([[transaction(actionType="placeOrder")]], 1, True),
+        ([[transaction(nonce=6)]], 1, True),
+        ([FULL, [transaction()]], 2, "found"),
+        ([[*FULL[:5], transaction(actionType=None)]], 1, "found"),
+        ([[transaction("5")]], 1, "found"),
+    ],
+)
+def test_transactions_are_searched_back_to_the_time_of_the_request(
+    given: list[Any], read: int, expected: bool | str
+) -> None:
+    found, asked = ask(outcome.query_outcome(LEVERAGE), page=pages(*given))
+    assert asked == [
+        ("page", {"user": INTENT.account, "page": str(number), "pageSize": "100"}) for number in range(1, read + 1)
+    ]
+    if expected == "found":
+        shown = {"txHash": HASH, "txCode": 0, "txMsg": "success"}
+        assert found == Found(accepted=True, code=0, message="success", data=shown)
+    else:
+        assert found == Missing(certain=bool(expected))
+
+
+def test_a_venue_without_a_list_of_transactions_proves_nothing() -> None:
+    found, _ = ask(outcome.query_outcome(LEVERAGE), page=refuse)
+    assert found == Missing(certain=False)
+    both = outcome.query_outcome(BUY)
+    found, _ = ask(both, page=refuse)
+    assert found == Missing(certain=True), "but it shows orders, and there is none"
+
+
+@pytest.mark.parametrize(
+    ("row", "code", "message"),
+    [
+        ({"txCode": 0}, 0, "success"),
+        ({"txCode": "7", "txMsg": "no margin"}, 7, "no margin"),
+        ({"txCode": 7}, 7, "failed"),
+        ({"txCode": None, "status": "Failed"}, 1, "failed"),
+        ({"txCode": None, "status": "SUCCESS"}, 0, "success"),
+        ({"txCode": None, "status": None, "txMsg": "fine"}, 0, "fine"),
+    ],
+)
+def test_a_transaction_shows_code_message_and_data(row: dict[str, Any], code: int, message: str) -> None:
+    found, _ = ask(outcome.query_outcome(LEVERAGE), page=pages([transaction(**row, data={"vault": VAULT})]))
+    shown = {"vault": VAULT, "txHash": HASH, "txCode": code, "txMsg": message}
+    assert found == Found(accepted=code == 0, code=code, message=message, data=shown)
+    found, _ = ask(outcome.query_outcome(LEVERAGE), page=pages([transaction(**row, data=["?"])]))
+    assert set(found.data) == {"txHash", "txCode", "txMsg"}
+
+
+SUBMITTED = replace(LEVERAGE, data={"txHash": HASH})
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (transaction(), Found),
+        (transaction(txHash=HASH.upper()), Found),
+        (transaction(txCode=None, status="success"), Found),
+        (transaction(txCode=None, status="failed"), Found),
+        (transaction(txCode=None, status="PENDING"), Missing),
+        (transaction(txCode=None), Missing),
+        (transaction(txHash="0xother"), Missing),
+        (transaction(nonce=6), Foreign),
+        (transaction(signer="0xother"), Foreign),
+        (transaction(actionType="withdraw"), Foreign),
+        ({"txHash": HASH, "txCode": 0}, Found),  # it says nothing else
+        ([transaction()], Missing),
+    ],
+)
+def test_the_transaction_that_an_answer_named_is_asked_for_by_its_hash(row: Any, expected: type) -> None:
+    found, asked = ask(outcome.query_execution(SUBMITTED), detail=lambda _: row)
+    assert asked[0] == ("detail", {"txHash": HASH})
+    assert isinstance(found, expected)
+    assert [name for name, _ in asked[1:]] == (["page"] if expected is Missing else [])
+    found, asked = ask(outcome.query_execution(SUBMITTED), detail=refuse, page=pages([transaction()]))
+    assert isinstance(found, Found)
+    assert [name for name, _ in asked] == ["detail", "page"]
+
+
+EVENT = {"txHash": HASH, "blockTime": TIME + 1, "clOrdId": "5000", "ordId": "7", "execStatus": "NEW"}
+OWN = transaction(actionType="placeOrder", user="0xowner")
+PAIR = placed("BUY", "SELL", data={"txHash": HASH})
+
+
+@pytest.mark.parametrize(
+    ("code", "events", "expected", "accepted"),
+    [
+        (0, [EVENT], [(5000, 7, 0, "success"), (5001, None, 0, "success")], True),
+        (
+            7,
+            [EVENT, EVENT | {"clOrdId": 5001, "ordId": 8, "execStatus": "REJECTED", "reason": "no margin"}],
+            [(5000, 7, 0, "success"), (5001, 8, 7, "no margin")],
+            True,
+        ),
+        (7, [], [(5000, None, 7, "bad"), (5001, None, 7, "bad")], False),
+        (
+            0,
+            [EVENT | {"execStatus": "REJECTED"}],
+            [(5000, 7, 1, "success"), (5001, None, 0, "success")],
+            True,
+        ),
+        (7, [EVENT | {"txHash": "0xother"}], [(5000, None, 7, "bad"), (5001, None, 7, "bad")], False),
+        (7, [EVENT | {"txHash": HASH.lower()}], [(5000, 7, 0, "success"), (5001, None, 7, "bad")], True),
+        (7, [EVENT, EVENT | {"execStatus": "REJECTED"}], [(5000, 7, 7, "bad"), (5001, None, 7, "bad")], False),
+    ],
+)
+def test_each_order_of_a_transaction_has_its_result_from_its_events(
+    code: int, events: list[Any], expected: list[Any], accepted: bool
+) -> None:
+    row = OWN | {"txCode": code, "txMsg": "bad" if code else "success"}
+    found, asked = ask(outcome.query_execution(PAIR), detail=lambda _: row, events=pages(events))
+    assert asked[1] == ("events", {"userAddr": "0xowner", "page": "1", "pageSize": "100"})
+    assert [tuple(one[name] for name in ("clOrdId", "ordId", "txCode", "txMsg")) for one in found.data["results"]] == (
+        expected
+    )
+    assert (found.accepted, found.code) == (accepted, code)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ([[EVENT] * 99, [EVENT]], 1),
+        ([[EVENT] * 100, [EVENT]], 2),
+        ([[*[EVENT] * 99, EVENT | {"blockTime": TIME}], [EVENT]], 1),
+        ([[*[EVENT] * 99, EVENT | {"blockTime": None}], [EVENT]], 1),
+        ([[*[EVENT] * 99, EVENT | {"blockTime": TIME + 1}], [EVENT]], 2),
+        ([[EVENT] * 100] * 11, 10),
+    ],
+)
+def test_events_are_read_back_to_the_time_of_the_transaction(given: list[Any], read: int) -> None:
+    found, asked = ask(outcome.query_execution(PAIR), detail=lambda _: OWN, events=pages(*given))
+    assert [query["page"] for name, query in asked if name == "events"] == [str(at + 1) for at in range(read)]
+    assert found.data["results"][0]["ordId"] == 7
+
+
+def test_events_are_those_of_the_owner() -> None:
+    for intent, row, owner in (
+        (replace(PAIR, vault_address=VAULT), OWN, VAULT),
+        (PAIR, OWN, "0xowner"),
+        (PAIR, OWN | {"user": None}, INTENT.account),
+    ):
+        found, asked = ask(outcome.query_execution(intent), detail=lambda _, row=row: row, events=refuse)
+        assert asked[1][1]["userAddr"] == owner
+        assert found.accepted, "without events the transaction tells"
+
+
+def test_the_results_of_a_cancellation_of_all_are_what_it_ended_oldest_first() -> None:
+    intent = replace(PAIR, action="cancelAll", payload={"symbolCode": 1}, client_ids=())
+    row = OWN | {"actionType": "cancelAll"}
+    events = [
+        EVENT | {"execStatus": status, "ordId": at} for at, status in ((9, "CANCELED"), (8, "NEW"), (7, "CANCELED"))
+    ]
+    events[2]["clOrdId"] = None
+    found, _ = ask(outcome.query_execution(intent), detail=lambda _: row, events=pages(events))
+    assert found.data["results"] == [result(0, 7, 0, "success"), result(5000, 9, 0, "success")]
+
+
+def test_a_cancel_is_matched_by_any_id_that_it_named() -> None:
+    cancels = [{"symbolCode": 1, "ordId": 7}, {"symbolCode": 1, "clOrdId": 5001}, {"symbolCode": 1, "ordId": 0}]
+    intent = replace(PAIR, action="cancelOrder", payload={"cancels": cancels}, client_ids=())
+    row = OWN | {"actionType": "cancelOrder", "txCode": 7, "txMsg": "bad"}
+    events = [EVENT | {"ordId": 7, "clOrdId": 1, "execStatus": "CANCELED"}]
+    found, _ = ask(outcome.query_execution(intent), detail=lambda _: row, events=pages(events))
+    results = [(one["clOrdId"], one["ordId"], one["txCode"]) for one in found.data["results"]]
+    assert results == [(None, 7, 0), (5001, None, 7), (None, None, 7)]
+
+
+# ---------------------------------------------------------------------------------------------- what the feed tells
+NEWS = {"clOrdId": 5000, "ordId": 7, "side": "1", "execStatus": "NEW"}
+ACK = {"nonce": 5, "signer": INTENT.signer, "actionType": "setLeverage", "txHash": HASH, "txCode": 0}
+
+
+@pytest.mark.parametrize(
+    ("intent", "records", "expected"),
+    [
+        (BUY, [NEWS], [(5000, 7, 0, "success")]),
+        (BUY, [NEWS | {"execStatus": "FILLED", "clOrdId": "5000"}], [(5000, 7, 0, "success")]),
+        (BUY, [NEWS | {"execStatus": "ORDER_STATUS_UNTRIGGERED"}], [(5000, 7, 0, "success")]),
+        (BUY, [NEWS | {"execStatus": "REJECTED", "reason": "no margin"}], [(5000, 7, 1, "no margin")]),
+        (BUY, [NEWS | {"execStatus": "REJECTED"}], [(5000, 7, 1, "REJECTED")]),
+        (BUY, [NEWS | {"execStatus": "CANCELED"}], None),  # perhaps that of an earlier order
+        (BUY, [NEWS | {"execStatus": "CANCELED", "ordId": 6}, NEWS], [(5000, 7, 0, "success")]),
+        (BUY, [NEWS | {"side": "2"}], None),
+        (BUY, [NEWS | {"clOrdId": 5001}], None),
+        (BUY, [], None),
+        (PAIR, [NEWS], None),
+        (PAIR, [NEWS, NEWS | {"clOrdId": 5001, "side": "2"}], [(5000, 7, 0, "success"), (5001, 7, 0, "success")]),
+        (LEVERAGE, [NEWS], None),
+        (replace(PAIR, action="cancelAll", payload={}, client_ids=()), [NEWS], None),
+    ],
+)
+def test_new_records_tell_the_outcome_of_a_placement(intent: Any, records: list[Any], expected: Any) -> None:
+    for channel, items in (
+        (outcome.ORDER_EVENTS, records),
+        (outcome.ACCOUNT_EVENTS, [{"eventType": "perpOrder", "event": ["?", *records]}, {"eventType": "x"}]),
+        (outcome.ACCOUNT_EVENTS, [{"eventType": "perpOrder", "event": [one]} for one in records]),
+    ):
+        found = outcome.told_by_feed(intent, channel, items)
+        if expected is None:
+            assert found is None
+            continue
+        assert found is not None
+        rows = [tuple(one[name] for name in ("clOrdId", "ordId", "txCode", "txMsg")) for one in found.data["results"]]
+        assert rows == expected
+        assert found.accepted is any(code == 0 for _, _, code, _ in expected)
+
+
+@pytest.mark.parametrize(
+    ("intent", "change", "code"),
+    [
+        (LEVERAGE, {}, 0),
+        (LEVERAGE, {"txCode": 7}, 7),
+        (LEVERAGE, {"nonce": 6}, None),
+        (LEVERAGE, {"signer": None}, None),
+        (LEVERAGE, {"signer": "0xother"}, None),
+        (LEVERAGE, {"actionType": "withdraw"}, None),
+        (BUY, {"actionType": "placeOrder"}, None),  # the events of its orders tell
+        (BUY, {"actionType": "placeOrder", "txCode": 7, "txMsg": "no margin"}, 7),
+    ],
+)
+def test_an_acknowledgement_tells_the_outcome_of_what_it_names(intent: Any, change: dict[str, Any], code: Any) -> None:
+    row = ACK | change
+    found = outcome.told_by_feed(intent, outcome.ACCOUNT_EVENTS, [{"eventType": "actionAck", "event": [row]}])
+    if code is None:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.accepted, found.code, found.data["txHash"]) == (code == 0, code, HASH)
+    refused = [result(5000, None, 7, "no margin")] if intent is BUY else None
+    assert found.data.get("results") == refused
+    assert outcome.told_by_feed(intent, outcome.ORDER_EVENTS, [row]) is None
+
+
+def test_a_failed_query_is_repeated_and_a_foreign_transaction_ends_the_search() -> None:
+    answers = iter([Disconnected("lost"), transaction(nonce=6)])
+    found, asked = ask(outcome.poll_execution(SUBMITTED, 5.0, lambda: False), detail=lambda _: next(answers))
+    assert found == Foreign()
+    assert [name for name, _ in asked] == ["detail", "detail"]
