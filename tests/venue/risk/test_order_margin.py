@@ -56,11 +56,23 @@ def test_what_fills_lose_against_mark_counts_at_the_prices_of_the_book() -> None
     assert figures.equity >= figures.initial
 
 
-def test_own_orders_in_the_way_are_not_counted_as_fills() -> None:
-    floor = floor_with(10_000)
-    floor.order(ADA, "SELL 1 at 60000")
-    taken = order_margin._immediate_fill(floor.core, floor.account(ADA), floor.position(ADA), 1, 10_500, 603_000)
-    assert taken == (10_500, 10_000 * 600_000 + 500 * 603_000)
+@pytest.mark.parametrize(("side", "own", "other", "way"), [(1, "SELL", "BUY", 1), (-1, "BUY", "SELL", -1)])
+@pytest.mark.parametrize(
+    ("plain", "reduce"), [(True, False), (False, True), (True, True)], ids=["plain", "reduce-only", "as many of both"]
+)
+def test_own_orders_in_the_way_are_not_counted_as_fills(
+    side: int, own: str, other: str, way: int, plain: bool, reduce: bool
+) -> None:
+    floor = Floor()
+    floor.order(BOB, f"{own} 1 at 60000")
+    floor.order(ADA, f"{other} 1 at 60000")  # the position that the reduce-only one reduces
+    for price in (60_000, 60_000 + 300 * way):
+        floor.order(BOB, f"{own} 10 at {price}")
+    for text in ["REDUCE_ONLY"] * reduce + [""] * plain:
+        floor.order(ADA, f"{own} 1 at 60000 {text}")
+    limit = 600_000 + 3_000 * way
+    taken = order_margin._immediate_fill(floor.core, floor.account(ADA), floor.position(ADA), side, 10_500, limit)
+    assert taken == (10_500, 10_000 * 600_000 + 500 * limit)
 
 
 # what closes is always accepted
