@@ -233,18 +233,15 @@ def read_order(
     reduce_name = item.get("reduceOnlyOption")
     if reduce_name is None:
         reduce_name = item.get("reduceOnly")
-    names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
     spec = Spec()
     spec.failures = None
-    if names is None:
-        names = _read_names(spec, item, reduce_name, builder)
+    names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
+    names = names or _read_names(spec, item, reduce_name, builder)
     spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce = names
     spec.client_id = item.get("clOrdId") or 0
     spec.parent = item.get("parentOrdId") or 0
     if product.list_status != "listed":
-        message = f"{product.symbol} is {product.list_status}, not listed"
-        _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
-
+        _not_listed(spec, product)
     market = kind in MARKET_TYPES
     text = item.get("ordPx")
     places, size = product.tick_scale
@@ -255,10 +252,9 @@ def read_order(
 
     spec.trigger = spec.trigger_by = spec.slippage = 0
     spec.trigger_up = False
-    conditional = kind > MARKET or reduce > REDUCE_ONLY
-    if conditional or item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None:
-        if not triggered:
-            _read_trigger(spec, product, item, (last, mark, index), entry)
+    named = item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None
+    if (named or kind > MARKET or reduce > REDUCE_ONLY) and not triggered:
+        _read_trigger(spec, product, item, (last, mark, index), entry)
 
     text = item.get("ordQty")
     places, size = product.step_scale
@@ -299,6 +295,11 @@ def _read_names(
         known = [name for name, number in REDUCE.items() if name and number]
         reduce = _unknown(spec, "reduceOnly", reduce_name, known, 0)
     return kind, *named, tif, reduce
+
+
+def _not_listed(spec: Spec, product: Product) -> None:
+    message = f"{product.symbol} is {product.list_status}, not listed"
+    _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
 
 
 def min_value_failure(product: Product, price_ticks: int, left_steps: int, filled_steps: int = 0) -> Failure:
