@@ -132,7 +132,7 @@ def test_a_trade_outside_the_book_closes_both_sides_and_what_hung_on_them(hedged
     )
     floor.watch.check()
     assert [floor.status(each.id) for each in (buy, sell)] == ["FILLED", "FILLED"]
-    assert [buy.type, sell.type] == [ADL, ADL]
+    assert [(each.type, each.closing) for each in (buy, sell)] == [(ADL, bool(hedged))] * 2
     assert (floor.legs(ADA), floor.legs(BOB)) == ((0, 0), (0, 0))
     assert [floor.status(each.id) for each in (resting, waiting)] == ["CANCELED", "CANCELED"]
     assert floor.position(ADA).pnl == -5_000_000

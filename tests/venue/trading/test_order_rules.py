@@ -118,6 +118,25 @@ def test_a_fok_order_leaves_isolated_reduce_only_orders_to_the_position(floor: F
     assert floor.legs(BOB) == (0, 0)
 
 
+@pytest.mark.parametrize("tif", ["IOC", "FOK"])
+def test_an_isolated_order_without_margin_for_what_it_opens_still_closes(floor: Floor, tif: str) -> None:
+    """BOB is long 0.002 and sells 0.005; of these the 0.003 that would open a short have lost their margin."""
+    for who in (BOB, CYD):
+        floor.act(who, {"type": "setMarginMode", "symbolCode": 1, "marginMode": "ISOLATED"})
+    floor.order(CYD, "SELL 0.002 at 60000.0")
+    floor.order(BOB, "BUY 0.002 at 60000.0")
+    order = floor.order(BOB, "SELL 0.005 at 60001.0")
+    floor.order(CYD, "SELL 0.003 at 60002.0")
+    floor.position(BOB).assigned -= 4_400_000  # of 6 USDC, which the maintenance margin of a short would need
+    floor.core.state.withdrawals += 4_400_000
+    ledger.withdraw(floor.core, floor.account(BOB), floor.account(BOB).balance)
+    taker = floor.order(ADA, f"BUY 0.005 at 60002.0 {tif}")
+    assert (taker.filled, order.filled, floor.legs(BOB)) == (5, 2, (0, 0))
+    events = floor.core.state.history.order_events.records
+    reasons = [event.reason for event in events if event.order_id == order.id and event.reason]
+    assert reasons == ["margin: losses have used up what it held"]
+
+
 def test_post_only_that_would_match_is_rejected_with_the_price_that_would_not(floor: Floor) -> None:
     floor.order(BOB, "SELL 0.002 at 60001.0")
     words = floor.refused(ADA, "BUY 0.001 at 60001.0 POST_ONLY")

@@ -497,6 +497,19 @@ def test_an_exit_that_joins_is_held_against_its_main_order_not_against_what_join
     assert floor.order(CYD, f"SELL 0.005 TP when 61000 parent {main}").group == main
 
 
+@pytest.mark.parametrize("text", ["SELL 0.001 at 61000.0", "SELL 0.001 at 61000.0 REDUCE_ONLY"])
+def test_only_an_exit_joins_the_order_that_it_names(floor: Floor, text: str) -> None:
+    main = floor.order(ADA, "BUY 0.010 at 59900.0")
+    order = floor.order(ADA, f"{text} parent {main.id}")
+    assert (floor.status(order.id), order.group, main.group) == ("NEW", 0, 0)
+
+
+def test_an_exit_that_names_a_closing_order_stands_by_itself(floor: Floor) -> None:
+    other = floor.order(ADA, "SELL 0.001 at 61000.0 REDUCE_ONLY")
+    order = floor.order(ADA, f"SELL 0.002 SL when 59000 parent {other.id}")
+    assert (order.armed, order.group) == (True, 0)
+
+
 FAR = "BUY 0.010 at 50000.0"
 
 
