@@ -106,7 +106,7 @@ def keys_and_account(
         return _local_keys(account or 0, venue, listed)
     if account is not None and address is None:
         raise InputError(
-            f"account {account} names an account of the local venue, and there are none on {env.name} or beside a "
+            f"account {account} names an account of the local venue, and there are none on {env.name} or with a "
             "wallet; give an address",
             field="account",
             rule="an address",

@@ -9,7 +9,7 @@ from typing import Any
 def late_bar(shown: bool | None, seconds: float, **options: Any) -> Any:
     """Return tqdm's bar, which appears after `seconds`; at once when `shown` is True.
 
-    The variable TQDM_DISABLE keeps away one that nobody asked for. It is read here because tqdm's form for notebooks,
+    The variable TQDM_DISABLE keeps away one that was not asked for. It is read here because tqdm's form for notebooks,
     in which whether a bar appears would depend on the machine, ignores it.
     """
     from tqdm.auto import tqdm

@@ -184,7 +184,7 @@ class Session(SessionMethods):
         self._control_token = control_token
         self._transport = transport
         self._timeout = timeout
-        # A venue in this process is asked for its time; of any other it is told by its answers.
+        # A venue in this process is asked for its time; that of any other is known from its answers.
         jumps = environment.name == LOCAL.name
         self._clock = None if venue is not None else VenueClock(runtime.now, runtime.elapsed, jumps=jumps)
         self._runtime = runtime if self._clock is None else replace(runtime, now=self._clock.now_ms)
@@ -275,7 +275,7 @@ class Session(SessionMethods):
         return Stream(self, observe=self._observe)
 
     def _observe(self, event: FeedEvent) -> None:
-        """Take an update of the feed: what was submitted may be told by it."""
+        """Take an update of the feed: it may settle what was submitted."""
         owner = event.topic.fields.get("userAddress")
         if owner is not None and event.kind == "incremental":
             self._delivery.take_records(event.topic.channel.type, str(owner), event.items, self.now_ms())

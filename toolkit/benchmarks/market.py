@@ -1,4 +1,4 @@
-"""The simulated market beside real ones: what a strategy prototyped on the local venue learns from.
+"""The simulated market next to real ones: what a strategy prototyped on the local venue learns from.
 
 The targets are what two recordings of perpetuals show: 345 s of a large venue's raw feed (BTC, 8 August 2024) and
 45,031 minute bars (BTC, January 2022). Sizes may be those of a small venue; signs, shapes and clocks may not differ.
@@ -48,7 +48,7 @@ def rows() -> list[Measurement]:
 
 
 def observe(seed: int, hours: int, market: Market | str = "usual", code: int = 1) -> Observed:
-    """Run a venue with nobody watching but this: mids, spreads and taker orders of one product."""
+    """Run a venue that only this one watches: mids, spreads and taker orders of one product."""
     import numpy as np
 
     core = simulated(seed, market)
@@ -208,7 +208,7 @@ def funding_rows(seed: int) -> list[Measurement]:
 
 
 def speed_rows() -> list[Measurement]:
-    """Return the rows about a day of four products with nobody watching, and about long candles of the whole past."""
+    """Return the rows about a day of four products that is not watched, and about long candles of the whole past."""
     signature = min(_signature_seconds() for _ in range(3))
     core = simulated(SEEDS[0])
     start = time.process_time()

@@ -38,7 +38,7 @@ _DEPOSIT = 10**15
 
 
 def simulated(seed: int, market: Market | str = "usual") -> Core:
-    """Return a core with a simulated market, whose events nobody reads."""
+    """Return a core with a simulated market, whose events are not read."""
     setting = Market.named(market) if isinstance(market, str) else market
     core = Core(Genesis(seed=seed, time=GENESIS_TIME, settings={"market": setting}))
     core.events.clear()

@@ -116,7 +116,7 @@ def vectorbt_columns(data: Any, fast: Sequence[int], slow: Sequence[int]) -> Any
 
 
 def _sweep_row(data: Any, task: Any, what: str, target: float | None) -> Measurement:
-    """Measure one point of a sweep with its measures, in this process, and beside it a column of vectorbt."""
+    """Measure one point of a sweep with its measures, in this process, and next to it a column of vectorbt."""
     from ..research import sweep
 
     given = data if task is signal else {"BTCUSDC": data}

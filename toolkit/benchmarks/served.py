@@ -1,4 +1,4 @@
-"""The served venue with its journal at `full`: thirty clients at once beside one alone, and a class of thirty."""
+"""The served venue with its journal at `full`: thirty clients at once next to one alone, and a class of thirty."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rows() -> list[Measurement]:
 
 
 def _together(slower_ms: int) -> Measurement:
-    """Measure thirty clients beside one, on this disk or on one whose syncs take so much longer."""
+    """Measure thirty clients next to one, on this disk or on one whose syncs take so much longer."""
     with tempfile.TemporaryDirectory() as folder:
         with _server(Path(folder), "--clock", "manual", "--no-market", slower_ms=slower_ms) as (process, port):
             for number in range(CLIENTS):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SECONDS, MEMORY_MB = 120.0, 2_048
-"""Limits of one notebook unless told otherwise: wall time, and memory of its process."""
+"""Limits of one notebook unless others are given: wall time, and memory of its process."""
 POLL_SECONDS = 0.05
 LARGEST_OUTPUT = 20_000
 BAR_SECONDS = 2.0

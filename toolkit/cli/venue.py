@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--control",
         action="store_true",
         help="also serve interventions: GET /control lists them, POST /control/NAME; both need the token that is "
-        "printed (and written to FILE.token beside a journal), or that of the variable TOOLKIT_CONTROL_TOKEN",
+        "printed (and written to FILE.token next to a journal), or that of the variable TOOLKIT_CONTROL_TOKEN",
     )
     parser.add_argument(
         "--fault", action="append", default=[], metavar="TEXT", help="script a fault, see below; may be repeated"
@@ -183,7 +183,7 @@ def _mnemonic(args: argparse.Namespace) -> str:
     if given == "random":
         if not args.keys_file and not args.print_keys:
             raise InputError(
-                "--mnemonic random makes keys that nobody would have; give --keys-file FILE or --print-keys as well",
+                "--mnemonic random makes keys that would be lost; give --keys-file FILE or --print-keys as well",
                 field="mnemonic",
                 rule="kept",
             )
@@ -298,10 +298,10 @@ def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
     how = "skipping" if venue.idle == "skip" else "simulating"
     advice = "" if venue.idle == "skip" else " (--catch-up skip jumps instead)"
     print(f"{behind / NOTICE_MS:.1f} hours behind, {how} them{advice}", flush=True)
-    told = behind
+    shown = behind
     while (left := target - venue.core.state.time) > 0 and not stop.event.wait(0.1):
-        if left < told * 0.9:
-            told = left
+        if left < shown * 0.9:
+            shown = left
             print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
 
 
@@ -343,7 +343,7 @@ class StopSignals:
 
 @contextmanager
 def token_file(journal: str | None, settings: ServeSettings) -> Iterator[None]:
-    """Keep the control token beside the journal, if there is one, while the venue is served."""
+    """Keep the control token next to the journal, if there is one, while the venue is served."""
     from ..venue.served.private_files import token_path, write_private
 
     if journal is None:

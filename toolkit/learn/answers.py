@@ -1,6 +1,6 @@
 """Judging an answer: by the digest of the right one, by what is true on the venue, or by a function that looks at it.
 
-A wrong answer is told what is off where that can be seen (the sign, a factor of a hundred, the other share),
+A wrong answer learns what is off where that can be seen (the sign, a factor of a hundred, the other share),
 and gets the hint. The answer itself is nowhere in the notebook, and where it is always the same not here either.
 """
 

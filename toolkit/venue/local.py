@@ -71,7 +71,7 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
     `replay` makes a recording the market (`toolkit.research.data.Events`, or a mapping symbol → Events): its levels are
     everybody's counterparties, and its trades, candles and marks come out as recorded; the clock starts with it.
 
-    `idle` says what happens to a running clock's time in which nobody used the venue, after more than an hour: it is
+    `idle` says what happens to a running clock's time in which the venue was not used, after more than an hour: it is
     simulated, which takes a while, or skipped: prices and participants stand still, and all else happens.
 
     Safe to use from several threads: one lock admits one command at a time.

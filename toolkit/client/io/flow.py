@@ -127,7 +127,7 @@ def wall_ms() -> int:
 
 
 def monotonic_ms() -> int:
-    """Return milliseconds on a clock that nobody sets."""
+    """Return milliseconds on a clock that is never set."""
     return time.monotonic_ns() // 1_000_000
 
 

@@ -147,7 +147,7 @@ def venue_time(headers: Mapping[str, str]) -> int | None:
 def describe_clock_skew(skew_ms: int) -> str:
     """Return a sentence on how far this machine's clock is off; `skew_ms` is its time minus the venue's."""
     seconds = abs(skew_ms) / 1000
-    # Date headers have whole seconds, so less than this can't be told from rounding.
+    # Date headers have whole seconds, so less than this may be rounding.
     if seconds < 1.5:
         return f"this machine's clock agrees with the venue's to {seconds:.1f} s"
     return f"this machine's clock is {seconds:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} the venue's"

@@ -14,9 +14,9 @@ ROUNDED_MS = 1_000
 
 
 class VenueClock:
-    """The venue's time in Unix ms: this machine's (`wall`) until an answer has told another.
+    """The venue's time in Unix ms: this machine's (`wall`) until an answer shows another.
 
-    From then on it follows `elapsed`, ms on a clock that nobody sets, so that setting this machine's clock changes
+    From then on it follows `elapsed`, ms on a clock that is never set, so that setting this machine's clock changes
     nothing. A venue whose time passes at another speed, or by hand, is followed from answer to answer; with `jumps` it
     may go on by any span in between.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = "INTERRUPTED"
 OVERDUE_MS = 10_000
-"""A parent order that is so late with its next child order is worked on by nobody."""
+"""A parent order that is so late with its next child order is worked on by no session."""
 WAIT_SECONDS = 0.1
 COLUMNS = {
     "created": "datetime64[ms, UTC]",
@@ -48,7 +48,7 @@ COLUMNS = {
 class ParentOrder:
     """A live handle of a parent order; each attribute is read from the ledger.
 
-    `status` is RUNNING, INTERRUPTED (nobody works on it, as after a restart: `resume()` or `cancel()`), CANCELED or
+    `status` is RUNNING, INTERRUPTED (no session works on it, as after a restart: `resume()` or `cancel()`), CANCELED or
     FINISHED.
     """
 

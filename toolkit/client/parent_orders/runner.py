@@ -189,7 +189,7 @@ class ParentRunner:
             self._watch(id)
         except SessionClosed:
             self._due.pop(id, None)
-        except Exception as error:  # the message shows it: nobody waits here whom it could be raised to
+        except Exception as error:  # the message shows it: no caller waits here that it could be raised to
             self._due[id] = self.now_ms() + SETTLE_MS
             message = str(error) or type(error).__name__
             with suppress(ToolkitError):  # the ledger itself can't be used now

@@ -12,8 +12,8 @@ How the messages of a channel are applied (`Channel.style`):
 - ``append``: items in the order they happened; an increment adds to them.
 
 Only six channels number their messages as published, and five name the kind of a message (`Channel.sequenced`,
-`Channel.typed`). The others are records that arrive: whether one was lost can't be told from them. A reader takes every
-channel with and without both.
+`Channel.typed`). The others are records that arrive: whether one was lost can't be known from them. A reader takes
+every channel with and without both.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class Results:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # Only called for what is no attribute yet: a frame that nobody has read.
+            # Only called for what is no attribute yet: a frame that has not been read.
             source = self.__dict__.get("_source")
             if source is None or name not in FRAMES:
                 raise AttributeError(f"'Results' object has no attribute {name!r}", name=name, obj=self)
@@ -303,7 +303,7 @@ class Results:
     ) -> Figure | Path:
         """Write the report to a file and return its path, or return it as a picture.
 
-        `path` ending in .html: one interactive page that needs no network: price with trades, equity beside buy and
+        `path` ending in .html: one interactive page that needs no network: price with trades, equity with buy and
         hold, drawdown, exposure, rolling measures, months, costs, round trips, luck; `against` are runs to compare.
         Ending in .png, .svg or .pdf: the picture. Without a path: a matplotlib Figure with equity, drawdown, exposure,
         attribution and measures. Raises MissingPackage without Plotly. In a notebook, `page()` is interactive.

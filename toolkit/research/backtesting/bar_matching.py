@@ -200,7 +200,7 @@ class BarMatcher:
         for state in self.states.values():
             position = self.account.positions[state.code]
             size = position.long.size - position.short.size
-            # Before a bar's first price nobody but a liquidation trades: the price is still that of the bar before.
+            # Before a bar's first price only a liquidation trades: the price is still that of the bar before.
             opened = state.started or bool(self.core.state.liquidations)
             if size and opened and state.price and state.volume_left != 0:
                 side = -1 if size > 0 else 1

@@ -56,7 +56,7 @@ def listings(bars: Mapping[str, Bars], given: Mapping[str, Any] | None) -> tuple
 
 @lru_cache(maxsize=2)  # the points of a sweep have the same; finding the tick of many prices takes long
 def _usual(bars: tuple[tuple[str, Bars], ...]) -> tuple[list[dict[str, Any]], Tables]:
-    """Return the rows and tables of symbols of which nothing is given; nobody changes them."""
+    """Return the rows and tables of symbols of which nothing is given; they are shared, and never changed."""
     from ...venue.model.genesis import default_margin_tables, default_products
 
     known = {row["symbol"]: row for row in default_products()}

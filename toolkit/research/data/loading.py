@@ -121,8 +121,8 @@ def _files(path: PathLike | Iterable[PathLike]) -> list[Path]:
     for file in files:
         if not file.exists():
             near = sorted(other.name for other in file.parent.glob("*"))[:5] if file.parent.is_dir() else []
-            beside = f"; {file.parent} has {', '.join(near)}" if near else ""
-            raise InputError(f"there is no file {file}{beside}", field="path", value=str(file), nearest=tuple(near))
+            others = f"; {file.parent} has {', '.join(near)}" if near else ""
+            raise InputError(f"there is no file {file}{others}", field="path", value=str(file), nearest=tuple(near))
     return files
 
 

@@ -1,4 +1,4 @@
-"""Files that only their owner can read: the control token beside a journal, and the keys of the accounts."""
+"""Files that only their owner can read: the control token next to a journal, and the keys of the accounts."""
 
 from __future__ import annotations
 

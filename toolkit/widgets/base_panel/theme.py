@@ -1,4 +1,4 @@
-"""Colours of up and down. The defaults, blue and orange, can be told apart by colour-blind people."""
+"""Colours of up and down. The defaults, blue and orange, can be distinguished by colour-blind people."""
 
 from __future__ import annotations
 

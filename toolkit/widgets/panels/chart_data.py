@@ -66,7 +66,7 @@ class ChartData:
         self._studies: dict[str, Study] = {}
 
     def reset(self, rows: Iterable[Candle], studies: Sequence[str]) -> None:
-        """Replace all candles, and compute these indicators anew."""
+        """Replace all candles, and compute these indicators again."""
         self.rows = list(rows)
         self._studies = {text: Study(text, self.rows[:-1]) for text in studies}
 
