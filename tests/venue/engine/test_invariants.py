@@ -160,6 +160,11 @@ def lose_a_transfer(floor: Floor) -> None:
     records[0] = msgspec.structs.replace(records[0], received=records[0].received - 1)
 
 
+def pay_oneself(floor: Floor) -> None:
+    records = floor.core.state.history.ledger.records
+    records[0] = msgspec.structs.replace(records[0], payer=records[0].receiver)
+
+
 def touch(floor: Floor) -> None:
     floor.core.books[1].bids.best = floor.core.books[1].asks.best
 
@@ -259,6 +264,7 @@ def close_a_bracket_twice(floor: Floor) -> None:
 @pytest.mark.parametrize(
     ("broken", "words"),
     [
+        (pay_oneself, "transfer 1 is not sound"),
         (touch, "bid 610000 and ask 610000 cross"),
         (trade_without_an_index, "open interest 6 differ"),
         (hold_less_than_nothing, "a leg of -1 steps has entry value 0"),
