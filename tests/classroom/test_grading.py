@@ -123,6 +123,12 @@ def test_what_the_sandbox_forbids(tmp_path: Path) -> None:
     assert list(outside.iterdir()) == [secret]
 
 
+def test_what_a_failed_notebook_left_is_read_however_late_the_kernel_goes_on_after_its_error(tmp_path: Path) -> None:
+    work = run(notebook(tmp_path / "a.ipynb", "kept = 1; get_ipython().kernel.stop_on_error_timeout = 0.5", "1 / 0"))
+    assert work.error == "cell 2: ZeroDivisionError: division by zero"
+    assert work.value("kept") == 1
+
+
 def test_a_notebook_runs_as_in_jupyter_with_files_and_a_machine_of_its_own(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()

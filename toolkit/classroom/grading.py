@@ -243,7 +243,8 @@ class Kernel:
 
     def execute(self, client: Any, source: str, *, silent: bool = False) -> str:
         """Execute one cell and return its error, or "". Raises Stopped at a limit."""
-        request, error = client.execute(source, silent=silent, allow_stdin=False), ""
+        # A kernel that stops on errors also refuses, for a moment, what comes after one: the reading of the variables.
+        request, error = client.execute(source, silent=silent, allow_stdin=False, stop_on_error=False), ""
         while True:
             self.watch()
             try:

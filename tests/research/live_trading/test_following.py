@@ -309,7 +309,7 @@ def test_a_deep_fall_liquidates_in_the_answer_only(upstream: LocalVenue) -> None
         digest = upstream.state_hash()
         assert session.what_if("BTCUSDC", -0.2)["liquidated"].tolist() == [False, True]
         assert upstream.state_hash() == digest
-        for wrong, text in ((-1, "leaves no price"), ("nan", "leaves no price")):
+        for wrong, text in ((-1, "leaves no price"), ("nan", "not an exact amount")):
             with pytest.raises(InputError, match=text):
                 session.what_if("BTCUSDC", wrong)
         with pytest.raises(ToolkitError, match="DOGE is not listed"):
