@@ -10,7 +10,7 @@ import pytest
 
 from toolkit.errors import VenueError
 from toolkit.venue.engine import codec, registry
-from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit
+from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, WireError
 from toolkit.venue.engine.core import Core
 from toolkit.venue.engine.events import BlockDone
 from toolkit.venue.model.genesis import GENESIS_TIME, Genesis
@@ -54,6 +54,33 @@ def test_a_refusal_keeps_its_reason_and_its_transaction(core: Core) -> None:
     assert answer.data is not None
     assert answer.data["txCode"] == 7
     assert core.state.history.transactions.records[-1].code == 7
+
+
+@pytest.mark.parametrize("data", [None, {"retryAfter": 5}])
+def test_an_action_that_the_wire_refuses_is_a_transaction_too(
+    core: Core, monkeypatch: pytest.MonkeyPatch, data: dict[str, Any] | None
+) -> None:
+    def refuse(core: Core, context: ActionContext, action: dict[str, object]) -> None:
+        raise WireError(40280, "not now", status=503, data=data)
+
+    monkeypatch.setitem(registry.HANDLERS, "echo", refuse)
+    answer = submit(core, 1)
+    assert (answer.code, answer.message, answer.status) == (40280, "not now", 503)
+    [record] = core.state.history.transactions.of(ALICE)
+    assert (record.code, record.message) == (40280, "not now")
+    assert answer.data == {"txHash": record.hash, "txCode": 40280, "txMsg": "not now", **(data or {})}
+
+
+@pytest.mark.parametrize("delay", [0, 1_000])
+def test_a_transaction_keeps_what_an_action_returned_only_where_the_answer_came_before(core: Core, delay: int) -> None:
+    core.state.settings["settleDelay"] = delay
+    answer = submit(core, 1)
+    assert answer.data is not None
+    assert ("account" in answer.data) is (not delay)
+    core.apply(Advance(core.state.time + 1_000))
+    [record] = core.state.history.transactions.of(ALICE)
+    assert record.hash == answer.data["txHash"]
+    assert record.data == ({"account": ALICE} if delay else None)
 
 
 def test_a_nonce_counts_once_and_old_ones_are_refused(core: Core) -> None:

@@ -8,7 +8,7 @@ from tests.venue.floor import ADA, BOB, CYD, Floor
 from tests.venue.order_storms import OrderStorm
 from toolkit.venue.engine import events as ev
 from toolkit.venue.engine.commands import Advance, Refused
-from toolkit.venue.model.constants import ADL, IOC, LIQUIDATION, MARKET, REDUCE_ONLY
+from toolkit.venue.model.constants import ADL, IOC, LIQUIDATION, MAKER, MARKET, REDUCE_ONLY, TAKER
 from toolkit.venue.trading.matching import trade_off_book
 from toolkit.venue.trading.orders import close_out, submit
 
@@ -132,13 +132,42 @@ def test_a_trade_outside_the_book_closes_both_sides_and_what_hung_on_them(hedged
     )
     floor.watch.check()
     assert [floor.status(each.id) for each in (buy, sell)] == ["FILLED", "FILLED"]
-    assert [buy.type, sell.type] == [ADL, ADL]
+    assert [(each.type, each.closing) for each in (buy, sell)] == [(ADL, bool(hedged))] * 2
     assert (floor.legs(ADA), floor.legs(BOB)) == ((0, 0), (0, 0))
     assert [floor.status(each.id) for each in (resting, waiting)] == ["CANCELED", "CANCELED"]
     assert floor.position(ADA).pnl == -5_000_000
     assert len(floor.core.state.history.trades[1]) == 1, "it is no public trade"
     assert floor.core.state.markets[1].last == 600_000
     assert floor.core.state.markets[1].open_interest == 0
+
+
+@pytest.mark.parametrize(
+    ("quantity", "opens", "legs"),
+    [(5, False, (0, 0)), (4, False, (0, 1)), (6, False, (6, 5)), (5, True, (5, 5))],
+)
+def test_a_trade_outside_the_book_closes_a_leg_of_a_hedge_that_is_large_enough(
+    quantity: int, opens: bool, legs: tuple[int, int]
+) -> None:
+    floor = Floor(ADA)
+    floor.order(BOB, "BUY 0.005 at 60000.0")
+    floor.order(ADA, "SELL 0.005 at 60000.0")
+    core, before = floor.core, floor.core.state.last_exec
+    buy, sell = trade_off_book(
+        core,
+        floor.product,
+        floor.account(ADA),
+        floor.account(CYD),
+        quantity,
+        590_000,
+        ADL,
+        floor.account(ADA),
+        opens=opens,
+    )
+    floor.watch.check()
+    assert (floor.legs(ADA), floor.legs(CYD)) == (legs, (0, quantity))
+    fills = [event for event in core.state.history.order_events.records if event.exec_id == before + 1]
+    assert [(event.order_id, event.role) for event in fills] == [(buy.id, TAKER), (sell.id, MAKER)]
+    assert (core.state.last_exec, core.state.markets[1].open_interest) == (before + 1, 5 + legs[0])
 
 
 def test_time_alone_changes_no_order() -> None:

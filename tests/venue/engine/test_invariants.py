@@ -116,6 +116,18 @@ def owe(floor: Floor) -> None:
     ledger.withdraw(floor.core, floor.core.account("0x" + "dd" * 20), 1)
 
 
+def ruin_on_cross(floor: Floor) -> None:
+    ledger.withdraw(floor.core, floor.account(ADA), floor.account(ADA).balance - 1_000_000)
+
+
+def ruin_a_short(floor: Floor) -> None:
+    ledger.withdraw(floor.core, floor.account(BOB), floor.account(BOB).balance - 1_000_000)
+
+
+def ruin_on_isolated(floor: Floor) -> None:
+    floor.position(ADA).mode = ISOLATED
+
+
 def owe_on_cross(floor: Floor) -> None:
     floor.position(ADA).mode = ISOLATED
     ledger.withdraw(floor.core, floor.account(ADA), floor.account(ADA).balance + 1)
@@ -146,6 +158,11 @@ def fill_fok_in_part(floor: Floor) -> None:
 def lose_a_transfer(floor: Floor) -> None:
     records = floor.core.state.history.ledger.records
     records[0] = msgspec.structs.replace(records[0], received=records[0].received - 1)
+
+
+def pay_oneself(floor: Floor) -> None:
+    records = floor.core.state.history.ledger.records
+    records[0] = msgspec.structs.replace(records[0], payer=records[0].receiver)
 
 
 def touch(floor: Floor) -> None:
@@ -247,6 +264,7 @@ def close_a_bracket_twice(floor: Floor) -> None:
 @pytest.mark.parametrize(
     ("broken", "words"),
     [
+        (pay_oneself, "transfer 1 is not sound"),
         (touch, "bid 610000 and ask 610000 cross"),
         (trade_without_an_index, "open interest 6 differ"),
         (hold_less_than_nothing, "a leg of -1 steps has entry value 0"),
@@ -267,6 +285,9 @@ def close_a_bracket_twice(floor: Floor) -> None:
         (have_two_stops, "children of one kind"),
         (queue_twice, "missing in the queue of triggers: []"),
         (close_a_bracket_twice, "bracket 699 closed through several orders: [700, 701]"),
+        (ruin_on_cross, f"not being liquidated at a margin ratio of 100 % or more: ['{ADA}:0']"),
+        (ruin_a_short, f"not being liquidated at a margin ratio of 100 % or more: ['{BOB}:0']"),
+        (ruin_on_isolated, f"not being liquidated at a margin ratio of 100 % or more: ['{ADA}:1']"),
         (owe_on_cross, "is flat on cross and owes 1 micro-USDC"),
         (cross, "cross"),
         (lose_cash, "cash is off by -1"),

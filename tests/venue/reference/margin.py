@@ -201,7 +201,7 @@ class Margin:
             self.rebate(account, paid)
         extra = ceil(value * order.builder_rate)
         self.pay(account.name, order.builder, extra, "BUILDER_FEE", code, about, floor(value * order.builder_rate))
-        close_fee = min(paid, ceil(closed * rate)) if opened else paid
+        close_fee = (min if rate >= 0 else max)(paid, ceil(closed * rate)) if opened else paid
         return paid - close_fee, close_fee, extra
 
     def rebate(self, payer: Account, fee: int) -> None:

@@ -13,10 +13,11 @@ from toolkit import exposure, margin
 from toolkit.errors import InputError
 from toolkit.products import Product
 from toolkit.venue.engine.core import Core
-from toolkit.venue.model.constants import RATE
+from toolkit.venue.model.accounts import Leg, Position
+from toolkit.venue.model.constants import ISOLATED, RATE
 from toolkit.venue.model.genesis import default_margin_tables, default_products
 from toolkit.venue.model.risk_index import RiskTable
-from toolkit.venue.risk import account_margin, ledger
+from toolkit.venue.risk import account_margin, isolated_fills, ledger
 from toolkit.venue.risk.ledger import BANKRUPTCY
 
 CORE = Core()
@@ -50,6 +51,25 @@ def test_tables_finer_than_the_venue_counts_are_refused() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ figures
+
+
+@pytest.mark.parametrize(
+    ("equity", "maintenance", "unhealthy", "ratio"),
+    [
+        (-1, 0, False, 0),
+        (6, 5, False, 83_333_334),
+        (5, 5, True, RATE),
+        (1, 5, True, 5 * RATE),
+        (0, 5, True, None),
+        (-1, 5, True, None),
+        (0, 1, True, None),
+    ],
+)
+def test_liquidation_begins_at_a_ratio_of_one(
+    equity: int, maintenance: int, unhealthy: bool, ratio: int | None
+) -> None:
+    figures = account_margin.Figures(equity, 0, maintenance)
+    assert (figures.unhealthy, figures.ratio) == (unhealthy, ratio)
 
 
 @pytest.fixture
@@ -279,6 +299,35 @@ def test_closing_half_of_an_isolated_position_frees_half_of_its_margin(play: Pla
     assert play.position("ann").assigned == 0
 
 
+@pytest.mark.parametrize(
+    ("size", "step_micro", "opened", "gained", "back"),
+    [
+        (0, 1_000, 0, 5, 100),
+        (0, 1_000, 0, -150, 100),
+        (1, 1_000, 1, 5, 100),
+        (1, 1_000, 0, -150, 150),
+        (1, 1_000, 0, 5, 50),
+        (1, 980, 0, 5, 31),
+        (1, 940, 0, 5, -5),
+    ],
+    ids=[
+        "closed",
+        "closed with a loss",
+        "flipped",
+        "a loss",
+        "the share of a half",
+        "what the rest spares",
+        "needs more",
+    ],
+)
+def test_what_closing_gives_back_of_an_isolated_margin(
+    size: int, step_micro: int, opened: int, gained: int, back: int
+) -> None:
+    """An entry value of 1,000 was closed; a step that is left is worth as much, at 20x."""
+    position = Position(BTC, 2_000, mode=ISOLATED, assigned=100, long=Leg(size, 1_000 * size))
+    assert isolated_fills.released(position, 1_000, gained, step_micro, opened) == back
+
+
 def test_an_isolated_loss_is_paid_by_its_margin(play: Play) -> None:
     play.isolated("ann")
     play.trade("ann", "bob", "1", 60_000)
@@ -329,16 +378,22 @@ def test_closing_a_part_of_an_isolated_position_whose_margin_funding_has_eaten_c
     assert play.balance("ann") == cash + 1_000 * MICRO - fee - 100 * MICRO
 
 
-def test_the_largest_isolated_order_that_fits_passes_to_the_last_digit() -> None:
-    for micro, code in ((0, 0), (-1, 40230)):
-        play = Play()
-        play.oracle("0.62", XRP)
-        play.fund(1_000_000, "bob")
-        play.fund("3137.2" if not micro else "3137.199999", "ann")
-        play.isolated("ann", XRP)
-        play.placed("bob", "SELL", "1000000", "0.62", XRP)
-        assert play.order("ann", "BUY", "100000", "0.62", XRP, timeInForce="IOC").code == code
-    assert play.order("ann", "BUY", "99000", "0.62", XRP, timeInForce="IOC").code == 0
+@pytest.mark.parametrize(
+    ("makers", "most"), [(["1000000"], "3137.200000"), (["33333", "33333", "34444"], "3137.200002")]
+)
+@pytest.mark.parametrize("less", [0, 1])
+def test_the_largest_isolated_order_that_fits_passes_to_the_last_digit(makers: list[str], most: str, less: int) -> None:
+    """Margin and fees of 62,000 USDC at 20x; the margin is rounded up at every fill."""
+    play = Play()
+    play.oracle("0.62", XRP)
+    play.fund(1_000_000, "bob")
+    play.fund(str(D(most) - D(less) / MICRO), "ann")
+    play.isolated("ann", XRP)
+    for quantity in makers:
+        play.placed("bob", "SELL", quantity, "0.62", XRP)
+    outcome = play.order("ann", "BUY", "100000", "0.62", XRP, timeInForce="IOC")
+    assert outcome.code == (40230 if less else 0), outcome.message
+    assert not less or play.order("ann", "BUY", "99000", "0.62", XRP, timeInForce="IOC").code == 0
 
 
 def test_a_flip_of_an_isolated_position_starts_with_fresh_margin(play: Play) -> None:

@@ -11,7 +11,7 @@ from tests.venue.invariants import Watch
 from tests.venue.play import BTC, MICRO, Play
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.risk import ledger
-from toolkit.venue.risk.audit import COUNTERPARTY, audit
+from toolkit.venue.risk.audit import BOOK, COUNTERPARTY, audit
 from toolkit.venue.risk.ledger import INSURANCE, LP_VAULT
 
 
@@ -41,14 +41,19 @@ def test_deleveraged_counterparts_are_named_with_what_it_cost_them() -> None:
     assert (burden.by, burden.payer, burden.amount) == ("ADL", play.address("bob"), 7_000 * MICRO)
 
 
-@pytest.mark.parametrize(("worse_ticks", "cost"), [(1, 2_000_000), (0, None), (-1, None)])
-def test_a_counterpart_that_closes_at_mark_or_better_bears_nothing(worse_ticks: int, cost: int | None) -> None:
+@pytest.mark.parametrize(
+    ("worse_ticks", "where", "cost"),
+    [(1, COUNTERPARTY, 2_000_000), (0, COUNTERPARTY, None), (-1, COUNTERPARTY, None), (1, BOOK, None)],
+)
+def test_only_a_counterpart_that_closes_worse_than_at_mark_bears_something(
+    worse_ticks: int, where: str, cost: int | None
+) -> None:
     play = ruined(lp_capital=0)
     steps = play.core.state.history.liquidations.records
     [at] = [at for at, step in enumerate(steps) if step.where == COUNTERPARTY]
     price = steps[at].mark + worse_ticks * steps[at].side
     unit = play.core.products[steps[at].product].unit
-    steps[at] = msgspec.structs.replace(steps[at], price=price, quantity=2_000_000 // unit)
+    steps[at] = msgspec.structs.replace(steps[at], price=price, quantity=2_000_000 // unit, where=where)
     assert [burden.amount for burden in audit(play.core).burdens] == ([] if cost is None else [cost])
 
 
@@ -56,6 +61,8 @@ def test_nothing_is_said_where_nobody_went_under() -> None:
     play = Play()
     play.fund(10, "ann")
     text = str(audit(play.core))
+    play.withdraw("ann", "3.5")
+    assert f"{'withdrawals':<28}{'-3.500000':>28}" in str(audit(play.core))
     assert text.endswith("no account lost more than it had")
     assert f"{'users':<28}{'10.000000':>28}" in text
 

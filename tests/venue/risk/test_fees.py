@@ -161,6 +161,33 @@ def test_the_volume_of_a_day_adds_up_and_is_forgotten_when_it_counts_no_more(pla
     assert fees.volume(play.core, ann) == 6, "today does not count yet"
 
 
+@pytest.mark.parametrize(
+    ("rate", "held", "fees_of_fill"),
+    [
+        (-2_000, 0, (-600_000, 0)),
+        (-2_000, 200, (-360_000, -240_000)),
+        (-2_000, 500, (0, -600_000)),
+        (10_000, 0, (3_000_000, 0)),
+        (10_000, 200, (1_800_000, 1_200_000)),
+        (10_000, 500, (0, 3_000_000)),
+    ],
+)
+def test_a_fill_that_flips_divides_its_fee_or_rebate_by_value(
+    play: Play, rate: int, held: int, fees_of_fill: tuple[int, int]
+) -> None:
+    """Bob makes 0.5 BTC at 60,000, of which `held` thousandths close his long."""
+    if held:
+        play.trade("bob", "ann", held / 1_000, 60_000)
+    play.account("bob").maker_rate = rate
+    play.trade("ann", "bob", "0.5", 60_000)
+    fill = play.fills("bob")[-1]
+    assert (fill.open_fee, fill.close_fee) == fees_of_fill
+    assert (play.position("bob").short.fees, play.position("bob").fees) == (
+        fees_of_fill[0] if held < 500 else 0,
+        sum(fees_of_fill) + play.fills("bob")[0].open_fee * (held > 0),
+    )
+
+
 def test_a_tier_may_pay_its_makers() -> None:
     play = Play(fee_tiers=[FeeTier(0, -2_000, 50_000)])
     play.fund(100_000, "ann", "bob")

@@ -92,6 +92,7 @@ def test_a_bid_far_above_the_oracle_makes_longs_pay_more(play: Play) -> None:
     settled(play)
     [rate] = play.core.state.history.funding_rates[BTC]
     assert rate.rate == pytest.approx(25_000, abs=60)  # (0.1 % − 0.05 %) / 2
+    assert rate.premium == pytest.approx(RATE // 1000, abs=120)
 
 
 def test_uneven_amounts_round_against_payer_and_receiver_and_close() -> None:

@@ -11,6 +11,7 @@ from tests.venue.floor import ADA, BOB, Floor
 from tests.venue.order_storms import NAMES, OrderStorm
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import Position, VenueAccount
+from toolkit.venue.model.risk_index import RiskTable
 from toolkit.venue.risk import account_margin, ledger, order_margin
 
 MICRO = 1_000_000
@@ -55,11 +56,23 @@ def test_what_fills_lose_against_mark_counts_at_the_prices_of_the_book() -> None
     assert figures.equity >= figures.initial
 
 
-def test_own_orders_in_the_way_are_not_counted_as_fills() -> None:
-    floor = floor_with(10_000)
-    floor.order(ADA, "SELL 1 at 60000")
-    taken = order_margin._immediate_fill(floor.core, floor.account(ADA), floor.position(ADA), 1, 10_500, 603_000)
-    assert taken == (10_500, 10_000 * 600_000 + 500 * 603_000)
+@pytest.mark.parametrize(("side", "own", "other", "way"), [(1, "SELL", "BUY", 1), (-1, "BUY", "SELL", -1)])
+@pytest.mark.parametrize(
+    ("plain", "reduce"), [(True, False), (False, True), (True, True)], ids=["plain", "reduce-only", "as many of both"]
+)
+def test_own_orders_in_the_way_are_not_counted_as_fills(
+    side: int, own: str, other: str, way: int, plain: bool, reduce: bool
+) -> None:
+    floor = Floor()
+    floor.order(BOB, f"{own} 1 at 60000")
+    floor.order(ADA, f"{other} 1 at 60000")  # the position that the reduce-only one reduces
+    for price in (60_000, 60_000 + 300 * way):
+        floor.order(BOB, f"{own} 10 at {price}")
+    for text in ["REDUCE_ONLY"] * reduce + [""] * plain:
+        floor.order(ADA, f"{own} 1 at 60000 {text}")
+    limit = 600_000 + 3_000 * way
+    taken = order_margin._immediate_fill(floor.core, floor.account(ADA), floor.position(ADA), side, 10_500, limit)
+    assert taken == (10_500, 10_000 * 600_000 + 500 * limit)
 
 
 # what closes is always accepted
@@ -138,6 +151,27 @@ def test_exits_placed_one_after_the_other_do_not_reach_beyond_the_largest_positi
     assert older.leaves < 900_000
 
 
+def roomy(
+    core: Core,
+    account: VenueAccount,
+    position: Position,
+    side: int,
+    steps: int,
+    price: int,
+    mark: int,
+    table: RiskTable,
+) -> bool:
+    """Return whether there is room for the most that an order could need, by the slow rules."""
+    book = core.books[position.product]
+    standing = account_margin.standing(account, position, mark * table.unit)
+    met = book.side(-side).best
+    value = max(price, mark, book.bids.best if side < 0 else 0) * steps * table.unit
+    most = value * 100 // position.leverage + 1 + (2 * value if met and (met - price) * side <= 0 else 0)
+    small = standing.reach(side) + value <= table.first_notional and position.leverage <= table.first_leverage
+    plain = not standing.hedge and standing.equity is None
+    return bool(plain and small and account_margin.available(core, account) > most)
+
+
 def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     easily, found, exact = order_margin._fits_easily, Counter[bool](), [False]
 
@@ -145,6 +179,7 @@ def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
         if exact[0]:
             return False
         fits = easily(core, account, position, side, *order)
+        assert fits is roomy(core, account, position, side, *order), "only what has no room takes the long way"
         found[fits] += 1
         if fits:
             exact[0] = True

@@ -83,41 +83,6 @@ def test_fok_does_not_count_the_orders_of_its_own_account(floor: Floor) -> None:
     assert floor.status(own.id) == "NEW", "nothing was cancelled for an order that could not fill"
 
 
-@pytest.mark.parametrize(("quantity", "filled"), [("0.005", 5), ("0.006", 0)])
-def test_fok_counts_of_a_makers_reduce_only_orders_what_its_own_fills_before_leave(
-    floor: Floor, quantity: str, filled: int
-) -> None:
-    """BOB is long 0.005: a plain sell of 0.003 goes first, so that of the reduce-only one 0.002 is left."""
-    for code, price in ((1, "60000.0"), (2, "3000.00")):
-        floor.order(CYD, f"SELL 0.005 at {price}", symbolCode=code)
-        floor.order(BOB, f"BUY 0.005 at {price}", symbolCode=code)
-    floor.order(BOB, "SELL 0.005 at 3001.00 REDUCE_ONLY", symbolCode=2)
-    floor.order(BOB, "SELL 0 SL when 50000")
-    floor.order(BOB, "BUY 0.004 at 59000.0")
-    floor.order(BOB, "SELL 0.003 at 60001.0")
-    last = floor.order(BOB, "SELL 0.005 at 60002.0 REDUCE_ONLY")
-    order = floor.order(ADA, f"BUY {quantity} at 60002.0 FOK")
-    assert (order.filled, floor.legs(BOB)) == (filled, (5 - filled, 0))
-    assert last.leaves == 5 - filled
-    assert filled or order.reason == "FOK: 0.005 of 0.006 can be filled at 60002.0 or better"
-
-
-def test_a_fok_order_leaves_isolated_reduce_only_orders_to_the_position(floor: Floor) -> None:
-    """They need no margin, and are cut only by what the fills before leave."""
-    for who in (BOB, CYD):
-        floor.act(who, {"type": "setMarginMode", "symbolCode": 1, "marginMode": "ISOLATED"})
-    floor.order(CYD, "SELL 0.005 at 60000.0")
-    floor.order(BOB, "BUY 0.005 at 60000.0")
-    floor.order(BOB, "SELL 0.003 at 60001.0")
-    last = floor.order(BOB, "SELL 0.005 at 60002.0 REDUCE_ONLY")
-    ledger.withdraw(floor.core, floor.account(BOB), floor.account(BOB).balance)
-    assert floor.order(ADA, "BUY 0.005 at 60002.0 FOK").filled == 5
-    events = floor.core.state.history.order_events.records
-    reasons = [event.reason for event in events if event.order_id == last.id and event.reason]
-    assert reasons == ["reduce-only: the position is down to 0.002"]
-    assert floor.legs(BOB) == (0, 0)
-
-
 def test_post_only_that_would_match_is_rejected_with_the_price_that_would_not(floor: Floor) -> None:
     floor.order(BOB, "SELL 0.002 at 60001.0")
     words = floor.refused(ADA, "BUY 0.001 at 60001.0 POST_ONLY")
@@ -284,6 +249,25 @@ def test_cancelling_by_either_id_item_by_item(floor: Floor) -> None:
     assert results[2]["txMsg"] == f"ordId {one.id} is no open order of {ADA}: order {one.id} is CANCELED"
     assert results[3]["txMsg"] == f"clOrdId 9 is no open order of {ADA}"
     assert [floor.status(order.id) for order in (one, two)] == ["CANCELED", "CANCELED"]
+
+
+@pytest.mark.parametrize(("since", "known"), [(0, True), (199, True), (200, False)])
+def test_an_ended_order_is_named_with_its_end_among_the_last_200(floor: Floor, since: int, known: bool) -> None:
+    orders = [floor.order(ADA, f"BUY 0.001 at 59000.0 id {number}") for number in (7, 8)]
+    floor.cancel(ADA, *({"ordId": order.id} for order in reversed(orders)))
+    for _ in range(since):
+        floor.cancel(ADA, {"ordId": floor.order(ADA, "BUY 0.001 at 59000.0").id})
+    words = f": order {orders[0].id} is CANCELED" if known else ""
+    for name, number in (("ordId", orders[0].id), ("clOrdId", 7)):
+        assert floor.cancel(ADA, {name: str(number)}).message == f"{name} {number} is no open order of {ADA}{words}"
+
+
+@pytest.mark.parametrize(("most", "leverage"), [("10", 1_000), ("20", 2_000), ("20.5", 2_000), ("12.5", 1_250)])
+def test_a_position_begins_at_20x_or_what_its_product_allows(most: str, leverage: int) -> None:
+    rows = [row | {"maxLeverage": most} for row in default_products()]
+    floor = Floor(core=Core(Genesis(products=rows, prices=PRICES, settings={"market": False})))
+    floor.order(ADA, "BUY 0.001 at 59000.0")
+    assert floor.position(ADA).leverage == leverage
 
 
 def test_an_order_is_only_found_under_its_product_its_owner_and_ids_that_agree(floor: Floor) -> None:

@@ -105,6 +105,36 @@ def test_what_a_conditional_order_needs(floor: Floor, who: str, text: str, words
 # what happens then
 
 
+def test_while_a_product_is_paused_its_triggers_wait(floor: Floor) -> None:
+    order = floor.order(ADA, "SELL 0 SL when 59000 by MARK_PRICE")
+    market = floor.core.state.markets[1]
+    market.paused = True
+    floor.mark("58900.0")
+    assert floor.status(order.id) == "ORDER_STATUS_UNTRIGGERED"
+    market.paused = False
+    floor.core.run_hooks()
+    assert floor.find(order.id).triggered
+
+
+@pytest.mark.parametrize(("side", "trigger", "other"), [("BUY", 61_000, "SELL"), ("SELL", 59_000, "BUY")])
+@pytest.mark.parametrize(("distance", "rests"), [(None, True), (1, True), (0, False), (-1, False)])
+def test_post_only_rests_when_triggered_unless_an_offer_meets_it(
+    side: str, trigger: int, other: str, distance: int | None, rests: bool
+) -> None:
+    """The other side of the book is empty, or its best price is so many ticks beyond the order's."""
+    floor = Floor()
+    made = item(f"{side} 0.002 at {trigger} POST_ONLY when {trigger}") | {"ordType": "STOP_LIMIT"}
+    order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+    if distance is not None:
+        beyond = trigger * 10 + distance * (1 if side == "BUY" else -1)
+        floor.order(BOB, f"{other} 0.002 at {floor.product.price_text(beyond)}")
+    floor.mark(str(trigger))
+    floor.core.state.markets[1].last = trigger * 10
+    floor.core.run_hooks()
+    assert floor.status(order.id) == ("NEW" if rests else "CANCELED")
+    assert rests or order.reason == "POST_ONLY would match when triggered"
+
+
 def test_quantity_zero_closes_the_position_of_that_moment(floor: Floor) -> None:
     order = floor.order(ADA, "SELL 0 SL when 59000 slip 0.05")
     floor.order(BOB, "SELL 0.003 at 60100.0")
@@ -465,6 +495,19 @@ def test_an_exit_that_joins_is_held_against_its_main_order_not_against_what_join
     assert floor.replace(CYD, main, MAIN.replace("0.010", "0.005")).code == 0
     assert "larger than the main order" in floor.refused(CYD, f"SELL 0.006 TP when 61000 parent {main}")
     assert floor.order(CYD, f"SELL 0.005 TP when 61000 parent {main}").group == main
+
+
+@pytest.mark.parametrize("text", ["SELL 0.001 at 61000.0", "SELL 0.001 at 61000.0 REDUCE_ONLY"])
+def test_only_an_exit_joins_the_order_that_it_names(floor: Floor, text: str) -> None:
+    main = floor.order(ADA, "BUY 0.010 at 59900.0")
+    order = floor.order(ADA, f"{text} parent {main.id}")
+    assert (floor.status(order.id), order.group, main.group) == ("NEW", 0, 0)
+
+
+def test_an_exit_that_names_a_closing_order_stands_by_itself(floor: Floor) -> None:
+    other = floor.order(ADA, "SELL 0.001 at 61000.0 REDUCE_ONLY")
+    order = floor.order(ADA, f"SELL 0.002 SL when 59000 parent {other.id}")
+    assert (order.armed, order.group) == (True, 0)
 
 
 FAR = "BUY 0.010 at 50000.0"

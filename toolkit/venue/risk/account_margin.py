@@ -235,7 +235,7 @@ def withdrawable(core: Core, account: VenueAccount) -> int:
     """Return what may leave the balance: as `available`, without the positive unrealised PnL of any product."""
     free, profits = available(core, account), 0
     for code, position in account.positions.items():
-        if position.mode != ISOLATED and (position.long.size or position.short.size):
+        if position.mode != ISOLATED:
             profits += max(0, unrealized(position, mark_step(core, code)))
     return max(0, free - profits)
 

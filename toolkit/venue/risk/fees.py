@@ -128,9 +128,10 @@ def _parts(order: VenueOrder, rate: int, open_value: int, close_value: int) -> t
         parts -= RATE
     if not open_value:
         return 0, paid, due, parts
-    if not close_value and paid >= 0:
+    if not close_value:
         return paid, 0, due, parts
-    close_fee = min(paid, -(-close_value * rate // RATE))
+    share = -(-close_value * rate // RATE)
+    close_fee = min(paid, share) if rate >= 0 else max(paid, share)
     return paid - close_fee, close_fee, due, parts
 
 

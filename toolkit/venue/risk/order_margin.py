@@ -192,16 +192,15 @@ def _fill_count(core: Core, account: VenueAccount, position: Position, side: int
 
 
 def fits(core: Core, account: VenueAccount, position: Position, side: int) -> bool:
-    """Return whether equity covers the initial margin, and the orders of `side` are within the limits of size."""
+    """Return whether equity covers the initial margin, and the orders of `side` are within the limits of size.
+
+    In one-way mode: in hedge mode no order loses its cover.
+    """
     equity, initial = account_margin.equity_and_initial(core, account)
     if equity < initial:
         return False
     table = core.risk_index.tables[position.product]
-    mark_step = core.state.markets[position.product].mark * table.unit
-    if account.position_mode != HEDGE and position.leverage <= table.first_leverage:
-        if _reach(position, side, mark_step) <= table.first_notional:
-            return True
-    reach = account_margin.standing(account, position, mark_step).reach(side)
+    reach = _reach(position, side, core.state.markets[position.product].mark * table.unit)
     return reach <= table.max_notional and position.leverage <= table.leverage_limit(max(reach, 0))
 
 

@@ -255,8 +255,7 @@ def cancel_orders_of_closed_leg(
     for order in list(account.orders.values()):
         if order.product != position.product or order.side != side or not order.reducing or order is closed_by:
             continue
-        # cancelling one order of a bracket may have ended others of this list
-        if order.id not in account.orders or not order.armed:
+        if not order.armed:
             continue
         if order.group in account.orders and order.status == UNTRIGGERED:
             order.armed = False

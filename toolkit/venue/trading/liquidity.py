@@ -98,7 +98,7 @@ class _Maker:
             pnl = reduce_leg(against, closed, closed * price, side < 0)
         if opened:
             grow_leg(into, opened, opened * price, 0, 0)
-        if position.mode != ISOLATED or not filled:
+        if position.mode != ISOLATED:
             return
         paid = fees.of_maker(core, self.account, product, order, opened * price, closed * price)
         self.brought += pnl - sum(paid)
