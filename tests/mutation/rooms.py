@@ -19,6 +19,8 @@ class Room:
     sources: Sequence[str]
     tests: Sequence[str]
     left_out: Sequence[str] = ()
+    held: bool = True
+    """CI holds the room at the floor; False until a whole sample has been seen there."""
 
     def files(self) -> list[Path]:
         """Return the files, in a stable order."""
@@ -92,5 +94,5 @@ ROOMS: dict[str, Room] = {
             _REFERENCE,
         ],
     ),
-    "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),
+    "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"], held=False),
 }
