@@ -110,7 +110,7 @@ def test_equity_shows_its_drawdown_in_per_cent() -> None:
         assert list(upper.lines[0].get_ydata()) == curve.tolist()
         assert np.allclose(lower.lines[0].get_ydata(), [0, 0, -10, 0])
         assert (upper.get_ylabel(), lower.get_ylabel()) == ("equity (USDC)", "drawdown (%)")
-    with pytest.raises(ValueError, match="a column equity or balance is needed"):
+    with pytest.raises(ValueError, match="no column equity or balance"):
         plots.equity(klines())
 
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 import toolkit
-from tests.venue.play import Play
+from tests.venue.play import Play, quoted
 from toolkit import report
 from toolkit.errors import InputError
 from toolkit.venue.engine.core import Core
-from toolkit.venue.risk import equity_curve
 
 HOUR = 3_600_000
 
@@ -103,17 +99,6 @@ def words(core: Core, address: str, day: str | None = None) -> list[str]:
     return texts
 
 
-def quoted() -> Play:
-    """Bob buys at 62,400 and sells at 62,500, as much as anybody wants; ann has 10,000 USDC."""
-    play = Play()
-    play.oracle(62_450)
-    play.fund(10_000_000, "bob")
-    play.fund(10_000, "ann")
-    play.placed("bob", "BUY", "10", 62_400)
-    play.placed("bob", "SELL", "10", 62_500)
-    return play
-
-
 @pytest.mark.parametrize(("before", "held"), [(10_000, 90_000), (70_000, 20_000), (60_000, 60_000), (0, 0)])
 def test_equity_goes_from_the_first_money_to_now_also_between_samples(before: int, held: int) -> None:
     play = quoted()
@@ -142,7 +127,7 @@ def test_an_account_that_only_holds_cash_has_a_day_and_deposits_are_no_gain() ->
     assert list(equity["deposits"]) == [0, 0, 50, 50]
     assert [time.hour for time in equity.index] == [0, 3, 3, 4]
     assert "10,050.00  (+0.00, and 50.00 deposited)" in words(play.core, play.address("ann"))
-    withdraw(play, "150")
+    play.withdraw("ann", "150")
     assert "9,900.00  (+0.00, and 100.00 withdrawn)" in words(play.core, play.address("ann"))
     assert len(report.account_frames(play.core, play.address("ann"), day="2025-12-31")["equity"]) == 0
     assert len(report.account_frames(play.core, play.address("ann"), day="2026-01-02")["equity"]) == 0
@@ -167,75 +152,6 @@ def test_days_follow_each_other_without_a_gap_with_and_without_positions() -> No
     assert len(days[2]) == 2, "nothing happened, and it was there"
     changes = [day["equity"].iloc[-1] - day["equity"].iloc[0] - day["deposits"].iloc[-1] for day in days]
     assert sum(changes) == pytest.approx(play.balance("ann") / 1e6 - 10_005)
-
-
-STEPS = st.one_of(
-    st.tuples(st.just("wait"), st.sampled_from([0, 0, 1, 7_000, 60_000, 61_000, HOUR, 11 * HOUR])),
-    st.tuples(st.sampled_from(["BUY", "SELL"]), st.sampled_from(["0.1", "0.25"])),
-    st.tuples(
-        st.sampled_from(["BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE", "fund", "withdraw", "isolated", "close"]), st.just("5")
-    ),
-    st.tuples(st.just("oracle"), st.sampled_from([62_420, 62_450, 62_480])),
-)
-
-
-@settings(max_examples=30)
-@given(hedge=st.booleans(), steps=st.lists(STEPS, max_size=30))
-def test_the_curve_is_true_wherever_it_can_be(hedge: bool, steps: list[tuple[str, Any]]) -> None:
-    play = quoted()
-    if hedge:
-        play.hedge("ann")
-    ann, address = play.account("ann"), play.address("ann")
-    truth: dict[int, tuple[int, bool]] = {}
-    brought = 10_000_000_000
-    for kind, amount in [*steps, ("wait", 1)]:
-        cash = ann.balance
-        if kind == "wait":
-            play.advance(amount)
-        elif kind == "oracle":
-            play.oracle(amount)
-        elif kind == "fund":
-            play.fund(amount, "ann")
-            brought += ann.balance - cash
-        elif kind == "withdraw":
-            withdraw(play, amount)
-            brought += ann.balance - cash
-        elif kind == "isolated":
-            play.isolated("ann")
-        elif kind == "close":
-            for leg, side in (("long", "SELL"), ("short", "BUY")):
-                size = getattr(ann.positions[1], leg).size if 1 in ann.positions else 0
-                if size:
-                    trade(play, side + "_CLOSE_HEDGE" * hedge, f"{size / 1000}")
-        else:
-            trade(play, kind, "0.1" if amount == "5" else amount)
-        flat = not any(position.long.size or position.short.size for position in ann.positions.values())
-        truth[play.now] = (equity_curve.equity_point(play.core, ann).equity, flat)
-    start, last = play.core.state.genesis_time, play.now + 1
-    points = equity_curve.curve(play.core, ann, start, last)
-    assert [point.time for point in points] == sorted(point.time for point in points)
-    assert (points[0].time, points[0].equity) == (start, points[0].net_deposits), "it begins with what was brought"
-    assert (points[-1].equity, points[-1].time, points[-1].net_deposits) == (truth[play.now][0], play.now, brought)
-    for time, (equity, flat) in truth.items():
-        if flat:
-            assert [point.equity for point in points if point.time <= time][-1] == equity
-    for midnight in range(start + DAY, last, DAY):
-        one, other = (
-            equity_curve.curve(play.core, ann, start, midnight),
-            equity_curve.curve(play.core, ann, midnight, last),
-        )
-        assert one[-1] == other[0]
-        assert one[-1].time == midnight
-    assert len(report.account_frames(play.core, address)["equity"]) >= 1
-
-
-def trade(play: Play, side: str, quantity: str) -> None:
-    price = 62_500 if side.startswith("BUY") else 62_400
-    play.order("ann", side, quantity, price, timeInForce="IOC")
-
-
-def withdraw(play: Play, amount: str) -> None:
-    play.act("ann", type="withdraw", destination=play.address("bob"), amount=amount)
 
 
 def test_frames_become_a_spreadsheet_that_keeps_what_they_say(tmp_path: Path) -> None:

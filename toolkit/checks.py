@@ -8,9 +8,10 @@ Sources: docs/published.md, "Exchange API" and "Trading rules"; docs/assumptions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from itertools import product as every
 from typing import Any
 
 from .numerals import plain_decimal, plain_text
@@ -30,19 +31,24 @@ _BUILDER_TYPES = (
     OrderType.TAKE_PROFIT_LIMIT,
     OrderType.TAKE_PROFIT_MARKET,
 )
-TYPES = {kind.name: kind.value for kind in (OrderType.LIMIT, OrderType.MARKET)}
+TYPES: dict[Any, int] = {kind.name: kind.value for kind in (OrderType.LIMIT, OrderType.MARKET)}
 CONDITIONAL_TYPES = {kind.name: kind.value for kind in _BUILDER_TYPES}
 """Types that only builder orders may have."""
-SIDES = {
+SIDES: dict[Any, tuple[int, bool]] = {
     OrderSide.BUY.name: (1, False),
     OrderSide.SELL.name: (-1, False),
     OrderSide.BUY_CLOSE_HEDGE.name: (1, True),
     OrderSide.SELL_CLOSE_HEDGE.name: (-1, True),
 }
 """Name → (+1 or −1, closes in hedge mode)."""
-TIFS = {tif.name: tif.value for tif in TimeInForce}
+TIFS: dict[Any, int] = {tif.name: tif.value for tif in TimeInForce}
 REDUCE = {None: ReduceOnly.NONE.value, "": ReduceOnly.NONE.value} | {kind.name: kind.value for kind in ReduceOnly}
 TRIGGERS = {source.name: source.value for source in TriggerType if source}
+_NAMES: dict[Any, tuple[int, int, bool, int, int]] = {
+    (kind, side, tif, reduce): (TYPES[kind], *SIDES[side], TIFS[tif], REDUCE[reduce])
+    for kind, side, tif, reduce in every(TYPES, SIDES, TIFS, REDUCE)
+}
+"""ordType, ordSide, timeInForce, reduceOnly of each order that needs no builder → the first fields of its `Spec`."""
 
 SLIPPAGE_UNIT = 100_000_000
 """Slippage is an integer in units of 1/SLIPPAGE_UNIT: 1 % is 1_000_000."""
@@ -224,72 +230,76 @@ def read_order(
     `filled_steps` of it filled; `triggered` skips the trigger fields when that order's trigger has been met.
     Fields that could not be read, or are beyond 64 bits, are 0 in the result; use it only when `failures` is None.
     """
+    reduce_name = item.get("reduceOnlyOption")
+    if reduce_name is None:
+        reduce_name = item.get("reduceOnly")
     spec = Spec()
     spec.failures = None
-    get = item.get
-    _read_names(spec, get, builder)
-    spec.client_id = get("clOrdId") or 0
-    spec.parent = get("parentOrdId") or 0
+    names = _NAMES.get((item.get("ordType"), item.get("ordSide"), item.get("timeInForce"), reduce_name))
+    names = names or _read_names(spec, item, reduce_name, builder)
+    spec.type, spec.side, spec.closing, spec.tif, spec.reduce = kind, side, closing, tif, reduce = names
+    spec.client_id = item.get("clOrdId") or 0
+    spec.parent = item.get("parentOrdId") or 0
     if product.list_status != "listed":
-        message = f"{product.symbol} is {product.list_status}, not listed"
-        _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
-    kind, exits_position = spec.type, spec.reduce > REDUCE_ONLY
-
+        _not_listed(spec, product)
     market = kind in MARKET_TYPES
-    text = get("ordPx")
+    text = item.get("ordPx")
     places, size = product.tick_scale
     price_ticks = whole_units(text, places, size) if type(text) is str else -1
     if market or not 0 < price_ticks <= product.max_price or price_ticks * 10 < mark:
         price_ticks = _check_price(spec, product, text, price_ticks, mark, market)
     spec.price = price_ticks
 
-    spec.trigger = spec.trigger_by = 0
+    spec.trigger = spec.trigger_by = spec.slippage = 0
     spec.trigger_up = False
-    conditional = exits_position or kind > MARKET or get("triggerPx") is not None or get("tpslTriggerType") is not None
-    if conditional and not triggered:
+    named = item.get("triggerPx") is not None or item.get("tpslTriggerType") is not None
+    if (named or kind > MARKET or reduce > REDUCE_ONLY) and not triggered:
         _read_trigger(spec, product, item, (last, mark, index), entry)
 
-    text = get("ordQty")
+    text = item.get("ordQty")
     places, size = product.step_scale
     quantity_steps = whole_units(text, places, size) if type(text) is str else -1
     if not 0 < quantity_steps <= product.max_steps:
-        quantity_steps = _check_quantity(spec, product, text, quantity_steps, may_be_0=exits_position)
+        quantity_steps = _check_quantity(spec, product, text, quantity_steps, may_be_0=reduce > REDUCE_ONLY)
     spec.quantity = quantity_steps
-    slippage = get("slippagePct")
-    spec.slippage = 0 if slippage is None else _read_slippage(spec, product, slippage)
+    slippage = item.get("slippagePct")
+    if slippage is not None:
+        spec.slippage = _read_slippage(spec, product, slippage)
 
     if market:
-        if spec.tif == POST_ONLY or (spec.tif == GTC and kind == MARKET):
-            _market_tif(spec, str(get("ordType")), str(get("timeInForce")))
+        if tif == POST_ONLY or (tif == GTC and kind == MARKET):
+            _market_tif(spec, str(item.get("ordType")), str(item.get("timeInForce")))
         price_ticks = spec.trigger or last or mark
-    elif spec.tif == POST_ONLY and not spec.trigger:
-        if (spec.side > 0 and ask and price_ticks >= ask) or (spec.side < 0 and bid and 0 < price_ticks <= bid):
-            _would_match(spec, product, price_ticks, ask if spec.side > 0 else bid)
+    elif tif == POST_ONLY and not spec.trigger:
+        if (side > 0 and ask and price_ticks >= ask) or (side < 0 and bid and 0 < price_ticks <= bid):
+            _would_match(spec, product, price_ticks, ask if side > 0 else bid)
     # Orders that reduce a position are judged with it, so that the whole rest of any position can be closed.
-    if not spec.reduce and not spec.closing:
+    if not reduce and not closing:
         left_steps = quantity_steps - filled_steps
         if 0 < price_ticks * left_steps * product.unit < product.min_value and left_steps != cover_steps:
             spec.failures = [*(spec.failures or ()), min_value_failure(product, price_ticks, left_steps, filled_steps)]
     return spec
 
 
-def _read_names(spec: Spec, get: Callable[[str], Any], builder: bool) -> None:
-    """Read the fields that hold names of enums: ordType, ordSide, timeInForce and reduceOnly."""
-    kind = TYPES.get(get("ordType"), 0)
-    spec.type = kind or _conditional_type(spec, get("ordType"), builder)
-    named = SIDES.get(get("ordSide"))
+def _read_names(
+    spec: Spec, item: Mapping[str, Any], reduce_name: Any, builder: bool
+) -> tuple[int, int, bool, int, int]:
+    """Return what `_NAMES` has, where one of the names is not one that every order may have."""
+    kind = TYPES.get(item.get("ordType"), 0) or _conditional_type(spec, item.get("ordType"), builder)
+    named = SIDES.get(item.get("ordSide"))
     if named is None:
-        named = _unknown(spec, "ordSide", get("ordSide"), SIDES, (0, False))
-    spec.side, spec.closing = named
-    tif = TIFS.get(get("timeInForce"), 0)
-    spec.tif = tif or _unknown(spec, "timeInForce", get("timeInForce"), TIFS, 0)
-    name = get("reduceOnlyOption")
-    if name is None:
-        name = get("reduceOnly")
-    reduce = REDUCE.get(name)
+        named = _unknown(spec, "ordSide", item.get("ordSide"), SIDES, (0, False))
+    tif = TIFS.get(item.get("timeInForce"), 0) or _unknown(spec, "timeInForce", item.get("timeInForce"), TIFS, 0)
+    reduce = REDUCE.get(reduce_name)
     if reduce is None:
-        reduce = _unknown(spec, "reduceOnly", name, [name for name, number in REDUCE.items() if name and number], 0)
-    spec.reduce = reduce
+        known = [name for name, number in REDUCE.items() if name and number]
+        reduce = _unknown(spec, "reduceOnly", reduce_name, known, 0)
+    return kind, *named, tif, reduce
+
+
+def _not_listed(spec: Spec, product: Product) -> None:
+    message = f"{product.symbol} is {product.list_status}, not listed"
+    _fail(spec, "listing", "symbolCode", str(product.code), "listed", message)
 
 
 def min_value_failure(product: Product, price_ticks: int, left_steps: int, filled_steps: int = 0) -> Failure:

@@ -7,7 +7,6 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -269,9 +268,10 @@ def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, sh
         )
     import pandas as pd
 
+    from .products import exact
     from .venue.lab.what_if import what_if as figures
 
-    code, ratio = product_code(venue, symbol), Decimal(str(shock))
+    code, ratio = product_code(venue, symbol), exact(shock, "shock")
     rows = venue.query(lambda core: figures(core, account, code, ratio))
     return pd.DataFrame(rows, index=pd.Index(["now", "shocked"], dtype="str"))
 

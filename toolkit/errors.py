@@ -45,6 +45,7 @@ would pass.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -351,3 +352,11 @@ class JournalDamaged(VenueError):
     def __init__(self, message: str, *, whole: int = 0) -> None:
         super().__init__(message)
         self.whole = whole
+
+
+def require(value: object, kinds: type | tuple[type, ...], field: str, wanted: str) -> None:
+    """Raise InputError unless an argument is of one of these types; `wanted` says what would pass."""
+    if not isinstance(value, kinds):
+        raise InputError(
+            f"{field} is {reprlib.repr(safe(value))}; give {wanted}", field=field, rule="type", value=value
+        )

@@ -11,12 +11,12 @@ the default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError
+from .errors import InputError, require
 from .extras import need
 from .guards import no_keys
 
@@ -104,6 +104,7 @@ def candles(
     of the prices and that of the volume; with `volume=False`, or on an `ax` of yours, only the Axes of the prices. A
     time without candles stays empty.
     """
+    _require_columns(klines, "klines", ("open", "high", "low", "close"), "session.klines")
     colours = theme_named(theme)
     with styled(colours):
         frame = _by_time(klines)
@@ -136,6 +137,7 @@ def depth(
     """
     import numpy as np
 
+    _require_columns(book, "book", ("side", "price", "quantity"), "session.depth")
     colours = theme_named(theme)
     with styled(colours):
         ax = ax or figure_of(colours, height=4.2).subplots()
@@ -218,8 +220,10 @@ def funding(
     `rates` is a frame of `session.funding_rate_history` (bars are % an interval) or `session.funding_payments` (bars
     are USDC; negative is paid). The line is the sum so far.
     """
-    colours = theme_named(theme)
+    _require_columns(rates, "rates", (), "session.funding_rate_history or session.funding_payments")
     paid = "amount" in rates.columns
+    _require_columns(rates, "rates", () if paid else ("funding_rate",), "session.funding_rate_history")
+    colours = theme_named(theme)
     with styled(colours):
         ax = ax or figure_of(colours, height=4.2).subplots()
         frame = _by_time(rates)
@@ -248,6 +252,7 @@ def positions(
     `held` is a frame of `session.fills` (sizes are added up from flat), or one with a column of sizes for each product
     and times as index.
     """
+    _require_columns(held, "held", (), "session.fills")
     colours = theme_named(theme)
     with styled(colours):
         ax = ax or figure_of(colours, height=4.2).subplots()
@@ -330,6 +335,19 @@ def plain_numbers(axis: Any) -> None:
     from matplotlib.ticker import StrMethodFormatter
 
     axis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+
+
+def _require_columns(frame: object, field: str, columns: Sequence[str], source: str) -> None:
+    import pandas as pd
+
+    require(frame, pd.DataFrame, field, f"a DataFrame, as {source} returns it")
+    assert isinstance(frame, pd.DataFrame)
+    if missing := [column for column in columns if column not in frame.columns]:
+        raise InputError(
+            f"{field} has no column {', '.join(missing)}; give a frame as {source} returns it",
+            field=field,
+            rule="columns",
+        )
 
 
 def _by_time(frame: pd.DataFrame) -> pd.DataFrame:
@@ -435,11 +453,15 @@ def _span_name(seconds: int) -> str:
 def _equity_series(curve: pd.DataFrame | pd.Series[Any]) -> pd.Series[Any]:
     import pandas as pd
 
+    require(curve, (pd.Series, pd.DataFrame), "curve", "a Series by time, or a frame with a column equity or balance")
     if isinstance(curve, pd.Series):
         return curve.astype("float64").sort_index(kind="stable")
     name = next((column for column in ("equity", "balance") if column in curve.columns), None)
     if name is None:
-        raise ValueError(f"a column equity or balance is needed; the frame has {', '.join(map(str, curve.columns))}")
+        raise InputError(
+            f"curve has no column equity or balance; it has {', '.join(map(str, curve.columns)) or 'none'}",
+            field="curve",
+        )
     return _by_time(curve)[name].astype("float64")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import comm
 import ipywidgets
@@ -16,7 +17,11 @@ from comm.base_comm import BaseComm
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 PAGE = Path(__file__).with_name("host.html")
+WAIT_SECONDS = 30.0
 
 
 class Host:
@@ -78,6 +83,14 @@ def _plain(state: dict[str, Any]) -> dict[str, Any]:
 
 def _reference(value: Any) -> str:
     return f"IPY_MODEL_{value.model_id}" if isinstance(value, ipywidgets.Widget) else str(value)
+
+
+def until(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait for what the kernel makes of the page's messages; the page shows its own changes before that."""
+    end = time.monotonic() + WAIT_SECONDS
+    while not holds():
+        assert time.monotonic() < end, "the kernel has not got there"
+        page.wait_for_timeout(20)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.browser.host import until
 from tests.browser.test_widgets import Open, bid, host, session, show, venue
 from toolkit.errors import CheckFailed
 from toolkit.session import Session
@@ -107,7 +108,7 @@ def test_history_comes_with_scrolling_and_what_is_shown_stays(show: Open, sessio
         page.mouse.move(place["x"] + place["width"] - 120, place["y"] + 100, steps=4)
         page.mouse.up()
         page.wait_for_timeout(50)
-    assert len(chart.history["rows"]) > before
+    until(page, lambda: len(chart.history["rows"]) > before)
     times = [row[0] for row in chart.history["rows"]]
     assert times == sorted(set(times))
     page.get_by_text("Candles as a table").click()
@@ -154,7 +155,7 @@ def test_intervals_and_indicators_are_switched_on_the_page(show: Open, session: 
     page.get_by_role("button", name="SMA 20").click()
     page.get_by_role("button", name="RSI 14").click()
     page.wait_for_function("document.querySelectorAll('.tk-switch [aria-pressed=true]').length === 3")
-    assert set(chart.history["studies"]) == {"SMA 20", "RSI 14"}
+    until(page, lambda: set(chart.history["studies"]) == {"SMA 20", "RSI 14"})
     closes = [row[4] for row in chart.history["rows"]]
     assert abs(chart.history["studies"]["SMA 20"][-1] - sum(closes[-20:]) / 20) < 1e-6
     venue.advance("1h")

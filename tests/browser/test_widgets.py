@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.host import Host, hosting
+from tests.browser.host import Host, hosting, until
 from toolkit.session import Session
 from toolkit.testing import session, venue  # fixtures
 from toolkit.venue import development
@@ -154,7 +154,7 @@ def test_what_python_sets_is_shown_and_what_is_being_typed_stays(show: Open, ses
     page.wait_for_function(
         "[...document.querySelectorAll('input[id$=-price]')].every((one) => one.value === '61234.5')"
     )
-    assert ticket.price == "61234.5"
+    until(page, lambda: ticket.price == "61234.5")
     assert second.input_value() == "61234.5"
 
 

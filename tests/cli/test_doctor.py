@@ -295,10 +295,10 @@ def test_a_package_that_is_too_old_is_named_with_the_version_it_takes(monkeypatc
     [found] = [one for one in doctor.versions() if one.name == "packages"]
     assert (found.state, found.text) == (
         "warn",
-        "pandas 2.1.4 is older than 2.2.3, matplotlib 3.8.0rc1 is older than 3.9",
+        "pandas 2.1.4 is older than 2.2.3, matplotlib 3.8.0rc1 is older than 3.10",
     )
     assert found.advice.startswith("python -m pip install --upgrade ")
-    assert '"pandas>=2.2.3" "matplotlib>=3.9"' in found.advice
+    assert '"pandas>=2.2.3" "matplotlib>=3.10"' in found.advice
 
 
 def test_an_address_in_place_of_a_key_and_a_missing_keyring_are_explained() -> None:

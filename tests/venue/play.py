@@ -98,6 +98,9 @@ class Play:
     def isolated(self, name: str, code: int = BTC) -> Outcome:
         return self.act(name, type="setMarginMode", symbolCode=code, marginMode="ISOLATED")
 
+    def withdraw(self, name: str, amount: str) -> Outcome:
+        return self.act(name, type="withdraw", destination=self.address("bob"), amount=amount)
+
     def fills(self, name: str) -> list[OrderEvent]:
         return self.core.state.history.fills_of(self.address(name))
 
@@ -107,3 +110,14 @@ class Play:
 
     def close_books(self) -> None:
         self.core.check()
+
+
+def quoted() -> Play:
+    """Bob buys at 62,400 and sells at 62,500, as much as anybody wants; ann has 10,000 USDC."""
+    play = Play()
+    play.oracle(62_450)
+    play.fund(10_000_000, "bob")
+    play.fund(10_000, "ann")
+    play.placed("bob", "BUY", "10", 62_400)
+    play.placed("bob", "SELL", "10", 62_500)
+    return play

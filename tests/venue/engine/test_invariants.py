@@ -19,6 +19,7 @@ from toolkit.venue.model.constants import (
     FILLED,
     FOK,
     HEDGE,
+    ISOLATED,
     LIQUIDATING,
     LIQUIDATION,
     MAKER,
@@ -113,6 +114,11 @@ def mark_as_liquidating(floor: Floor) -> None:
 
 def owe(floor: Floor) -> None:
     ledger.withdraw(floor.core, floor.core.account("0x" + "dd" * 20), 1)
+
+
+def owe_on_cross(floor: Floor) -> None:
+    floor.position(ADA).mode = ISOLATED
+    ledger.withdraw(floor.core, floor.account(ADA), floor.account(ADA).balance + 1)
 
 
 def end_twice(floor: Floor) -> None:
@@ -261,6 +267,7 @@ def close_a_bracket_twice(floor: Floor) -> None:
         (have_two_stops, "children of one kind"),
         (queue_twice, "missing in the queue of triggers: []"),
         (close_a_bracket_twice, "bracket 699 closed through several orders: [700, 701]"),
+        (owe_on_cross, "is flat on cross and owes 1 micro-USDC"),
         (cross, "cross"),
         (lose_cash, "cash is off by -1"),
         (lose_a_leg, "open interest 5 differ"),

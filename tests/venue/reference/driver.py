@@ -145,7 +145,7 @@ class Pair:
         wire.begin_step(self.reference)
         self._mark()
         self.sent[step[0] if step[0] != "act" else step[2]["type"]] += 1
-        expected, answered = self.refer(*step), self._send(*step)
+        answered, expected = self._send(*step), self.refer(*step)
         if answered != expected:
             return f"accepted: venue {answered}, reference {expected}"
         return self.difference()
@@ -157,6 +157,8 @@ class Pair:
             self.reference.advance(self.reference.time + rest[0])
         elif kind == "fund":
             wire.deposit(self.reference, self.names[rest[0]], int(rest[1]) * 10**6)
+        elif kind == "lose":
+            wire.deposit(self.reference, self.names[rest[0]], -self._lost(*rest))
         else:
             return wire.act(self.reference, self.names[rest[0]], rest[1])
         return []
@@ -168,6 +170,11 @@ class Pair:
             self.venue.advance(rest[0])
         elif kind == "fund":
             self.venue.control.fund(self.names[rest[0]], rest[1])
+        elif kind == "lose":
+            core = self.venue.core
+            core.open_step()
+            ledger.deposit(core, core.state.accounts[self.names[rest[0]]], -self._lost(*rest))
+            core.run_hooks()
         else:
             index, action = rest
             signer = self.masters[index] if action["type"] == "withdraw" else self.agents[index]
@@ -179,6 +186,10 @@ class Pair:
                 return [answer["code"] == 0]
             return [result["txCode"] == 0 for result in results]
         return []
+
+    def _lost(self, index: int, amount: int) -> int:
+        """Return what a trader loses: never more than its balance, also when steps before were deleted."""
+        return max(0, min(amount, self.reference.accounts[self.names[index]].balance))
 
     # what is compared
 
@@ -269,10 +280,32 @@ class Pair:
         own: list[Any] = [account.balance for _, account in accounts]
         for name in self.names:
             real, account = core.state.accounts[name], reference.accounts[name]
-            venue.append((account_margin.available(core, real), account_margin.withdrawable(core, real)))
-            own.append((reference.available(account), reference.withdrawable(account)))
+            free = account_margin.available(core, real), account_margin.withdrawable(core, real)
+            venue.append((*free, account_margin.healthy(core, real)))
+            own.append((reference.available(account), reference.withdrawable(account), healthy(account)))
         venue += sorted((each.address, each.product, each.next) for each in core.state.liquidations.values())
         return venue, own + sorted((*group_of(each), each.next_slice) for each in reference.flagged())
+
+    def wallets(self) -> tuple[list[Any], list[Any]]:
+        """Return what each trader has as the venue shows it, and as it is by the reference."""
+        core, venue, own = self.venue.core, [], []
+        for account in map(self.reference.accounts.__getitem__, self.names):
+            held, free = list(account.holdings.values()), self.reference.available(account)
+            assigned, pnl = sum(each.assigned for each in held), sum(each.unrealized for each in held)
+            cash, need = account.balance + assigned, sum(each.maintenance() for each in held)
+            venue.append(tuple(account_margin.wallet(core, core.state.accounts[account.name])))
+            own.append((
+                cash, cash + pnl, free, self.reference.withdrawable(account), account.equity - free + assigned, need,
+                pnl, assigned,
+            ))  # fmt: skip
+        return venue, own
+
+
+def healthy(account: Account) -> bool:
+    """Liquidation 1: whether no margin group of an account is to be flagged, and nothing is owed."""
+    groups = [account, *(held for held in account.holdings.values() if held.isolated and held.size)]
+    sound = all(group.equity > group.maintenance() or not group.maintenance() for group in groups)
+    return sound and (bool(account.maintenance()) or account.equity >= 0)
 
 
 def storm(seed: int, count: int) -> tuple[Pair, list[Step], str]:

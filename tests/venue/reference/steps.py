@@ -1,6 +1,7 @@
 """Random steps for a venue and its reference: plain data, made from a seed and the reference's present state.
 
-A step is ("oracle", product, price), ("advance", ms), ("fund", trader, USDC) or ("act", trader, action).
+A step is ("oracle", product, price), ("advance", ms), ("fund", trader, USDC), ("lose", trader, micro-USDC) or ("act",
+trader, action).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from tests.venue.reference.venue import ReferenceVenue
 Step = tuple[Any, ...]
 TRADERS, HEDGED, BUILDERS_TRADER = range(5), (3, 4), 2
 MIDDLE = {1: 62_500, 2: 2_450}
+LEAN = 10_000
+"""From this seed on traders lose cash at any time, so that orders are met whose margin is gone, and isolate more."""
 FINE = (1, 250, 3_000, 3_000, 31_000, 61_000, 299_000)
 COARSE = (60_000, 600_000, 600_000, 3_600_000, 3_600_000, 28_800_000)
 TYPES = ("STOP_MARKET", "STOP_LIMIT", "TAKE_PROFIT_MARKET", "TAKE_PROFIT_LIMIT")
@@ -32,7 +35,7 @@ class Steps:
 
     def __init__(self, seed: int, reference: ReferenceVenue, names: list[str], builder: str) -> None:
         self.chance, self.coarse, self.wild = random.Random(seed), is_coarse(seed), seed % 4 == 1
-        self.reference, self.names, self.builder = reference, names, builder
+        self.reference, self.names, self.builder, self.lean = reference, names, builder, seed >= LEAN
 
     def next(self) -> Step:
         chance = self.chance
@@ -49,12 +52,23 @@ class Steps:
         if kind < 0.14:
             return ("advance", chance.choice(COARSE if self.coarse else FINE))
         account = self.reference.accounts[self.names[index]]
+        if self.lean and kind < 0.26:
+            return self._lean(index, code)
         saved = index in liquidated and kind < 0.25
         if (account.balance < 1_000 * 10**6 and kind < 0.5) or saved:  # who has lost everything does nothing more
             return ("fund", index, "3000")
         mine = [order for order in self.reference.orders.values() if order.account.name == self.names[index]]
         settings = index in liquidated and chance.random() < 0.2
         return ("act", index, self._action(index, code, mine, least=0.9 if settings else 0.0))
+
+    def _lean(self, index: int, code: int) -> Step:
+        """Return a loss of some or nearly all that is free, or a change of the margin mode."""
+        if self.chance.random() < 0.4:
+            mode = self.chance.choice(("CROSS", "ISOLATED", "ISOLATED", "ISOLATED"))
+            return ("act", index, {"type": "setMarginMode", "symbolCode": code, "marginMode": mode})
+        account = self.reference.accounts[self.names[index]]
+        free = min(account.balance, account.equity - account.maintenance())
+        return ("lose", index, max(0, int(free * self.chance.choice((0.3, 0.8, 0.97, 1)))))
 
     def _aimed(self, index: int, code: int) -> float:
         """Return the price at which a position is to be liquidated with something left, 0 when there is none."""
@@ -128,7 +142,7 @@ class Steps:
     def _order(self, index: int, code: int, mine: list[Order]) -> dict[str, Any]:
         chance = self.chance
         market = chance.random() < 0.2
-        limits = ("GTC", "GTC", "GTC", "GTC", "IOC", "FOK", "POST_ONLY")
+        limits = ("GTC", "GTC", "GTC", "GTC", "IOC", "FOK", "POST_ONLY", *["FOK"] * 3 * self.lean)
         item: dict[str, Any] = {
             "symbolCode": code,
             "ordPx": "0" if market else self._price(code, 40),

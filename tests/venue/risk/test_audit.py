@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
+import pytest
+
 from tests.venue.invariants import Watch
 from tests.venue.play import BTC, MICRO, Play
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.risk import ledger
-from toolkit.venue.risk.audit import audit
+from toolkit.venue.risk.audit import COUNTERPARTY, audit
 from toolkit.venue.risk.ledger import INSURANCE, LP_VAULT
 
 
@@ -36,6 +39,17 @@ def test_deleveraged_counterparts_are_named_with_what_it_cost_them() -> None:
     play = ruined(lp_capital=0)
     [burden] = audit(play.core).burdens
     assert (burden.by, burden.payer, burden.amount) == ("ADL", play.address("bob"), 7_000 * MICRO)
+
+
+@pytest.mark.parametrize(("worse_ticks", "cost"), [(1, 2_000_000), (0, None), (-1, None)])
+def test_a_counterpart_that_closes_at_mark_or_better_bears_nothing(worse_ticks: int, cost: int | None) -> None:
+    play = ruined(lp_capital=0)
+    steps = play.core.state.history.liquidations.records
+    [at] = [at for at, step in enumerate(steps) if step.where == COUNTERPARTY]
+    price = steps[at].mark + worse_ticks * steps[at].side
+    unit = play.core.products[steps[at].product].unit
+    steps[at] = msgspec.structs.replace(steps[at], price=price, quantity=2_000_000 // unit)
+    assert [burden.amount for burden in audit(play.core).burdens] == ([] if cost is None else [cost])
 
 
 def test_nothing_is_said_where_nobody_went_under() -> None:

@@ -9,7 +9,7 @@ from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import VenueAccount, VenueOrder
 from toolkit.venue.model.constants import DAY, MAKER, TAKER
 from toolkit.venue.model.genesis import FeeTier
-from toolkit.venue.risk import equity_curve, fees, ledger
+from toolkit.venue.risk import fees, ledger
 
 HOUR = 3_600_000
 
@@ -143,10 +143,22 @@ def test_a_rebate_below_the_smallest_coin_is_paid_into_rounding_and_not_to_the_m
     assert play.balance("bob") == 100_000 * MICRO
 
 
-def test_an_account_funded_at_this_moment_has_one_point_of_equity(play: Play) -> None:
-    play.fund(5, "cat")
-    points = equity_curve.curve(play.core, play.account("cat"), 0, play.now + 1)
-    assert [(point.time, point.equity, point.net_deposits) for point in points] == [(play.now, 5 * MICRO, 5 * MICRO)]
+def test_participants_pay_nothing_and_have_no_volume(play: Play) -> None:
+    play.account("bob").kind = "market"
+    assert fees.rates(play.core, play.account("bob"), play.core.products[BTC]) == (0, 0)
+    fees.note_volume(play.core, play.account("bob"), 5)
+    assert not play.account("bob").volumes
+
+
+def test_the_volume_of_a_day_adds_up_and_is_forgotten_when_it_counts_no_more(play: Play) -> None:
+    ann, today = play.account("ann"), play.now // DAY
+    days = play.core.state.config.volume_days
+    ann.volumes = {today - days - 1: 1, today - days: 2, today - 1: 4}
+    assert fees.volume(play.core, ann) == 6
+    for value in (8, 16):
+        fees.note_volume(play.core, ann, value)
+    assert ann.volumes == {today - days: 2, today - 1: 4, today: 24}
+    assert fees.volume(play.core, ann) == 6, "today does not count yet"
 
 
 def test_a_tier_may_pay_its_makers() -> None:

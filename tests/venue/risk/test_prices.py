@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_FLOOR, Decimal
+from decimal import Decimal
+from math import floor
+from statistics import mean, median
 
 import pytest
 from hypothesis import given
@@ -20,21 +22,49 @@ maybe = st.none() | ticks
 
 
 @given(
-    ticks, ticks, st.integers(0, 50), maybe, st.lists(st.integers(-500, 500), max_size=5), st.lists(ticks, max_size=5)
+    oracle=st.integers(0, 10**7),
+    bid=ticks,
+    spread=st.integers(0, 50),
+    last=maybe,
+    external=maybe,
+    basis=st.lists(st.integers(-500, 500), max_size=5),
+    book=st.lists(ticks, max_size=5),
 )
 def test_the_mark_is_that_of_the_formula_in_whole_ticks(
-    oracle: int, bid: int, spread: int, external: int | None, basis: list[int], book: list[int]
+    oracle: int, bid: int, spread: int, last: int | None, external: int | None, basis: list[int], book: list[int]
 ) -> None:
-    ask, last = bid + 1 + spread, oracle
+    """All in half ticks, means rounded down; of the median of them halves of a tick go up."""
+    ask = bid + 1 + spread
     market = MarketState(
-        BTC, oracle=oracle, last=last, external=external or 0, basis=[*basis, None], book=[None, *book]
+        BTC, oracle=oracle, last=last or 0, external=external or 0, basis=[*basis, None], book=[None, *book]
     )
-    average = None if not basis else (Decimal(sum(basis)) / len(basis)).to_integral_value(ROUND_FLOOR) / 2
-    joined = None if not book else (Decimal(2 * sum(book)) / len(book)).to_integral_value(ROUND_FLOOR) / 2
-    exact = margin.mark_price(oracle, average, bid, ask, last, external, joined)
-    found = prices.mark_price(market, bid, ask)
-    assert found >= 1
-    assert abs(found - max(exact, Decimal(1))) <= Decimal("0.75")
+    found = [2 * oracle + (floor(mean(basis)) if basis else 0)] if oracle else []
+    found.append(2 * (median((bid, ask, last)) if last else (bid + ask) // 2))
+    found += [2 * external] if external else []
+    found += [floor(2 * mean(book))] if book and len(found) == 2 else []
+    assert prices.mark_price(market, bid, ask) == max(1, (floor(median(found)) + 1) // 2)
+    if oracle and last:
+        average = Decimal(floor(mean(basis))) / 2 if basis else None
+        joined = Decimal(floor(2 * mean(book))) / 2 if book else None
+        exact = margin.mark_price(oracle, average, bid, ask, last, external, joined)
+        assert abs(prices.mark_price(market, bid, ask) - max(exact, Decimal(1))) <= Decimal("0.75")
+
+
+@pytest.mark.parametrize(
+    ("bid", "ask", "last", "basis", "book"),
+    [
+        (10, 15, 12, 3, 12),
+        (10, 15, 9, 3, 10),
+        (10, 15, 16, 3, 15),
+        (10, 15, 0, 3, 12),
+        (0, 15, 12, None, None),
+        (10, 0, 12, None, None),
+    ],
+)
+def test_a_book_with_both_sides_is_sampled(bid: int, ask: int, last: int, basis: int | None, book: int | None) -> None:
+    market = MarketState(BTC, oracle=11, last=last)
+    prices.sample(market, bid, ask)
+    assert (market.basis, market.book) == ([basis], [book])
 
 
 @given(maybe, maybe, maybe, maybe)
@@ -109,8 +139,12 @@ def test_the_books_median_and_its_basis_move_the_mark() -> None:
     play.placed("bob", "SELL", "0.1", 60_120)
     market = play.core.state.markets[BTC]
     play.advance(3_000)
-    # P1 = oracle + (mid − oracle); P2 and its average lie between bid and ask
-    assert 601_000 <= market.mark <= 601_200
+    # P1 = oracle + (mid − oracle) is 60,110; P2 = median(60,100, 60,120, last 60,000) and its average are 60,100
+    assert market.mark == 601_000
+    play.trade("ann", "bob", "0.1", 60_120)
+    play.advance(9_000)
+    # the last price is now the ask, which is P2; its average is (60,100 + 3·60,120) / 4
+    assert market.mark == 601_150
 
 
 def test_an_empty_book_leaves_the_mark_to_the_oracle() -> None:

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from tests.venue.floor import PRICES
 from tests.venue.invariants import OrderWatch
 from tests.venue.naive import FOK, GTC, IOC, POST_ONLY, Naive, Plain
+from tests.venue.reference import driver
+from tests.venue.reference import steps as reference_steps
 from toolkit.venue.engine.commands import Submit
 from toolkit.venue.engine.core import Core
+from toolkit.venue.model import constants
+from toolkit.venue.model.accounts import VenueOrder
 from toolkit.venue.model.constants import HEDGE, STATUS_NAMES
 from toolkit.venue.model.genesis import Genesis
 from toolkit.venue.risk import ledger
+from toolkit.venue.trading import lifecycle, matching, positions
 
 ACCOUNTS = tuple(f"0x{number:040x}" for number in range(0xA1, 0xA6))
 HEDGED = frozenset(ACCOUNTS[3:])
@@ -193,3 +198,51 @@ def test_engine_and_naive_model_agree_for_thousands_of_steps(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 108))
 def test_engine_and_naive_model_agree_on_many_seeds(seed: int) -> None:
     run_for_long(seed, 2_000)
+
+
+# a counterparty that knows which order it meets
+
+
+TAKER = "0x" + "5a" * 20
+
+
+def met(dump: bytes, order_id: int, quantity_steps: int, known: bool) -> Core:
+    """Return a core in which an order was met by a participant: chosen by its id, or as the first one of the book."""
+    core = Core.load(dump)
+    taker = core.account(TAKER)
+    taker.kind = "market"
+    maker = next(account.orders[order_id] for account in core.state.accounts.values() if order_id in account.orders)
+    position = positions.position_of(core, taker, core.products[maker.product])
+    order = VenueOrder(
+        0, TAKER, maker.product, -maker.side, False, constants.LIMIT, constants.IOC, 0, maker.price, quantity_steps,
+        quantity_steps,
+    )  # fmt: skip
+    lifecycle.accept(core, taker, position, order)
+    if known:
+        matching.fill_maker(core, taker, position, order, maker, quantity_steps)
+    else:
+        matching.match(core, taker, position, order, maker.price)
+    lifecycle.cancel(core, taker, order)
+    core.run_hooks()
+    core.check(history=False)
+    return core
+
+
+@pytest.mark.parametrize(("seed", "count"), [(5, 300), (43, 150)])
+def test_a_fill_by_a_known_counterparty_books_what_matching_books(seed: int, count: int) -> None:
+    seed, reasons, compared = reference_steps.LEAN + seed, set[str](), 0
+    pair = driver.Pair(reference_steps.is_coarse(seed))
+    made = reference_steps.Steps(seed, pair.reference, pair.names, pair.masters[driver.BUILDER].address)
+    for number in range(count):
+        pair.step(made.next())
+        core = pair.venue.core
+        ladders = [book.side(side) for book in core.books.values() for side in (1, -1)] if number % 10 == 0 else []
+        for orders in (ladder.levels[ladder.best].orders for ladder in ladders if ladder.best):
+            (order_id, order), *others = orders.items()
+            for quantity_steps in {1, order.leaves // 2 or 1, order.leaves} if not others else ():
+                chosen, matched = (met(core.dump(), order_id, quantity_steps, known) for known in (True, False))
+                assert chosen.state_hash() == matched.state_hash(), (number, order)
+                reasons |= {event.reason for event in matched.state.history.order_events.records[-6:]}
+                compared += 1
+    assert compared > 50
+    assert "margin: losses have used up what it held" in reasons

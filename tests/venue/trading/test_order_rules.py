@@ -83,6 +83,41 @@ def test_fok_does_not_count_the_orders_of_its_own_account(floor: Floor) -> None:
     assert floor.status(own.id) == "NEW", "nothing was cancelled for an order that could not fill"
 
 
+@pytest.mark.parametrize(("quantity", "filled"), [("0.005", 5), ("0.006", 0)])
+def test_fok_counts_of_a_makers_reduce_only_orders_what_its_own_fills_before_leave(
+    floor: Floor, quantity: str, filled: int
+) -> None:
+    """BOB is long 0.005: a plain sell of 0.003 goes first, so that of the reduce-only one 0.002 is left."""
+    for code, price in ((1, "60000.0"), (2, "3000.00")):
+        floor.order(CYD, f"SELL 0.005 at {price}", symbolCode=code)
+        floor.order(BOB, f"BUY 0.005 at {price}", symbolCode=code)
+    floor.order(BOB, "SELL 0.005 at 3001.00 REDUCE_ONLY", symbolCode=2)
+    floor.order(BOB, "SELL 0 SL when 50000")
+    floor.order(BOB, "BUY 0.004 at 59000.0")
+    floor.order(BOB, "SELL 0.003 at 60001.0")
+    last = floor.order(BOB, "SELL 0.005 at 60002.0 REDUCE_ONLY")
+    order = floor.order(ADA, f"BUY {quantity} at 60002.0 FOK")
+    assert (order.filled, floor.legs(BOB)) == (filled, (5 - filled, 0))
+    assert last.leaves == 5 - filled
+    assert filled or order.reason == "FOK: 0.005 of 0.006 can be filled at 60002.0 or better"
+
+
+def test_a_fok_order_leaves_isolated_reduce_only_orders_to_the_position(floor: Floor) -> None:
+    """They need no margin, and are cut only by what the fills before leave."""
+    for who in (BOB, CYD):
+        floor.act(who, {"type": "setMarginMode", "symbolCode": 1, "marginMode": "ISOLATED"})
+    floor.order(CYD, "SELL 0.005 at 60000.0")
+    floor.order(BOB, "BUY 0.005 at 60000.0")
+    floor.order(BOB, "SELL 0.003 at 60001.0")
+    last = floor.order(BOB, "SELL 0.005 at 60002.0 REDUCE_ONLY")
+    ledger.withdraw(floor.core, floor.account(BOB), floor.account(BOB).balance)
+    assert floor.order(ADA, "BUY 0.005 at 60002.0 FOK").filled == 5
+    events = floor.core.state.history.order_events.records
+    reasons = [event.reason for event in events if event.order_id == last.id and event.reason]
+    assert reasons == ["reduce-only: the position is down to 0.002"]
+    assert floor.legs(BOB) == (0, 0)
+
+
 def test_post_only_that_would_match_is_rejected_with_the_price_that_would_not(floor: Floor) -> None:
     floor.order(BOB, "SELL 0.002 at 60001.0")
     words = floor.refused(ADA, "BUY 0.001 at 60001.0 POST_ONLY")
@@ -585,6 +620,7 @@ def test_an_order_that_moves_away_or_shrinks_is_never_refused_for_margin(floor: 
     account = floor.account(ADA)
     ledger.withdraw(floor.core, account, account.balance - 9_000_000_000)
     order = floor.order(ADA, "BUY 3 at 59000")
+    floor.order(CYD, "SELL 1 at 59101")
     ledger.withdraw(floor.core, account, 3_000_000_000)
     assert account_margin.available(floor.core, account) < 0
     assert "margin" in floor.replace(ADA, order.id, "BUY 3 at 59100").message

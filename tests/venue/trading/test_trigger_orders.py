@@ -567,6 +567,37 @@ def test_a_builder_bracket_may_hang_on_a_stop(floor: Floor) -> None:
     assert floor.find(take_id).armed
 
 
+@pytest.mark.parametrize(("exit", "met"), [("TP when 61500", False), ("SL when 60500", False), ("TP when 60500", True)])
+@pytest.mark.parametrize("way", ["together", "later", "replaced"])
+def test_the_exit_of_a_stop_market_order_is_held_against_its_trigger(
+    floor: Floor, exit: str, met: bool, way: str
+) -> None:
+    main = item("BUY 0.002 GTC when 61000", "reduceOnly") | {"ordType": "STOP_MARKET"}
+    first = exit if way == "together" else f"{exit[:2]} when {65_000 if exit[0] == 'T' else 57_000}"
+    items = [main, *([item(f"SELL 0.002 {first}", "reduceOnly")] if way != "later" else [])]
+    words = "is met already: a take profit that sells triggers at the main order's price" if met else ""
+    if way == "together" and met:
+        with pytest.raises(Refused, match=words):
+            place_bracket(floor.core, context(floor, CYD), items, builder="0x" + "bb" * 20)
+        return
+    ids = Floor.ids(place_bracket(floor.core, context(floor, CYD), items, builder="0x" + "bb" * 20))
+    if way == "later":
+        answer = floor.place(CYD, f"SELL 0.002 {exit} parent {ids[0]}")
+        assert (answer.code, words in answer.message) == (40230 if met else 0, True)
+    elif way == "replaced":
+        answer = floor.replace(CYD, ids[1], f"SELL 0.002 {exit}")
+        assert (answer.code, words in answer.message) == (40230 if met else 0, True)
+
+
+@pytest.mark.parametrize(("quantity", "accepted"), [("0.002", True), ("0", True), ("0.001", False)])
+def test_an_exit_of_a_part_of_its_main_order_has_the_smallest_value(
+    floor: Floor, quantity: str, accepted: bool
+) -> None:
+    answer = floor.bracket(CYD, "BUY 0.002 at 6000.0", f"SELL {quantity} SL when 4500")
+    assert (answer.code == 0) is accepted
+    assert accepted or "order value 4.5 (0.001 at 4500.0) is below minOrderValue 10" in answer.message
+
+
 def test_a_stop_type_contradicting_its_option_is_refused(floor: Floor) -> None:
     made = item("SELL 0 SL when 61000") | {"ordType": "TAKE_PROFIT_MARKET"}
     with pytest.raises(Refused, match="ordType TAKE_PROFIT_MARKET contradicts SL_FROM_POSITION"):

@@ -30,6 +30,7 @@ from ...errors import (
     ToolkitError,
     TransportError,
     WalletError,
+    require,
 )
 from ..io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Sleep, flow, within
 from ..io.rate_limits import RateLimiter
@@ -181,6 +182,7 @@ class Delivery:
 
         Raises as `submit` does. Sending it a second time is refused, because a nonce is used once.
         """
+        require(prepared, Prepared, "prepared", "what session.prepare returned")
         if not confirmed:
             self.require_confirmation(prepared.payload)
         return (yield from self._record_and_send(prepared))

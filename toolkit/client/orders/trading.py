@@ -324,7 +324,7 @@ class TradingFlows:
     ) -> Flow[Receipt]:
         """Set a product's margin mode, CROSS or ISOLATED. Returns the Receipt."""
         method = self.exchange.set_margin_mode
-        receipt: Receipt = yield from subflow(method, symbol, mode.upper(), vault_address=vault_address)
+        receipt: Receipt = yield from subflow(method, symbol, str(mode).upper(), vault_address=vault_address)
         return receipt
 
     @trading_flow

@@ -9,12 +9,13 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...errors import CheckFailed, InputError, WaitTimeout
+from ...errors import CheckFailed, InputError, WaitTimeout, require
 from ...numerals import plain_text
 from ...orders import Twap, twap
 from ...products import Amount
 from ...protocol.actions import declaration
 from ..io.flow import Flow, Perform, flow
+from ..orders.delivery import Prepared
 from ..reads.catalogue import Catalogue
 from .plan import RUNNING, Plan
 from .runner import ParentRunner
@@ -22,7 +23,7 @@ from .runner import ParentRunner
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..orders.delivery import Delivery, Prepared
+    from ..orders.delivery import Delivery
 
 INTERRUPTED = "INTERRUPTED"
 OVERDUE_MS = 10_000
@@ -200,6 +201,8 @@ class ParentOrderFlows:
 
         Errors are those of `twap`.
         """
+        require(made, Twap, "made", "a TWAP of toolkit.orders.twap")
+        require(first, Prepared, "first", "what session.prepare returned")
         made = yield from self._checked_twap(made, first.vault_address)
         return (yield from self._start(made, first.vault_address, first))
 

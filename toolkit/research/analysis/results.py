@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pandas as pd
 
-from ...errors import InputError
+from ...errors import InputError, require
 from ..market_data import time_index
 from . import metrics as formulas
 from .curves import Curve, Values, evenly, measure, sampled
@@ -363,6 +363,8 @@ def compare(runs: Sequence[Results] | Mapping[str, Results]) -> pd.DataFrame:
 
     A sequence names its columns after the runs (name and parameters, numbered when they repeat).
     """
+    for run in runs.values() if isinstance(runs, Mapping) else runs:
+        require(run, Results, "runs", "the Results of backtest() or live(), in a list, or by name in a dict")
     if not isinstance(runs, Mapping):
         runs = _named(runs)
     if not runs:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from ...errors import InputError, ToolkitError
+from ...errors import InputError, ToolkitError, require
 from ...extras import need
 from ...suggestions import check_known
 from ..analysis.luck import overfitting
@@ -148,6 +148,7 @@ def optimise(
 
     Raises InputError for an empty space or an unknown measure, MissingPackage without Optuna.
     """
+    require(space, Mapping, "space", "a dict of parameter names and their values")
     rules = _rules(constraints, tuple(space))
     if method not in ("grid", "random", "bayes"):
         raise InputError(

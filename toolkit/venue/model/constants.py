@@ -24,23 +24,26 @@ PERCENT = 1_000_000
 DAY = 86_400_000
 """Milliseconds in a day."""
 
-# Members of the wire's enums that the matching path compares with: a global name is read three times as fast as an
-# attribute of an enum class.
-NEW, PARTIALLY_FILLED, FILLED = OrderStatus.NEW, OrderStatus.PARTIALLY_FILLED, OrderStatus.FILLED
-CANCELED, UNTRIGGERED, REJECTED = OrderStatus.CANCELED, OrderStatus.ORDER_STATUS_UNTRIGGERED, OrderStatus.REJECTED
+# Numbers of the wire's enums as plain integers, because the matching path compares with them at every step: a member of
+# an enum class is read three times as slowly, and comparing with one is slower.
+NEW, PARTIALLY_FILLED = OrderStatus.NEW.value, OrderStatus.PARTIALLY_FILLED.value
+FILLED, CANCELED, REJECTED = OrderStatus.FILLED.value, OrderStatus.CANCELED.value, OrderStatus.REJECTED.value
+UNTRIGGERED = OrderStatus.ORDER_STATUS_UNTRIGGERED.value
 STATUS_NAMES = ("", *(status.name for status in OrderStatus))
 ENDED = frozenset({FILLED, CANCELED, REJECTED})
 """Terminal states of an order."""
-LIMIT, MARKET = OrderType.LIMIT, OrderType.MARKET
-STOP_LIMIT, STOP_MARKET = OrderType.STOP_LIMIT, OrderType.STOP_MARKET
-TAKE_PROFIT_LIMIT, TAKE_PROFIT_MARKET = OrderType.TAKE_PROFIT_LIMIT, OrderType.TAKE_PROFIT_MARKET
-ADL, LIQUIDATION = OrderType.ADL, OrderType.LIQUIDATION
-GTC, IOC, FOK, POST_ONLY = TimeInForce.GTC, TimeInForce.IOC, TimeInForce.FOK, TimeInForce.POST_ONLY
-REDUCE_ONLY = ReduceOnly.REDUCE_ONLY
-TP_FROM_POSITION, SL_FROM_POSITION = ReduceOnly.TP_FROM_POSITION, ReduceOnly.SL_FROM_POSITION
-LAST_PRICE, MARK_PRICE, INDEX_PRICE = TriggerType.LAST_PRICE, TriggerType.MARK_PRICE, TriggerType.INDEX_PRICE
-CROSS, ISOLATED = MarginMode.CROSS, MarginMode.ISOLATED
-ONE_WAY, HEDGE = PositionMode.ONE_WAY, PositionMode.HEDGE
-NORMAL, LIQUIDATING = AccountStatus.NORMAL, AccountStatus.LIQUIDATING
+LIMIT, MARKET = OrderType.LIMIT.value, OrderType.MARKET.value
+STOP_LIMIT, STOP_MARKET = OrderType.STOP_LIMIT.value, OrderType.STOP_MARKET.value
+TAKE_PROFIT_LIMIT, TAKE_PROFIT_MARKET = OrderType.TAKE_PROFIT_LIMIT.value, OrderType.TAKE_PROFIT_MARKET.value
+ADL, LIQUIDATION = OrderType.ADL.value, OrderType.LIQUIDATION.value
+GTC, POST_ONLY = TimeInForce.GTC.value, TimeInForce.POST_ONLY.value
+IOC, FOK = TimeInForce.IOC.value, TimeInForce.FOK.value
+REDUCE_ONLY = ReduceOnly.REDUCE_ONLY.value
+TP_FROM_POSITION, SL_FROM_POSITION = ReduceOnly.TP_FROM_POSITION.value, ReduceOnly.SL_FROM_POSITION.value
+LAST_PRICE, MARK_PRICE = TriggerType.LAST_PRICE.value, TriggerType.MARK_PRICE.value
+INDEX_PRICE = TriggerType.INDEX_PRICE.value
+CROSS, ISOLATED = MarginMode.CROSS.value, MarginMode.ISOLATED.value
+ONE_WAY, HEDGE = PositionMode.ONE_WAY.value, PositionMode.HEDGE.value
+NORMAL, LIQUIDATING = AccountStatus.NORMAL.value, AccountStatus.LIQUIDATING.value
 MAKER, TAKER = 1, 2
 """Role of an order in a fill."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...products import Product
 from ..model.accounts import VenueAccount, VenueOrder
-from ..model.constants import ADL, DAY, LIQUIDATION, MAKER, RATE
+from ..model.constants import ADL, DAY, LIQUIDATION, MAKER, RATE, TAKER
 from . import ledger
 
 if TYPE_CHECKING:
@@ -38,20 +38,23 @@ def rates(core: Core, account: VenueAccount, product: Product) -> tuple[int, int
     """
     if account.kind == "market":
         return 0, 0
-    index = core.risk_index
-    table = index.tables[product.code]
-    maker, taker = table.maker_rate, table.taker_rate
     day = core.state.time // DAY
+    return _rate(core, account, product.code, MAKER, day), _rate(core, account, product.code, TAKER, day)
+
+
+def _rate(core: Core, account: VenueAccount, code: int, role: int, day: int) -> int:
+    """Return the rate of one role; see `rates`."""
+    own = account.maker_rate if role == MAKER else account.taker_rate
+    if own is not None:
+        return own
+    index = core.risk_index
     # the volume of complete days is the same all day, so its rates are looked up once a day
     cached = index.rates.get(account.address)
     if cached is None or cached[0] != day:
         cached = index.rates[account.address] = (day, *_by_volume(core, account))
-    maker, taker = min(maker, cached[1]), min(taker, cached[2])
-    if account.maker_rate is not None:
-        maker = account.maker_rate
-    if account.taker_rate is not None:
-        taker = account.taker_rate
-    return maker, taker
+    table, by_volume = index.tables[code], cached[role]
+    standard = table.maker_rate if role == MAKER else table.taker_rate
+    return by_volume if by_volume < standard else standard
 
 
 def _by_volume(core: Core, account: VenueAccount) -> tuple[int, int]:
@@ -79,23 +82,13 @@ def charge(
         account.volumes[day] += value
     else:
         note_volume(core, account, value)
-    maker, taker = rates(core, account, product)
-    rate = maker if role == MAKER else taker
-    if order.type == ADL or (order.type == LIQUIDATION and not order.reduce):  # outside the book
-        rate = 0
-    # The fills of an order are rounded together: `parts` is the fraction of a micro-USDC that the rounding of former
-    # fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
-    parts, exact = order.fee_parts, value * rate
-    order.fee_parts = (parts + exact) % RATE
-    paid = -(-(parts + exact) // RATE) + (-parts // RATE)
-    due = exact // RATE
-    if not open_value:
-        open_fee, close_fee = 0, paid
-    elif close_value or paid < 0:
-        close_fee = min(paid, -(-close_value * rate // RATE))
-        open_fee = paid - close_fee
+    if account.kind == "market" or order.type == ADL or (order.type == LIQUIDATION and not order.reduce):
+        open_fee = close_fee = paid = due = 0  # the venue's own, and trades outside the book
     else:
-        open_fee, close_fee = paid, 0
+        rate = _rate(core, account, product.code, role, day)
+        open_fee, close_fee = _parts(order, rate, open_value, close_value)
+        order.fee_parts = (order.fee_parts + value * rate) % RATE
+        paid, due = open_fee + close_fee, value * rate // RATE
     reference = str(order.id)
     if paid or due:
         venue = core.state.accounts[ledger.FEES]
@@ -110,6 +103,31 @@ def charge(
     builder = core.account(order.builder)
     ledger.transfer(core, account, builder, extra, exact // RATE, ledger.BUILDER_FEE, product.code, reference)
     return open_fee, close_fee, extra
+
+
+def of_maker(
+    core: Core, account: VenueAccount, product: Product, order: VenueOrder, open_value: int, close_value: int
+) -> tuple[int, int, int]:
+    """Return the fees that `charge` would book when an order that rests is filled."""
+    maker, _ = rates(core, account, product)
+    builder_fee = -(-(open_value + close_value) * order.builder_rate // RATE)
+    return *_parts(order, maker, open_value, close_value), builder_fee
+
+
+def _parts(order: VenueOrder, rate: int, open_value: int, close_value: int) -> tuple[int, int]:
+    """Return the fees of the opening and of the closing part of a fill.
+
+    The fills of an order are rounded together: `fee_parts` is the fraction of a micro-USDC that the rounding of former
+    fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
+    """
+    before = order.fee_parts
+    paid = -(-(before + (open_value + close_value) * rate) // RATE) + (-before // RATE)
+    if not open_value:
+        return 0, paid
+    if not close_value and paid >= 0:
+        return paid, 0
+    close_fee = min(paid, -(-close_value * rate // RATE))
+    return paid - close_fee, close_fee
 
 
 def note_volume(core: Core, account: VenueAccount, value: int) -> None:

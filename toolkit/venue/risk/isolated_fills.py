@@ -39,10 +39,18 @@ def settle_isolated(
     """
     step_micro = mark_step(core, position.product)
     if closed_value:
-        _release(core, account, position, closed_value, gained, step_micro, opened)
+        assign(core, account, position, -released(position, closed_value, gained, step_micro, opened))
     if opened:
-        need, _ = margin_to_open(side, opened, opened_value, step_micro, position.leverage)
-        assign(core, account, position, min(need, _spare(core, account)))
+        assign(core, account, position, margin_of_opened(core, account, position, side, opened, opened_value))
+
+
+def margin_of_opened(
+    core: Core, account: VenueAccount, position: Position, side: int, opened: int, opened_value: int, freed: int = 0
+) -> int:
+    """Return what opening takes from the balance, to which fills before bring `freed`."""
+    step_micro = mark_step(core, position.product)
+    need, _ = margin_to_open(side, opened, opened_value, step_micro, position.leverage)
+    return min(need, _spare(core, account, freed))
 
 
 def _spare(core: Core, account: VenueAccount, freed: int = 0) -> int:
@@ -54,22 +62,19 @@ def _spare(core: Core, account: VenueAccount, freed: int = 0) -> int:
     return max(0, figures.equity + freed - -(-figures.maintenance * RATE // core.state.config.liquidation_stop))
 
 
-def _release(
-    core: Core, account: VenueAccount, position: Position, closed_value: int, gained: int, step_micro: int, opened: int
-) -> None:
-    """Give back the margin that closing freed.
+def released(position: Position, closed_value: int, gained: int, step_micro: int, opened: int) -> int:
+    """Return the margin that closing gives back; the position is as the fill has left it.
 
     While a part of the position is left, the balance pays none of its loss: assigned margin may become negative, if the
     unrealised profit of the rest covers it.
     """
     size = position.long.size + position.short.size
     if size == 0 or (opened and size == opened):  # closed, or flipped: nothing of the old position is left
-        assign(core, account, position, -position.assigned)
-        return
+        return position.assigned
     left_value = position.long.value + position.short.value
     share = position.assigned * closed_value // (closed_value + left_value)
     spare = position.assigned + unrealized(position, step_micro) - required(size * step_micro, position.leverage)
-    assign(core, account, position, -max(min(share, spare), -gained))
+    return max(min(share, spare), -gained)
 
 
 def _freed(core: Core, account: VenueAccount, position: Position, side: int, price_micro: int, step_micro: int) -> int:
@@ -84,13 +89,19 @@ def _freed(core: Core, account: VenueAccount, position: Position, side: int, pri
 
 
 def has_margin_for(
-    core: Core, account: VenueAccount, position: Position, side: int, opened_steps: int, value_micro: int
+    core: Core,
+    account: VenueAccount,
+    position: Position,
+    side: int,
+    opened_steps: int,
+    value_micro: int,
+    brought_micro: int = 0,
 ) -> bool:
     """Return whether the balance can still give an isolated position the margin for opening so many steps.
 
     Its orders held that margin when they were placed, but losses of the cross positions may have used it up since. What
     those can spare, with what an order that flips the position sets free, must cover the maintenance margin of what
-    opens.
+    opens. `brought_micro` is what fills before, which are not booked yet, bring to the balance.
     """
     if opened_steps <= 0:
         return True
@@ -99,5 +110,5 @@ def has_margin_for(
     need, loss = margin_to_open(side, opened_steps, value_micro, step_micro, position.leverage)
     own_steps = (position.long if side > 0 else position.short).size
     more = table.maintenance((own_steps + opened_steps) * step_micro) - table.maintenance(own_steps * step_micro)
-    freed = _freed(core, account, position, side, value_micro // opened_steps, step_micro)
+    freed = brought_micro + _freed(core, account, position, side, value_micro // opened_steps, step_micro)
     return (min(need, _spare(core, account, freed)) - loss) * config.liquidation_stop > more * RATE

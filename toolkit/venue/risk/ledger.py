@@ -99,27 +99,24 @@ def transfer(
     if not paid or payer is receiver:
         return
     state = core.state
-    time = state.time
-    log = state.history.ledger
-    records = log.records
-    at = len(records)
+    time, log = state.time, state.history.ledger
+    index, at = log.by_account, len(log.records)
     source = target = ""
     payer_balance = receiver_balance = rounding_balance = 0
-    index, changed = log.by_account, []
     if payer is not None:
         source = payer.address
         payer.balance = payer_balance = payer.balance - paid
-        changed.append(payer)
     if receiver is not None:
         target = receiver.address
         receiver.balance = receiver_balance = receiver.balance + received
-        if received:
-            changed.append(receiver)
+    changed: tuple[VenueAccount | None, ...] = payer, receiver
     if paid != received:
         rounding = state.accounts[ROUNDING]
         rounding.balance = rounding_balance = rounding.balance + paid - received
-        changed.append(rounding)
+        changed = (payer, receiver, rounding) if received else (payer, rounding)
     for account in changed:
+        if account is None:
+            continue
         account.updated, address = time, account.address
         try:
             index[address].append(at)
@@ -129,7 +126,7 @@ def transfer(
             core.risk_index.touched[address] = account
             if core.recording:
                 core.events.append(AccountChanged(address))
-    records.append(
+    log.records.append(
         Transfer(
             at + 1,
             time,

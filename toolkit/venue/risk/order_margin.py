@@ -191,9 +191,11 @@ def _fill_count(core: Core, account: VenueAccount, position: Position, side: int
 
 def fits(core: Core, account: VenueAccount, position: Position, side: int) -> bool:
     """Return whether equity covers the initial margin, and the orders of `side` are within the limits of size."""
-    if account_margin.available(core, account) < 0:
+    equity, initial = account_margin.equity_and_initial(core, account)
+    if equity < initial:
         return False
-    table, mark_step = core.risk_index.tables[position.product], account_margin.mark_step(core, position.product)
+    table = core.risk_index.tables[position.product]
+    mark_step = core.state.markets[position.product].mark * table.unit
     if account.position_mode != HEDGE and position.leverage <= table.first_leverage:
         if _reach(position, side, mark_step) <= table.first_notional:
             return True

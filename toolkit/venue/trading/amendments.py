@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace as replaced
+
 from ...checks import Spec
 from ...products import Product
 from ..engine.codes import TxCode
@@ -190,10 +192,7 @@ def _readmit(
             only_size=only_size,
         )
         return leaves_steps
-    trial = VenueOrder(
-        0, order.address, order.product, order.side, order.closing, order.type, spec.tif, order.reduce, spec.price,
-        leaves_steps, leaves_steps,
-    )  # fmt: skip
+    trial = replaced(order, tif=spec.tif, price=spec.price, quantity=leaves_steps, leaves=leaves_steps, trigger=0)
     fit_to_position(account, product, position, trial, spec.price)
     return trial.leaves
 

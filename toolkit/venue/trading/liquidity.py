@@ -7,12 +7,16 @@ that its reduce-only orders further back may reduce, which cuts those (`lifecycl
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...checks import slippage_bound
 from ..engine.core import Core
 from ..model.accounts import VenueAccount, VenueOrder
 from ..model.constants import HEDGE, ISOLATED, LAST_PRICE, MARK_PRICE
 from ..model.state import MarketState
-from ..risk import isolated_fills
+from ..risk import fees, isolated_fills
+from ..risk.account_margin import mark_step
+from .positions import grow_leg, reduce_leg
 
 
 def reference_price(market: MarketState, by: int) -> int:
@@ -43,21 +47,18 @@ def prospects(core: Core, order: VenueOrder) -> tuple[int, int, int, int]:
 
 
 class _Maker:
-    """A maker's account as its fills would change it: what it could still close, what it would have opened."""
+    """A maker's account as its fills would change it: its position, and what they would bring to its balance."""
 
-    __slots__ = ("account", "leg_steps", "opened_steps", "opened_value", "orders", "position")
+    __slots__ = ("account", "brought", "orders", "position")
 
     def __init__(self, account: VenueAccount, order: VenueOrder) -> None:
         self.account = account
-        self.position = position = account.positions[order.product]
-        side = order.side
-        self.leg_steps = (position.short if side > 0 else position.long).size
-        """What is left of the leg that its orders close."""
-        self.opened_steps = self.opened_value = 0
-        """What its orders would have opened so far."""
+        held, side = account.positions[order.product], order.side
+        self.position = replace(held, long=replace(held.long), short=replace(held.short))
+        self.brought = 0
         self.orders: dict[int, int] = {}
         """The reduce-only orders that the leg still covers: id → steps. In hedge mode nothing else shrinks the leg."""
-        if account.position_mode != HEDGE and (position.buy_reducing if side > 0 else position.sell_reducing):
+        if account.position_mode != HEDGE and (held.buy_reducing if side > 0 else held.sell_reducing):
             self.orders = {
                 other.id: other.leaves
                 for other in account.orders.values()
@@ -66,36 +67,57 @@ class _Maker:
 
     def closable(self, order: VenueOrder) -> int:
         """Return how many steps of an order would close."""
-        return self.leg_steps if order.reducing or self.account.position_mode != HEDGE else 0
+        leg = self.position.short if order.side > 0 else self.position.long
+        return leg.size if order.reducing or self.account.position_mode != HEDGE else 0
 
     def has_margin_for(self, core: Core, order: VenueOrder, quantity_steps: int) -> bool:
         """Return whether it has the margin for so many steps of an order, after all its fills before."""
         if self.position.mode != ISOLATED or order.reducing:
             return True
         opened = quantity_steps - self.closable(order)
-        if opened <= 0:
-            return True
-        value = self.opened_value + opened * order.price * core.products[order.product].unit
-        return isolated_fills.has_margin_for(
-            core, self.account, self.position, order.side, self.opened_steps + opened, value
-        )
+        value = opened * order.price * core.products[order.product].unit
+        return isolated_fills.has_margin_for(core, self.account, self.position, order.side, opened, value, self.brought)
 
-    def fill(self, order: VenueOrder, most_steps: int, unit: int) -> int:
+    def fill(self, core: Core, order: VenueOrder, most_steps: int) -> int:
         """Fill up to `most_steps` of an order; return how many."""
-        there = self.orders[order.id] if order.reducing and self.orders else order.leaves
-        filled = min(most_steps, there)
-        closed = min(filled, self.closable(order))
-        self.leg_steps -= closed
-        self.opened_steps += filled - closed
-        self.opened_value += (filled - closed) * order.price * unit
+        filled = min(most_steps, self.orders[order.id] if order.reducing and self.orders else order.leaves)
+        self._settle(core, order, filled, min(filled, self.closable(order)))
         if self.orders:
             if order.reducing:
                 self.orders[order.id] -= filled
-            self._shrink_reduce_only()
+            self._shrink_reduce_only(order.side)
         return filled
 
-    def _shrink_reduce_only(self) -> None:
-        excess = sum(self.orders.values()) - self.leg_steps
+    def _settle(self, core: Core, order: VenueOrder, filled: int, closed: int) -> None:
+        """Do to the position what `settlement.settle` will do to the account's own."""
+        position, side, opened, pnl = self.position, order.side, filled - closed, 0
+        against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
+        product, entry_before = core.products[order.product], against.value
+        price = order.price * product.unit
+        if closed:
+            pnl = reduce_leg(against, closed, closed * price, side < 0)
+        if opened:
+            grow_leg(into, opened, opened * price, 0, 0)
+        if position.mode != ISOLATED or not filled:
+            return
+        paid = fees.of_maker(core, self.account, product, order, opened * price, closed * price)
+        self.brought += pnl - sum(paid)
+        if closed:
+            margin = isolated_fills.released(
+                position, entry_before - against.value, pnl - paid[1], mark_step(core, order.product), opened
+            )
+            position.assigned -= margin
+            self.brought += margin
+        if opened:
+            margin = isolated_fills.margin_of_opened(
+                core, self.account, position, side, opened, opened * price, self.brought
+            )
+            position.assigned += margin
+            self.brought -= margin
+
+    def _shrink_reduce_only(self, side: int) -> None:
+        leg = self.position.short if side > 0 else self.position.long
+        excess = sum(self.orders.values()) - leg.size
         for order_id in sorted(self.orders, reverse=True):
             if excess <= 0:
                 break
@@ -112,7 +134,6 @@ def fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, list
     """
     wanted, found = order.leaves, 0
     without_margin: list[tuple[VenueOrder, int]] = []
-    unit = core.products[order.product].unit
     ladder = core.books[order.product].side(-order.side)
     accounts, makers = core.state.accounts, dict[str, _Maker]()
     for level in ladder.within(limit_ticks):
@@ -128,7 +149,7 @@ def fillable(core: Core, order: VenueOrder, limit_ticks: int) -> tuple[int, list
                 closable = maker.closable(resting)
                 without_margin.append((resting, resting.leaves - closable))
                 most = min(most, closable)
-            found += maker.fill(resting, most, unit)
+            found += maker.fill(core, resting, most)
             if found >= wanted:
                 return found, without_margin
     return found, without_margin

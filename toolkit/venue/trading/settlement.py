@@ -80,7 +80,7 @@ def settle(
     exec_id: int,
 ) -> None:
     """Book one side of a trade; `order.leaves` has gone down already."""
-    side = order.side
+    side, time = order.side, core.state.time
     against, into = (position.short, position.long) if side > 0 else (position.long, position.short)
     size_before, entry_before = against.size, against.value
     closed = close_value = pnl = 0
@@ -92,11 +92,16 @@ def settle(
         opened, open_value = quantity_steps - closed, value_micro - close_value
         pnl = reduce_leg(against, closed, close_value, side < 0)
         if pnl:
+            position.pnl += pnl
             ledger.realize(core, account, pnl, product.code, str(order.id))
     if opened:
-        grow_leg(into, opened, open_value, core.state.time, exec_id)
+        grow_leg(into, opened, open_value, time, exec_id)
     market.open_interest += opened if side > 0 else -closed  # counts the longs
-    _index_holder(core, product.code, account, against, into, opened)
+    # the risk index: whom the liquidation check must look at, and who holds a position
+    core.risk_index.touched[account.address] = account
+    if into.size == opened:
+        if opened or not against.size:
+            core.risk_index.note(product.code, account, opened > 0)
     open_fee, close_fee, builder_fee = fees.charge(core, account, product, order, role, open_value, close_value)
     if position.mode == ISOLATED:
         isolated_fills.settle_isolated(
@@ -111,33 +116,22 @@ def settle(
         )
     into.fees += open_fee
     against.fees += close_fee
-    position.pnl += pnl
     position.fees += open_fee + close_fee
-    position.updated = account.updated = order.updated = core.state.time
+    position.updated = account.updated = order.updated = time
     order.filled += quantity_steps
     order.value += value_micro
     order.fee += open_fee + close_fee
-    order.builder_fee += builder_fee
+    if builder_fee:
+        order.builder_fee += builder_fee
     order.status = PARTIALLY_FILLED  # `lifecycle.end` makes it FILLED
     if account.kind != "market":
         _record_fill(
-            core, position, order, price_ticks, quantity_steps, exec_id, role, (pnl, open_fee, close_fee, builder_fee)
+            core, position, order, price_ticks, quantity_steps, exec_id, role, pnl, open_fee, close_fee, builder_fee
         )
     if order.group:
         lifecycle.group_filled(core, account, order, opened)
     if closed:
         _cut_orders_of_leg(core, account, position, order, against, role)
-
-
-def _index_holder(core: Core, code: int, account: VenueAccount, against: Leg, into: Leg, opened_steps: int) -> None:
-    """Keep the risk index up to date: who holds a position, and whom the liquidation check must look at."""
-    index, address = core.risk_index, account.address
-    index.touched[address] = account
-    if not into.size:
-        if not against.size:
-            index.note(code, account, False)
-    elif into.size == opened_steps:
-        index.note(code, account, True)
 
 
 def _record_fill(
@@ -148,14 +142,16 @@ def _record_fill(
     quantity_steps: int,
     exec_id: int,
     role: int,
-    money: tuple[int, int, int, int],
+    pnl: int,
+    open_fee: int,
+    close_fee: int,
+    builder_fee: int,
 ) -> None:
-    """Record a fill as an order event; `money` is its PnL, opening fee, closing fee and builder's fee."""
+    """Record a fill as an order event; PnL and fees in micro-USDC."""
     state, address = core.state, order.address
     order.height = core.height
     log = state.history.order_events
     at = len(log.records)
-    pnl, open_fee, close_fee, builder_fee = money
     event = OrderEvent(
         at + 1,
         state.time,

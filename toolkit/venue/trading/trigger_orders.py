@@ -17,8 +17,6 @@ from ..model.constants import (
     MARK_PRICE,
     NEW,
     POST_ONLY,
-    SL_FROM_POSITION,
-    TP_FROM_POSITION,
     UNTRIGGERED,
 )
 from ..model.state import MarketState
@@ -88,8 +86,8 @@ def fire(core: Core, account: VenueAccount, order: VenueOrder, price_ticks: int)
     again, order.triggered = order.triggered, True
     account.waiting -= 1
     order.status = NEW
-    if order.reducing and not _fit_position(core, account, order):
-        return
+    if order.reducing:
+        _fit_position(core, account, order)
     limit_ticks = order.price or slippage_limit(core, order, price_ticks)
     if not again:
         lifecycle.record(core, account, order, "triggered")
@@ -137,12 +135,11 @@ def _cancelled_by(account: VenueAccount, order: VenueOrder) -> list[VenueOrder]:
     return [*twins, main] if main is not None and main is not order else twins
 
 
-def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> bool:
-    """Reduce a triggered reduce-only order to what it may close; cancel it, and return False, when that is nothing."""
-    position = account.positions[order.product]
-    leg = closing_leg(account, position, order.side, order.closing)
-    size_steps = leg.size if leg is not None else 0
-    most_steps = size_steps
+def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> None:
+    """Reduce a triggered reduce-only order to what it may close; while it waits there is something."""
+    leg = closing_leg(account, account.positions[order.product], order.side, order.closing)
+    assert leg is not None
+    most_steps = size_steps = leg.size
     if order.group and order.group != order.id and order.quantity:
         # an exit of a bracket closes what its main order has opened, not what other orders have
         most_steps = min(most_steps, order.cover)
@@ -151,9 +148,3 @@ def _fit_position(core: Core, account: VenueAccount, order: VenueOrder) -> bool:
     if most_steps < order.leaves:
         order.leaves = most_steps
         order.reason = f"cut to the position of {core.products[order.product].quantity_text(most_steps)}"
-    if not order.leaves:
-        names: dict[int, str] = {TP_FROM_POSITION: "take profit", SL_FROM_POSITION: "stop loss"}
-        what = names.get(order.reduce, "reduce-only")
-        lifecycle.cancel(core, account, order, f"triggered, but there is no position for this {what} to close")
-        return False
-    return True

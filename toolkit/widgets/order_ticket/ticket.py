@@ -15,6 +15,7 @@ from ...errors import (
     LimitReached,
     OutcomeUnknown,
     ToolkitError,
+    require,
 )
 from ...products import decimal_text
 from ..base_panel import static_view
@@ -46,12 +47,20 @@ _INPUTS = (
 )
 
 
+class _Amount(traitlets.Unicode[str, Any]):
+    """Text as it was typed; a number is taken as its exact text."""
+
+    def validate(self, obj: Any, value: Any) -> str:
+        return value if isinstance(value, str) else decimal_text(value, self.name or "")
+
+
 class OrderTicket(ReviewedPanel):
     """An order ticket that can't sign a bad order. Made by `session.ticket(symbol)`.
 
-    Fields are traits, typed as text and never rounded: `side`, `order_type`, `price`, `quantity` (with `quantity_as`
-    "base", "notional" or "share"), `tif`, `reduce_only`, `take_profit`, `stop_loss`, `trigger_by`, `slippage`,
-    `client_id`. After each change `problems` holds every broken rule with the values that would pass (see `take`).
+    Fields are traits, kept as text and never rounded (a number must be exact as written): `side`, `order_type`,
+    `price`, `quantity` (with `quantity_as` "base", "notional" or "share"), `tif`, `reduce_only`, `take_profit`,
+    `stop_loss`, `trigger_by`, `slippage`, `client_id`. After each change `problems` holds every broken rule with the
+    values that would pass (see `take`).
 
     `submit()` starts the review: it fixes nonce, expiry and client id, and shows exactly what would be signed.
     `confirm()` checks everything again, signs with the agent key and sends; `status` then follows the order. Any change
@@ -68,9 +77,9 @@ class OrderTicket(ReviewedPanel):
     """LIMIT, MARKET; STOP: closes a position, or a part of it, once `trigger_price` is reached; SCALE: `count` limit
     orders from `price` to `last_price`, in one request; TWAP: `count` orders evenly over `duration`, see
     `session.twap`."""
-    price = traitlets.Unicode("").tag(sync=True)
+    price = _Amount("").tag(sync=True)
     """Limit price in USDC as text; not used by market orders, and "" for none in a STOP or TWAP."""
-    quantity = traitlets.Unicode("").tag(sync=True)
+    quantity = _Amount("").tag(sync=True)
     """Quantity as text, in the unit of `quantity_as`; "" is the whole position in a STOP."""
     quantity_as = traitlets.Enum(("base", "notional", "share"), "base").tag(sync=True)
     """base (units), notional (USDC) or share (percent of available margin; of the position when reduce-only)."""
@@ -78,23 +87,23 @@ class OrderTicket(ReviewedPanel):
     """Time in force; "" is GTC for limit and IOC for market orders."""
     reduce_only = traitlets.Bool(False).tag(sync=True)
     """Only reduce the position; in hedge mode: close the opposite leg."""
-    take_profit = traitlets.Unicode("").tag(sync=True)
+    take_profit = _Amount("").tag(sync=True)
     """Trigger price of a take-profit, "" for none."""
-    stop_loss = traitlets.Unicode("").tag(sync=True)
+    stop_loss = _Amount("").tag(sync=True)
     """Trigger price of a stop-loss, "" for none."""
     trigger_by = traitlets.Enum(("MARK_PRICE", "LAST_PRICE", "INDEX_PRICE"), "MARK_PRICE").tag(sync=True)
     """Price that triggers take-profit and stop-loss."""
-    slippage = traitlets.Unicode("").tag(sync=True)
+    slippage = _Amount("").tag(sync=True)
     """Allowed slippage of a market order as a ratio, "" for the default (0.03)."""
     exit_as = traitlets.Enum(("price", "percent", "pnl"), "price").tag(sync=True)
     """What take_profit and stop_loss are: price, percent (from the entry price) or pnl (USDC, before fees)."""
-    last_price = traitlets.Unicode("").tag(sync=True)
+    last_price = _Amount("").tag(sync=True)
     """Last limit price of a scale; between its orders prices are rounded to the nearest tick."""
     count = traitlets.Unicode("5").tag(sync=True)
     """Number of orders: 2 to 20 of a SCALE, 2 to 500 of a TWAP."""
     duration = traitlets.Unicode("30m").tag(sync=True)
     """Time from the first to the last order of a TWAP, such as "30m" or "4h"."""
-    trigger_price = traitlets.Unicode("").tag(sync=True)
+    trigger_price = _Amount("").tag(sync=True)
     """Trigger of a STOP: a stop-loss or a take-profit of the position, by the side of the market on which it lies."""
     client_id = traitlets.Unicode("").tag(sync=True)
     """Client order id, "" for one derived from the nonce."""
@@ -167,6 +176,7 @@ class OrderTicket(ReviewedPanel):
 
     def take(self, choice: Choice) -> None:
         """Set the fields of a choice."""
+        require(choice, Choice, "choice", "one of a problem's choices: ticket.problems[0].choices[0]")
         # Held together: quantity and its unit belong to one change, and are validated as one.
         with self._guard, self.hold_trait_notifications():
             for name, value in choice.values.items():
@@ -193,7 +203,7 @@ class OrderTicket(ReviewedPanel):
     def set_margin_mode(self, mode: Literal["CROSS", "ISOLATED"]) -> Prepared:
         """Start the review of a change of the product's margin mode. Raises as `session.prepare` does."""
         payload = {"type": "setMarginMode", "marginMode": mode}
-        return self._review_setting(payload, f"Set the margin mode of {self.symbol} to {mode.lower()}", "set")
+        return self._review_setting(payload, f"Set the margin mode of {self.symbol} to {str(mode).lower()}", "set")
 
     def take_share(self, percent: int) -> None:
         """Set the quantity to this share of what the margin (reduce-only: the position) allows, in whole steps."""
