@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -33,12 +34,16 @@ class Between(httpx.BaseTransport):
     def __init__(self, venue: LocalVenue, events: dict[int, Callable[[], Any]], swallow: bool = False) -> None:
         self.inner: httpx.BaseTransport = venue.transport()  # type: ignore[assignment]
         self.events, self.swallow, self.seen = events, swallow, 0
+        self.by_id: list[int] = []
+        """Number of cancels of each cancelOrder."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         content = request.read()
         if b'"cancelAll"' in content:
             self.seen += 1
             self.events.get(self.seen, lambda: None)()
+        if b'"cancelOrder"' in content:
+            self.by_id.append(len(json.loads(content)["action"]["cancels"]))
         if self.swallow and b'"cancel' in content:
             data = {"txHash": "0x1", "txCode": 0, "txMsg": "success"}
             return httpx.Response(200, json={"code": 0, "message": "success", "data": data})
@@ -126,3 +131,36 @@ def test_orders_that_stay_open_are_an_error(venue: LocalVenue) -> None:
         resting = session.buy("BTCUSDC", "0.01", price="50000")
         with pytest.raises(errors.OutcomeUnknown, match=f"still open: {resting.order_id}"):
             session.cancel_all()
+
+
+def test_what_was_filled_before_is_not_counted(venue: LocalVenue, bob: toolkit.Session) -> None:
+    with alice(venue, {1: lambda: bob.sell("BTCUSDC", "0.004", price="50000")}) as session:
+        early, late = (session.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000"))
+        bob.sell("BTCUSDC", "0.003", price="50000")
+        done = session.cancel_all()
+        assert done.filled == {early.order_id: Decimal("0.004")}
+        assert f"0.004 of order {early.order_id} filled" in repr(done)
+        assert late.order_id in {result.order_id for receipt in done for result in receipt.results}
+
+
+def test_what_stays_open_is_cancelled_by_id_twice_in_batches_of_fifty(venue: LocalVenue) -> None:
+    transport = Between(venue, {}, swallow=True)
+    retry = Retry(attempts=2, base=0.0, longest=0.0)
+    with toolkit.connect(venue=venue, transport=transport, retry=retry) as session:
+        for at in range(6):
+            session.place([orders.buy("BTCUSDC", "0.001", price=str(50_000 - 10 * at - step)) for step in range(10)])
+        with pytest.raises(errors.OutcomeUnknown, match="cancel_all: 60 orders are still open"):
+            session.cancel_all()
+    assert transport.by_id == [50, 10] * 2
+    assert transport.seen == 2, "waiting orders, then the others"
+
+
+@pytest.mark.parametrize(("conditional", "requests"), [(None, 2), (True, 1), (False, 1)])
+def test_waiting_orders_and_others_are_cancelled_apart(venue: LocalVenue, conditional: Any, requests: int) -> None:
+    transport = Between(venue, {})
+    with toolkit.connect(venue=venue, transport=transport) as session:
+        kept = session.buy("ETHUSDC", "0.1", price="1000")
+        resting = session.buy("BTCUSDC", "0.01", price="50000")
+        done = session.cancel_all("BTCUSDC", conditional=conditional)
+        assert open_ids(session) == ({kept.order_id} | ({resting.order_id} if conditional else set()))
+    assert (transport.seen, len(done), transport.by_id) == (requests, requests, [])

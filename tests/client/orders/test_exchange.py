@@ -346,3 +346,16 @@ def test_own_addresses_are_filled_in_and_given_ones_kept() -> None:
     assert (last(fake)["agentName"], last(fake)["validitySeconds"]) == ("toolkit", 0)
     s.exchange.revoke_agent("other")
     assert last(fake)["agentName"] == "other"
+
+
+def test_one_order_needs_no_list_and_reduces_under_the_name_of_its_action() -> None:
+    fake = FakeVenue()
+    s = both(fake)
+    order = orders.sell("BTCUSDC", "0.01", "60000", reduce_only=True)
+    s.exchange.place_order(order)
+    [item] = last(fake)["orders"]
+    assert item["reduceOnlyOption"] == "REDUCE_ONLY"
+    s.exchange.place_order({name: value for name, value in item.items() if name != "clOrdId"})
+    assert last(fake)["orders"][0]["ordQty"] == item["ordQty"]
+    s.exchange.place_builder_order(order, builder=MASTER, builder_fee_rate="0.0001")
+    assert last(fake)["order"]["reduceOnly"] == "REDUCE_ONLY"

@@ -109,6 +109,8 @@ def test_an_order_that_is_under_way_is_found_by_its_client_id(calls: OrderCalls,
     else:
         with pytest.raises(InputError):
             ask(flow)
+    with pytest.raises(InputError):
+        ask(calls.find(5002, by, None))
 
 
 def test_a_receipt_is_bound_to_its_session(calls: OrderCalls) -> None:
@@ -181,6 +183,12 @@ def test_why_an_order_ended_is_in_its_events(calls: OrderCalls, status: str, rea
         receipt = standing(calls, GOOD)
         ask(calls.refresh(receipt), states=by_id(ROW | {"status": status}), events=lambda _: [])
         assert receipt.rows[0]["reason"] == ""
+
+
+def test_what_is_still_open_is_read_whatever_its_code(calls: OrderCalls) -> None:
+    receipt = standing(calls, replace(GOOD, code=-1), state="SUBMITTED")
+    _, asked = ask(calls.refresh(receipt), states=by_id(ROW))
+    assert [name for name, _ in asked] == ["states"]
 
 
 def test_the_orders_of_a_builder_are_the_traders(calls: OrderCalls) -> None:

@@ -180,6 +180,12 @@ def test_no_price_is_read_for_what_reduces_or_has_one(change: dict[str, str]) ->
     assert check("placeOrder", {"orders": [MARKET | change]}) == ([], [])
 
 
+def test_no_price_is_read_for_the_order_of_a_builder_that_reduces() -> None:
+    terms = {"builder": "0x" + "22" * 20, "builderFeeRate": "0.0001"}
+    assert check("placeBuilderOrder", terms | {"order": MARKET | {"reduceOnly": "REDUCE_ONLY"}}) == ([], [])
+    assert names(check("placeBuilderOrder", terms | {"order": MARKET})[1]) == ["last", "current"]
+
+
 def test_a_price_is_kept_for_a_minute_for_orders_far_above_the_minimum() -> None:
     made = PreTradeChecks(Catalogue(), known(OWNER), NO_RETRY)
 
