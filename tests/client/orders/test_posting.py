@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -383,3 +385,26 @@ def test_another_requests_answer_is_not_believed(delivery: Delivery) -> None:
     run = drive(delivery, delivery._post(intent, b"{}"), [wrong] * 3, {"states": [], "events": [], "page": []})
     assert run.posted == ["SENT", "UNKNOWN", "UNKNOWN"]
     assert isinstance(run.end, OutcomeUnknown)
+
+
+def test_a_sender_is_busy_elsewhere_while_its_thread_or_task_lives() -> None:
+    here = threading.current_thread()
+    idle, working = threading.Thread(), threading.Thread(target=(release := threading.Event()).wait)
+    working.start()
+    try:
+        assert [Sender(one, None).is_busy_elsewhere() for one in (here, idle, working)] == [False, False, True]
+    finally:
+        release.set()
+        working.join()
+
+    async def tasks() -> list[bool]:
+        waiting = asyncio.create_task(asyncio.Event().wait())
+        done = asyncio.create_task(asyncio.sleep(0))
+        await done
+        assert Sender.current().task is asyncio.current_task()
+        found = [Sender(here, one).is_busy_elsewhere() for one in (asyncio.current_task(), done, waiting)]
+        waiting.cancel()
+        return found
+
+    assert asyncio.run(tasks()) == [False, False, True]
+    assert Sender.current() == Sender(here, None)
