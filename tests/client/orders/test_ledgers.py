@@ -193,6 +193,16 @@ def test_a_file_that_is_not_a_ledger_is_an_error(tmp_path: Path) -> None:
             SqliteLedger(path)
 
 
+def test_what_is_signed_is_in_no_repr_and_durable_on_disk(tmp_path: Path) -> None:
+    intent = replace(INTENT, body=b"signed", data={"secret": 1}, payload={"secret": 2})
+    assert "signed" not in repr(intent)
+    assert "secret" not in repr(intent)
+    ledger = SqliteLedger(tmp_path / "intents.db")
+    settings = [ledger._database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+    assert settings == ["wal", 2], "a write-ahead log, fully synchronised"
+    ledger.close()
+
+
 def test_a_refused_step_leaves_the_file_to_other_processes(tmp_path: Path) -> None:
     first, second = SqliteLedger(tmp_path / "intents.db"), SqliteLedger(tmp_path / "intents.db")
     first.record(INTENT)
