@@ -38,7 +38,7 @@ def main() -> int:
     good = True
     rooms = arguments.room or list(ROOMS)
     if arguments.turn is not None:
-        rooms = in_turn([room for room in rooms if ROOMS[room].held], arguments.turn)
+        rooms = in_turn(rooms, arguments.turn)
         arguments.seed = arguments.turn
     began = time.monotonic()
     covering = trace(rooms, arguments.jobs)
@@ -60,7 +60,7 @@ def main() -> int:
         for test in score.dropped:
             print(f"    fails without a mistake as well: {test}", flush=True)
         reached = score.rate >= FLOOR if arguments.whole else score.may_reach_the_floor
-        good = good and reached
+        good = good and (reached or (arguments.turn is not None and not ROOMS[room].held))
     return 0 if good else 1
 
 

@@ -20,7 +20,7 @@ class Room:
     tests: Sequence[str]
     left_out: Sequence[str] = ()
     held: bool = True
-    """CI holds the room at the floor; False until a whole sample has been seen there."""
+    """CI fails below the floor; False, where it only tells, until a whole fresh sample has been seen there."""
 
     def files(self) -> list[Path]:
         """Return the files, in a stable order."""
@@ -83,6 +83,7 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
             _REFERENCE,
         ],
+        held=False,
     ),
     "venue/risk": Room(
         ["toolkit/venue/risk"],
@@ -93,6 +94,7 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
             _REFERENCE,
         ],
+        held=False,
     ),
     "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"], held=False),
 }
