@@ -67,6 +67,7 @@ ROOMS: dict[str, Room] = {
             "tests/venue/trading/test_order_rules.py",
         ],
         ["codes.py"],
+        held=False,
     ),
     "venue/trading": Room(
         ["toolkit/venue/trading"],
