@@ -335,6 +335,11 @@ def test_the_cancels_of_a_receipt_are_those_of_its_open_orders(
     assert found == [{"symbolCode": "1", "ordId": number} for number in cancelled]
 
 
+def test_an_order_without_an_id_of_the_venue_is_cancelled_by_its_client_id(calls: OrderCalls) -> None:
+    found, _ = ask(calls.cancels_of(standing(calls, UNNAMED)))
+    assert found == [{"symbolCode": "1", "clOrdId": "5000"}]
+
+
 def test_nothing_is_left_to_cancel_of_what_was_refused(calls: OrderCalls) -> None:
     with pytest.raises(InputError, match="no accepted order to cancel"):
         ask(calls.cancels_of(standing(calls, replace(GOOD, code=7))))
