@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -655,3 +657,21 @@ def test_limits_lie_at_0_and_not_above_it() -> None:
     assert margin.effective_leverage(1, 1, 100, 100) == D("Infinity")
     # No gain at infinite leverage is no gain.
     assert margin.adl_score(1, 1, 100, 100, 100) == 0
+
+
+def test_tiers_may_be_pairs_and_those_of_a_product() -> None:
+    tier = namedtuple("tier", "floor maintenance_rate max_leverage")
+    for rows in ([(0, "0.0125"), [1000, "0.05"]], [SimpleNamespace(floor=0, mmr="0.0125"), (1000, "0.05", 10)]):
+        assert margin.deductions(rows) == [0, D("37.5")]
+    held = [tier(D(0), D("0.0125"), D(40)), tier(D(1000), D("0.05"), D(10))]
+    assert margin.deductions([SimpleNamespace(**row._asdict()) for row in held]) == [0, D("37.5")]
+    for odd in [(0,), (0, 1, 2, 3), SimpleNamespace(mmr="0.0125"), {"mmr": 1}]:
+        with pytest.raises(InputError, match="a tier is"):
+            margin.deductions([odd])
+
+
+def test_a_position_without_a_margin_or_a_bankruptcy_price_is_scored_as_fully_paid() -> None:
+    long = {"size": 1, "side": 1, "entry_price": 100}
+    for row, score in ((long, "0.1"), (long | {"bankruptcy_price": 55}, "0.2"), (long | {"margin": 45}, "0.2")):
+        [step] = margin.adl_order([row], mark_price=110)
+        assert step.score == D(score)

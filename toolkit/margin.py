@@ -401,7 +401,7 @@ def _reader(row: Any, field: str) -> Callable[[str], Any]:
     if isinstance(row, tuple | list) and not hasattr(row, "size"):
         if len(row) != 3:
             raise not_a(row, field, "a position is (account, size, score), or has size and score by name")
-        return dict(zip(("account", "size", "score"), row, strict=True)).get
+        return {"account": row[0], "size": row[1], "score": row[2]}.get
     if callable(getattr(row, "get", None)):
         found: Callable[[str], Any] = row.get  # a row of a frame too
         return found

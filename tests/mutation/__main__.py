@@ -13,8 +13,8 @@ from .covering import trace
 from .rooms import ROOMS
 from .runner import FLOOR, mutants_of, run, sample
 
-TURN = 3
-"""Rooms of one run in CI, in which each gets a sample that tells something within ten minutes."""
+TURN = 2
+"""Rooms of one run in CI: few enough that each gets a sample that tells something within ten minutes."""
 
 
 def in_turn(rooms: Sequence[str], turn: int) -> list[str]:
@@ -60,7 +60,7 @@ def main() -> int:
         for test in score.dropped:
             print(f"    fails without a mistake as well: {test}", flush=True)
         reached = score.rate >= FLOOR if arguments.whole else score.may_reach_the_floor
-        good = good and reached
+        good = good and (reached or (arguments.turn is not None and not ROOMS[room].held))
     return 0 if good else 1
 
 

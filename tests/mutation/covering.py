@@ -46,25 +46,25 @@ class Covering:
     left_out: list[str] = field(default_factory=list)
 
     def tests_of(self, room: str, mutant: Mutant) -> list[list[str]]:
-        """Return the ids of the tests that may notice a mutant: first those of the file named as the source, then the
-        others, quick files first, and of a file the quick tests.
+        """Return the ids of the room's tests that may notice a mutant: first those of the file named as the source,
+        then the others, quick files first, and of a file the quick tests.
 
         Those that run its statement; and all of the room where it also runs while a module is imported. What a fixture
         runs counts for every test of its file.
         """
-        found = self._running(mutant)
+        found, own = self._running(mutant), set(ROOMS[room].test_files())
         if self.imported(mutant):
-            found |= set(ROOMS[room].test_files())
+            found |= own
         files: dict[str, list[str]] = {}
         for test in self.seconds:
             path = test.partition("::")[0]
-            if test in found or path in found:
+            if path in own and (test in found or path in found):
                 files.setdefault(path, []).append(test)
         for tests in files.values():
             tests.sort(key=self.seconds.__getitem__)
-        own = f"test_{Path(mutant.path).stem}.py"
+        named = f"test_{Path(mutant.path).stem}.py"
         quick = sorted(files, key=lambda path: sum(map(self.seconds.__getitem__, files[path])))
-        stages = [path for path in quick if path.endswith(own)], [path for path in quick if not path.endswith(own)]
+        stages = [path for path in quick if path.endswith(named)], [path for path in quick if not path.endswith(named)]
         return [[test for path in stage for test in files[path]] for stage in stages if stage]
 
     def imported(self, mutant: Mutant) -> bool:

@@ -19,6 +19,8 @@ class Room:
     sources: Sequence[str]
     tests: Sequence[str]
     left_out: Sequence[str] = ()
+    held: bool = True
+    """CI fails below the floor; False, where it only tells, until a whole fresh sample has been seen there."""
 
     def files(self) -> list[Path]:
         """Return the files, in a stable order."""
@@ -65,6 +67,7 @@ ROOMS: dict[str, Room] = {
             "tests/venue/trading/test_order_rules.py",
         ],
         ["codes.py"],
+        held=False,
     ),
     "venue/trading": Room(
         ["toolkit/venue/trading"],
@@ -81,6 +84,7 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
             _REFERENCE,
         ],
+        held=False,
     ),
     "venue/risk": Room(
         ["toolkit/venue/risk"],
@@ -91,6 +95,7 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
             _REFERENCE,
         ],
+        held=False,
     ),
-    "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),
+    "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"], held=False),
 }

@@ -23,9 +23,9 @@ FLOOR = 0.9
 CERTAIN, FEWEST = 0.995, 10
 """How certain it must be that a room is below the floor before its sample fails, and from how many mutants on.
 
-A sample is drawn anew with each commit, so it must not fail by chance: of 40 mutants 11 have to survive. A room at 92 %
-fails in 0.02 % of such samples, and in at most 0.13 % of those that the time has cut to any number; three rooms a run
-make that 0.4 %. A room at 70 % fails in 69 %, so it is found within a few of its turns.
+A sample is drawn anew with each commit, so it must not fail by chance: of 40 mutants 11 have to survive. A room at
+92 % fails in 0.02 % of such samples, and in at most 0.16 % of those that the time has cut to any number; two rooms a
+run make that 0.32 %. A room at 70 % fails in 69 %, so it is found within a few of its turns.
 """
 HANGS_SECONDS = 30.0
 """A mutant that takes this much more than three times its tests' time hangs, which is noticed as well."""

@@ -46,3 +46,11 @@ def test_a_document_is_deep_when_it_nests_clearly_beyond_the_limit(depth: int) -
 )
 def test_what_is_not_deep_decodes_as_json_does(document: object) -> None:
     assert jsontext.decode(json.dumps(document)) == document
+
+
+def test_only_a_high_recursion_limit_needs_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = b"[" * 200 + b"]" * 200
+    assert jsontext.decode(raw)
+    monkeypatch.setattr(sys, "getrecursionlimit", lambda: 1_000_000)
+    with pytest.raises(jsontext.TooDeep):
+        jsontext.decode(raw)

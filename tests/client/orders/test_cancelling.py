@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -28,18 +29,24 @@ def bob(venue: LocalVenue) -> Iterator[toolkit.Session]:
 
 
 class Between(httpx.BaseTransport):
-    """Passes requests on; before the n-th cancelAll something happens at the venue."""
+    """Passes requests on, but not those with a word in `swallow`; before the n-th cancelAll something happens."""
 
-    def __init__(self, venue: LocalVenue, events: dict[int, Callable[[], Any]], swallow: bool = False) -> None:
+    def __init__(self, venue: LocalVenue, events: dict[int, Callable[[], Any]], swallow: bytes = b"?") -> None:
         self.inner: httpx.BaseTransport = venue.transport()  # type: ignore[assignment]
         self.events, self.swallow, self.seen = events, swallow, 0
+        self.rounds = 0
+        self.by_id: list[tuple[int, int]] = []
+        """Reads of the open orders before each cancelOrder, and the number of its cancels."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         content = request.read()
         if b'"cancelAll"' in content:
             self.seen += 1
             self.events.get(self.seen, lambda: None)()
-        if self.swallow and b'"cancel' in content:
+        if b'"cancelOrder"' in content:
+            self.by_id.append((self.rounds, len(json.loads(content)["action"]["cancels"])))
+        self.rounds += b"status=NEW" in request.url.query
+        if self.swallow in content:
             data = {"txHash": "0x1", "txCode": 0, "txMsg": "success"}
             return httpx.Response(200, json={"code": 0, "message": "success", "data": data})
         return self.inner.handle_request(request)
@@ -122,7 +129,62 @@ def test_what_is_filled_meanwhile_is_named(venue: LocalVenue, bob: toolkit.Sessi
 
 
 def test_orders_that_stay_open_are_an_error(venue: LocalVenue) -> None:
-    with alice(venue, {}, swallow=True) as session:
+    with alice(venue, {}, swallow=b'"cancel') as session:
         resting = session.buy("BTCUSDC", "0.01", price="50000")
         with pytest.raises(errors.OutcomeUnknown, match=f"still open: {resting.order_id}"):
             session.cancel_all()
+
+
+def test_what_was_filled_before_is_not_counted(venue: LocalVenue, bob: toolkit.Session) -> None:
+    with alice(venue, {1: lambda: bob.sell("BTCUSDC", "0.004", price="50000")}) as session:
+        early, late = (session.buy("BTCUSDC", "0.01", price=price) for price in ("50000", "49000"))
+        bob.sell("BTCUSDC", "0.003", price="50000")
+        done = session.cancel_all()
+        assert done.filled == {early.order_id: Decimal("0.004")}
+        assert f"0.004 of order {early.order_id} filled" in repr(done)
+        assert late.order_id in {result.order_id for receipt in done for result in receipt.results}
+
+
+class Jitter(Retry):
+    """Never waits, and notes the random part of each wait."""
+
+    drawn: ClassVar[list[float]] = []
+
+    def wait(self, attempt: int, random_float: float, retry_after: float | None = None) -> float:
+        self.drawn.append(random_float)
+        return 0.0
+
+
+def test_what_stays_open_is_cancelled_by_id_twice_in_batches_of_fifty(venue: LocalVenue) -> None:
+    transport = Between(venue, {}, swallow=b'"cancel')
+    with toolkit.connect(venue=venue, transport=transport, retry=Jitter()) as session:
+        for at in range(6):
+            session.place([orders.buy("BTCUSDC", "0.001", price=str(50_000 - 10 * at - step)) for step in range(10)])
+        Jitter.drawn.clear()
+        with pytest.raises(errors.OutcomeUnknown, match="cancel_all: 60 orders are still open"):
+            session.cancel_all()
+    assert transport.seen == 2, "waiting orders, then the others"
+    # The first read shows what is open; the first of eight more, and the one in the middle, are acted upon.
+    assert transport.by_id == [(2, 50), (2, 10), (6, 50), (6, 10)]
+    assert transport.rounds == 9
+    assert len(Jitter.drawn) == 8
+    assert all(0.5 <= drawn <= 1 for drawn in Jitter.drawn), "half of the jitter is left out"
+
+
+def test_an_order_that_stayed_open_at_first_has_not_triggered(venue: LocalVenue) -> None:
+    with alice(venue, {}, swallow=b'"cancelAll') as session:
+        resting = session.buy("BTCUSDC", "0.01", price="50000")
+        done = session.cancel_all()
+        assert (open_ids(session), done.triggered, done.filled) == (set(), (), {})
+        assert [result.order_id for result in done[-1].results] == [resting.order_id]
+
+
+@pytest.mark.parametrize(("conditional", "requests"), [(None, 2), (True, 1), (False, 1)])
+def test_waiting_orders_and_others_are_cancelled_apart(venue: LocalVenue, conditional: Any, requests: int) -> None:
+    transport = Between(venue, {})
+    with toolkit.connect(venue=venue, transport=transport) as session:
+        kept = session.buy("ETHUSDC", "0.1", price="1000")
+        resting = session.buy("BTCUSDC", "0.01", price="50000")
+        done = session.cancel_all("BTCUSDC", conditional=conditional)
+        assert open_ids(session) == ({kept.order_id} | ({resting.order_id} if conditional else set()))
+    assert (transport.seen, len(done), transport.by_id) == (requests, requests, [])

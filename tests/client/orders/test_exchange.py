@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import re
 from typing import Any
 
 import pytest
@@ -222,3 +223,139 @@ def test_the_asynchronous_twin_sends_the_same_bytes() -> None:
     assert first["action"]["orders"][0].pop("clOrdId") + 1000 == second["action"]["orders"][0].pop("clOrdId")
     assert first["action"] == second["action"]
     assert (made.state, made.order_id) == (awaited.state, awaited.order_id)
+
+
+AMOUNT, ITEM, EXPIRY = "str | int | Decimal", "Order | Mapping[str, Any]", "expiry_after: int | Unset | None = default"
+EITHER = "Order | Bracket | Mapping[str, Any]"
+
+
+@pytest.mark.parametrize(
+    ("method", "signature"),
+    [
+        ("place_order", f"orders: {ITEM} | Sequence[{ITEM}], *, {EXPIRY}, vault_address: str | None = None"),
+        (
+            "place_bracket_order",
+            f"orders: {EITHER} | Sequence[{EITHER}], *, {EXPIRY}, vault_address: str | None = None",
+        ),
+        (
+            "place_builder_order",
+            f"order: {ITEM}, builder: str, builder_fee_rate: {AMOUNT}, *, {EXPIRY}, vault_address: str | None = None",
+        ),
+        (
+            "cancel_order",
+            "cancels: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, vault_address: str | None = None",
+        ),
+        ("cancel_all", "symbol: str | int, conditional_order: bool | None = None, *, vault_address: str | None = None"),
+        ("set_leverage", f"symbol: str | int, leverage: {AMOUNT}, *, vault_address: str | None = None"),
+        (
+            "set_margin_mode",
+            'symbol: str | int, margin_mode: Literal["CROSS", "ISOLATED"], *, vault_address: str | None = None',
+        ),
+        (
+            "approve_agent",
+            "agent_address: str | None = None, agent_name: str = 'toolkit', validity_seconds: int = 0, "
+            f"referral_code: str | None = None, *, {EXPIRY}",
+        ),
+        ("faucet_claim", ""),
+        ("vault_close", "*, vault_address: str"),
+        (
+            "vault_create",
+            f"name: str, amount: {AMOUNT}, description: str = '', currency_code: int = 1, *, "
+            "vault_address: str | None = None",
+        ),
+        ("vault_deposit", f"vault: str, amount: {AMOUNT}, currency_code: int = 1, *, vault_address: str | None = None"),
+        ("vault_withdraw", f"vault: str, share: {AMOUNT}, currency_code: int = 1, *, vault_address: str | None = None"),
+        ("vault_pre_withdraw", f"amount: {AMOUNT}, currency_code: int = 1, *, vault_address: str"),
+        (
+            "vault_rebalance",
+            f"from_vault: str, to_vault: str, amount: {AMOUNT}, currency_code: int = 1, *, "
+            "vault_address: str | None = None",
+        ),
+        (
+            "approve_agent_to_builder",
+            f"agent_address: str, builder_address: str, max_fee_rate: {AMOUNT}, validity_seconds: int = 0, *, {EXPIRY}",
+        ),
+    ],
+)
+def test_a_method_takes_the_fields_of_its_action(method: str, signature: str) -> None:
+    """Optional fields default to None, except where the venue needs a value; only vaults' own actions need a vault."""
+    shown = inspect.signature(getattr(Exchange, method))
+    parts = [re.sub(r": '(.*?)'( =|$)", r": \1\2", str(one)) for one in shown.parameters.values() if one.name != "self"]
+    keyword = [one.kind is inspect.Parameter.KEYWORD_ONLY for one in shown.parameters.values()][1:]
+    if True in keyword:
+        parts.insert(keyword.index(True), "*")
+    assert ", ".join(parts) == signature
+
+
+def test_cancels_are_given_alone_or_together_with_ids_of_any_kind() -> None:
+    fake = FakeVenue()
+    s = both(fake)
+    one = {"symbolCode": "BTCUSDC", "ordId": 7}
+    for given, sent in (
+        (one, [{"symbolCode": "1", "ordId": "7"}]),
+        (
+            [one, {"symbolCode": 1, "clOrdId": "8"}],
+            [{"symbolCode": "1", "ordId": "7"}, {"symbolCode": "1", "clOrdId": "8"}],
+        ),
+    ):
+        s.exchange.cancel_order(given)
+        assert last(fake)["cancels"] == sent
+    for odd in ([{"symbolCode": 1, "ordId": True}], ["7"]):
+        with pytest.raises(MalformedRequest):
+            s.exchange.cancel_order(odd)
+
+
+def test_what_an_action_can_not_take_is_said() -> None:
+    s = both(FakeVenue())
+    order = orders.buy("BTCUSDC", "0.01", "60000")
+    bracket = orders.bracket(order, stop_loss=50_000)
+    ladder = orders.scale("BTCUSDC", "BUY", "0.03", first="50000", last="51000", count=3)
+    terms = {"builder": MASTER, "builder_fee_rate": "0.0001"}
+    for call, words in (
+        (lambda: s.exchange.place_order(bracket), "place_order takes no bracket; its"),
+        (lambda: s.exchange.place_order([order, bracket]), "place_order takes no bracket among other orders; its"),
+        (lambda: s.exchange.place_bracket_order([bracket, order]), "takes no bracket among other orders"),
+        (lambda: s.exchange.place_bracket_order(ladder), "place_bracket_order takes no ladder"),
+        (lambda: s.exchange.place_builder_order([order, order], **terms), "takes one order, not 2"),
+        (lambda: s.exchange.place_builder_order([], **terms), "takes one order, not 0"),
+    ):
+        with pytest.raises(InputError, match=words):
+            call()
+    with pytest.raises(InputError, match="this wallet has no agent key"):
+        session(FakeVenue(), wallet=toolkit.Wallet(master=MASTER_KEY)).exchange.approve_agent()
+
+
+def test_a_ladder_stands_among_other_orders_where_it_was_given() -> None:
+    fake = FakeVenue()
+    order = orders.buy("BTCUSDC", "0.01", "60000")
+    ladder = orders.scale("BTCUSDC", "BUY", "0.02", first="50000", last="51000", count=2)
+    both(fake).exchange.place_order([order, ladder, order])
+    prices = [float(item["ordPx"]) for item in last(fake)["orders"]]
+    assert (prices[0], sorted(prices[1:3]), prices[3]) == (60_000, [50_000, 51_000], 60_000)
+
+
+def test_own_addresses_are_filled_in_and_given_ones_kept() -> None:
+    fake = FakeVenue()
+    s = both(fake)
+    s.exchange.approve_agent()
+    assert (last(fake)["agentAddress"], last(fake)["agentName"], last(fake)["validitySeconds"]) == (AGENT, "toolkit", 0)
+    s.exchange.approve_agent(MASTER, "other", 60)
+    assert (last(fake)["agentAddress"], last(fake)["agentName"], last(fake)["validitySeconds"]) == (MASTER, "other", 60)
+    s.exchange.revoke_agent()
+    assert last(fake)["agentAddress"] == "0x" + "0" * 40
+    assert (last(fake)["agentName"], last(fake)["validitySeconds"]) == ("toolkit", 0)
+    s.exchange.revoke_agent("other")
+    assert last(fake)["agentName"] == "other"
+
+
+def test_one_order_needs_no_list_and_reduces_under_the_name_of_its_action() -> None:
+    fake = FakeVenue()
+    s = both(fake)
+    order = orders.sell("BTCUSDC", "0.01", "60000", reduce_only=True)
+    s.exchange.place_order(order)
+    [item] = last(fake)["orders"]
+    assert item["reduceOnlyOption"] == "REDUCE_ONLY"
+    s.exchange.place_order({name: value for name, value in item.items() if name != "clOrdId"})
+    assert last(fake)["orders"][0]["ordQty"] == item["ordQty"]
+    s.exchange.place_builder_order(order, builder=MASTER, builder_fee_rate="0.0001")
+    assert last(fake)["order"]["reduceOnly"] == "REDUCE_ONLY"

@@ -187,9 +187,33 @@ def test_a_closed_ledger_raises_the_toolkits_error(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_a_ledger_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("these are notes, and no database at all " * 50, encoding="utf-8")
-    for path in (tmp_path / "nowhere" / "intents.db", tmp_path / "notes.txt"):
-        with pytest.raises(InputError, match="can't be used as a ledger"):
+    cases = ((tmp_path / "nowhere" / "intents.db", "make it writable"), (tmp_path / "notes.txt", "move it away"))
+    for path, advice in cases:
+        with pytest.raises(InputError, match=f"can't be used as a ledger.*{advice}"):
             SqliteLedger(path)
+
+
+def test_what_is_signed_is_in_no_repr_and_durable_on_disk(tmp_path: Path) -> None:
+    intent = replace(INTENT, body=b"signed", data={"secret": 1}, payload={"secret": 2})
+    assert "signed" not in repr(intent)
+    assert "secret" not in repr(intent)
+    ledger = SqliteLedger(tmp_path / "intents.db")
+    settings = [ledger._database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+    assert settings == ["wal", 2], "a write-ahead log, fully synchronised"
+    ledger.close()
+
+
+def test_a_refused_step_leaves_the_file_to_other_processes(tmp_path: Path) -> None:
+    first, second = SqliteLedger(tmp_path / "intents.db"), SqliteLedger(tmp_path / "intents.db")
+    first.record(INTENT)
+    with pytest.raises(ToolkitError, match="not signed"):
+        first.update(INTENT.id, 6, state=IntentState.SENT)
+    assert not first._database.in_transaction
+    assert second.update(INTENT.id, 7, body=b"{}") == first.get(INTENT.id)
+    first._database.execute("BEGIN")  # as an interrupt may leave it
+    assert first.update(INTENT.id, 8, state=IntentState.SENT) == second.get(INTENT.id)
+    first.close()
+    second.close()
 
 
 def test_names_and_hashes_of_intents() -> None:

@@ -34,7 +34,7 @@ BUY = placed("BUY")
 LEVERAGE = placed(action="setLeverage", payload={"leverage": "5"}, client_ids=())
 
 
-def ask(flow: Flow[Any], **routes: Route) -> tuple[Any, list[tuple[str, Query]]]:
+def ask(flow: Flow[Any], now_ms: int = 0, **routes: Route) -> tuple[Any, list[tuple[str, Query]]]:
     """Run a flow; routes answer by the last word of the path: rows, or an error. Return its result, what was asked."""
     asked: list[tuple[str, Query]] = []
     answer: Any = None
@@ -44,7 +44,7 @@ def ask(flow: Flow[Any], **routes: Route) -> tuple[Any, list[tuple[str, Query]]]
         except StopIteration as done:
             return done.value, asked
         if not isinstance(request, Fetch):
-            answer = 0
+            answer = now_ms
             continue
         name, query = request.path.rpartition("/")[2], dict(request.query)
         asked.append((name, query))
@@ -325,6 +325,13 @@ def test_a_cancel_is_matched_by_any_id_that_it_named() -> None:
     assert results == [(None, 7, 0), (5001, None, 7), (None, None, 7)]
 
 
+def test_a_request_of_one_order_has_its_result_too() -> None:
+    intent = replace(PAIR, action="placeBuilderOrder", payload={"order": PAIR.payload["orders"][0]}, client_ids=(5000,))
+    row = OWN | {"actionType": "placeBuilderOrder"}
+    found, _ = ask(outcome.query_execution(intent), detail=lambda _: row, events=pages([EVENT]))
+    assert found.data["results"] == [result(5000, 7, 0, "success")]
+
+
 # ---------------------------------------------------------------------------------------------- what the feed tells
 NEWS = {"clOrdId": 5000, "ordId": 7, "side": "1", "execStatus": "NEW"}
 ACK = {"nonce": 5, "signer": INTENT.signer, "actionType": "setLeverage", "txHash": HASH, "txCode": 0}
@@ -352,7 +359,14 @@ ACK = {"nonce": 5, "signer": INTENT.signer, "actionType": "setLeverage", "txHash
 def test_new_records_tell_the_outcome_of_a_placement(intent: Any, records: list[Any], expected: Any) -> None:
     for channel, items in (
         (outcome.ORDER_EVENTS, records),
-        (outcome.ACCOUNT_EVENTS, [{"eventType": "perpOrder", "event": ["?", *records]}, {"eventType": "x"}]),
+        (
+            outcome.ACCOUNT_EVENTS,
+            [{"eventType": "perpOrder", "event": ["?", *records]}, {"eventType": "x", "event": records}],
+        ),
+        (
+            outcome.ACCOUNT_EVENTS,
+            [{"eventType": "perpOrder", "event": {"a": 1}}, {"eventType": "perpOrder", "event": records}],
+        ),
         (outcome.ACCOUNT_EVENTS, [{"eventType": "perpOrder", "event": [one]} for one in records]),
     ):
         found = outcome.told_by_feed(intent, channel, items)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
+import pandas as pd
 import pytest
 
 import toolkit
 from toolkit import orders
-from toolkit.client.orders.permissions import COLUMNS
+from toolkit.client.orders.permissions import COLUMNS, _agent_status, _builder_status, rows_to_revoke
 from toolkit.errors import ActionRejected, InputError, SignatureRejected
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
@@ -173,3 +175,56 @@ def test_every_authorisation_of_a_traders_history_is_listed(
         trader.end_builder()
     assert len(trader.permissions(ended=True).query("kind == 'builder'")) == 3
     assert len(maker.builder.traders(ended=True)) == 3
+
+
+AGENT_ROW = {"kind": "agent", "name": "bot", "address": "0xA", "of": "", "status": "ACTIVE"}
+BUILDER_ROW = {"kind": "builder", "name": "", "address": "0xB", "of": "0xC", "status": "ACTIVE"}
+
+
+@pytest.mark.parametrize(
+    ("table", "who", "ended"),
+    [
+        ([AGENT_ROW, BUILDER_ROW], "bot", [AGENT_ROW]),
+        ([AGENT_ROW, BUILDER_ROW], "BOT", []),
+        ([AGENT_ROW, BUILDER_ROW], "0xa", [AGENT_ROW]),
+        ([AGENT_ROW, BUILDER_ROW], "0xb", [BUILDER_ROW]),
+        ([AGENT_ROW, BUILDER_ROW], "0xc", [BUILDER_ROW]),
+        ([AGENT_ROW | {"of": "0xC"}, BUILDER_ROW], "0xC", [BUILDER_ROW]),
+        ([AGENT_ROW, AGENT_ROW | {"name": "0xa"}], "0xa", [AGENT_ROW | {"name": "0xa"}]),
+        ([AGENT_ROW | {"status": "REVOKED"}, BUILDER_ROW | {"status": "EXPIRED"}], "0xa", []),
+        ([AGENT_ROW | {"kind": "vault"}, BUILDER_ROW | {"name": "bot"}], "bot", []),
+        ([BUILDER_ROW], "", []),
+    ],
+)
+def test_a_name_goes_before_an_address(table: list[Any], who: str, ended: list[Any]) -> None:
+    assert rows_to_revoke(table, who) == ended
+
+
+def test_the_states_of_what_was_granted() -> None:
+    assert _agent_status({"status": "ACTIVE", "revoked_at": None}) == "ACTIVE"
+    assert _agent_status({"status": "INACTIVE", "revoked_at": pd.Timestamp(1)}) == "REVOKED"
+    assert _agent_status({"status": "INACTIVE", "revoked_at": pd.NaT}) == "EXPIRED"
+    assert _builder_status({"approve_state": "REVOKED", "expired": False}) == "REVOKED"
+    assert _builder_status({"approve_state": "APPROVED", "expired": True}) == "EXPIRED"
+    assert _builder_status({"approve_state": "APPROVED", "expired": False}) == "ACTIVE"
+
+
+def test_what_has_ended_is_listed_on_request(venue: LocalVenue, trader: toolkit.Session) -> None:
+    vault = trader.exchange.vault_create("Fund", amount="100").data["vault"]
+    trader.exchange.approve_agent(development.account(31).address, "second")
+    trader.revoke("second")
+    with toolkit.connect(venue=venue, account=2) as other:
+        assert "vault" not in set(other.permissions()["kind"]), "neither led nor joined"
+        other.exchange.vault_deposit(vault, "0.5")
+        assert "vault" in set(other.permissions()["kind"])
+    trader.exchange.vault_close(vault_address=vault)
+    assert trader.permissions()["kind"].tolist() == ["agent"]
+    ended = trader.permissions(ended=True)
+    assert set(zip(ended["kind"], ended["name"], ended["status"], strict=True)) == {
+        ("agent", "toolkit", "ACTIVE"),
+        ("agent", "second", "REVOKED"),
+        ("vault", "Fund", "CLOSED"),
+    }
+    row = ended.query("kind == 'vault'").iloc[0]
+    assert row["may"] == "be traded, rebalanced, handed over and closed by your agents"
+    assert row["since"].timestamp() * 1000 == pytest.approx(venue.now_ms(), abs=60_000)

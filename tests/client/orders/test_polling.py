@@ -35,7 +35,7 @@ def waits(flow: Flow[Any], elapsed_ms: float) -> tuple[list[float], Any]:
             waited[len(waited) - (not asked) :] = [request.seconds + (0 if asked else waited[-1])]
         asked = isinstance(request, Fetch) or (asked and not isinstance(request, Settle))
         answer = {
-            Fetch: Reply(200, body), Elapsed: int(sum(waited) * elapsed_ms), RandomFloat: HALF,
+            Fetch: Reply(200, body), Elapsed: 5_000 + int(sum(waited) * elapsed_ms), RandomFloat: HALF,
         }.get(type(request))  # fmt: skip
 
 

@@ -245,11 +245,13 @@ BOTH = replace(PAIR, state=IntentState.SENT)
 ONE = Retry(attempts=1)
 
 
-def classify(intent: Intent, given: Envelope, in_doubt: bool = False, timeout: float = 0.0, **routes: Any) -> Any:
+def classify(
+    intent: Intent, given: Envelope, in_doubt: bool = False, timeout: float = 0.0, now_ms: int = 0, **routes: Any
+) -> Any:
     """Return the receipt or error of an answer, and the intent as the ledger has it then."""
     made, kept = settle(intent, timeout)
     try:
-        found: Any = ask(made.classify_response(kept, given, in_doubt, ONE), **routes)[0]
+        found: Any = ask(made.classify_response(kept, given, in_doubt, ONE), now_ms, **routes)[0]
     except ToolkitError as error:
         found = error
     return found, made.ledger.get(intent.id)
@@ -297,6 +299,35 @@ def test_a_refusal_is_the_outcome_only_where_no_copy_was_executed(
         assert isinstance(found, ExchangeError)
         assert (found.code, kept.code, kept.message) == (code, code, "m")
         assert found.receipt.state is IntentState.REJECTED
+
+
+@pytest.mark.parametrize(("now_ms", "ends"), [(60_064, "UNKNOWN"), (60_065, "REJECTED")])
+def test_once_no_copy_can_be_executed_any_more_a_refusal_is_the_outcome(now_ms: int, ends: str) -> None:
+    found, kept = classify(SENT, answer(40204, "text"), True, now_ms=now_ms, **NOT_SHOWN)
+    assert (kept.state, kept.data) == (ends, None)
+    _, kept = classify(SENT, answer(40204), True, now_ms=now_ms)
+    assert kept.state == "UNKNOWN", "a venue that shows nothing proves nothing"
+    assert found.receipt.state == ends
+
+
+def test_what_was_executed_is_not_asked_about() -> None:
+    found, kept = classify(BOTH, answer(0, NAMED), timeout=1.0, states=lambda _: pytest.fail("asked"))
+    assert (found.state, kept.state) == ("ACCEPTED", "ACCEPTED")
+
+
+@pytest.mark.parametrize(("state", "raises"), [("FAILED", True), ("ACCEPTED", False)])
+def test_the_feed_may_know_an_execution_first(state: str, raises: bool) -> None:
+    made, kept = settle(replace(SENT, state=IntentState.SUBMITTED))
+
+    def told(_: Any) -> list[Any]:
+        made.ledger.update(kept.id, 9, state=IntentState(state), code=40230 if raises else 0)
+        return []
+
+    if raises:
+        with pytest.raises(ActionRejected):
+            ask(made.await_execution(kept, ONE), page=told)
+    else:
+        assert ask(made.await_execution(kept, ONE), page=told)[0].state == state
 
 
 def test_another_process_that_resolves_the_request_may_have_sent_a_copy() -> None:
@@ -453,6 +484,12 @@ def test_a_faster_process_decides() -> None:
     assert made.update(kept, 9, state=IntentState.SENT).state == "UNKNOWN"
     with pytest.raises(ToolkitError):
         made.update(kept, 9, state=IntentState.PREPARED)
+
+
+def test_what_the_ledger_refuses_is_raised() -> None:
+    made, kept = settle(LEVERAGE)
+    with pytest.raises(ToolkitError, match="not signed"):
+        made.update(kept, 9, state=IntentState.SENT)
 
 
 def test_the_feed_settles_what_it_tells_and_nothing_else() -> None:

@@ -1,0 +1,410 @@
+"""How one request is posted, repeated and resolved: each attempt by itself; driven by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.client.fake import AGENT_KEY, MASTER, FakeVenue, session
+from tests.client.orders.test_outcome import HASH, VAULT, placed, transaction
+from toolkit import Wallet
+from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep
+from toolkit.client.io.transport import EXCHANGE_PATH, Retry
+from toolkit.client.orders.delivery import Delivery, Sender, is_safe_to_resend, with_client_ids
+from toolkit.client.orders.intents import Intent, IntentState
+from toolkit.client.orders.receipts import UNSET, receipt
+from toolkit.errors import (
+    Disconnected,
+    ExchangeError,
+    HttpStatus,
+    NotSent,
+    OutcomeUnknown,
+    RequestExpired,
+    SessionClosed,
+    TimedOut,
+)
+from toolkit.protocol.actions import ACTIONS
+
+AGENT = str(Wallet(agent=AGENT_KEY).agent)
+
+
+@pytest.fixture
+def delivery() -> Delivery:
+    made = session(FakeVenue(), settle_timeout=0)._delivery
+    made.retry = Retry(attempts=3, base=1.0)
+    return made
+
+
+def keep(delivery: Delivery, state: str = "SENT", **more: Any) -> Intent:
+    """Put an intent of setLeverage into the ledger."""
+    given = {"action": "setLeverage", "payload": {"leverage": "5"}, "client_ids": (), "id": "one"} | more
+    own = {"signer": AGENT, "account": MASTER, "environment": "testnet", "state": IntentState.PREPARED, "code": None}
+    delivery.ledger.record(placed(**given | own))
+    if state != "PREPARED":
+        delivery.ledger.update("one", 1, state=IntentState.SENT, body=b"{}")
+    if state not in ("PREPARED", "SENT"):
+        delivery.ledger.update("one", 1, state=IntentState(state), code=more.get("code"), data=more.get("data"))
+    return delivery.ledger.get("one")
+
+
+@dataclass
+class Run:
+    """What a flow did: the state of the intent at each post, the waits, what it asked, and its end."""
+
+    posted: list[str] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    end: Any = None
+
+
+def drive(
+    delivery: Delivery, flow: Flow[Any], script: Sequence[Any], shown: Any = (), now_ms: int = 50, took_ms: int = 0
+) -> Run:
+    """Run a flow: posts are answered from the script, reads with the rows shown; each post takes some time."""
+    run, answers, elapsed, answer = Run(), iter(script), 1_000, None
+    try:
+        while True:
+            request: Any = flow.throw(answer) if isinstance(answer, BaseException) else flow.send(answer)
+            match request:
+                case Fetch(method="POST"):
+                    assert (request.path, request.body) == (EXCHANGE_PATH, b"{}")
+                    run.posted.append(str(delivery.ledger.get("one").state))
+                    elapsed, now_ms = elapsed + took_ms, now_ms + took_ms
+                    answer = next(answers)
+                case Fetch():
+                    run.asked.append(request.path.rpartition("/")[2])
+                    body = {"code": 0, "message": "success", "data": shown[run.asked[-1]] if shown else []}
+                    answer = Reply(200, json.dumps(body).encode())
+                case Sleep() | Settle():
+                    run.waits.append(request.seconds)
+                    answer = None
+                case _:
+                    answer = {Now: now_ms, Elapsed: elapsed, RandomFloat: 0.5}[type(request)]
+    except StopIteration as done:
+        run.end = done.value
+    except BaseException as error:
+        run.end = error
+    return run
+
+
+def reply(code: int = 0, status: int = 200, data: Any = None, **headers: str) -> Reply:
+    body = {"code": code, "message": "m", "data": {"txHash": HASH} if data is None else data}
+    return Reply(status, json.dumps(body).encode(), {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+OK = reply()
+SHOWN = {"page": [transaction(signer=AGENT)]}
+
+
+@pytest.mark.parametrize(
+    ("script", "posted", "end", "state"),
+    [
+        ([OK], ["SENT"], None, "SUBMITTED"),
+        ([NotSent("x"), OK], ["SENT", "SENT"], None, "SUBMITTED"),
+        ([TimedOut("x"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
+        ([Disconnected("x"), NotSent("x"), OK], ["SENT", "UNKNOWN", "UNKNOWN"], None, "SUBMITTED"),
+        ([NotSent("x")] * 3, ["SENT"] * 3, NotSent, "REJECTED"),
+        ([NotSent("x"), NotSent("x"), TimedOut("x")], ["SENT"] * 3, OutcomeUnknown, "UNKNOWN"),
+        ([TimedOut("x")] * 3, ["SENT", "UNKNOWN", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
+        ([Reply(404, b"<html>")], ["SENT"], HttpStatus, "REJECTED"),
+        ([Reply(408, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
+        ([Reply(429, b"<html>"), OK], ["SENT", "SENT"], None, "SUBMITTED"),
+        ([Reply(503, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
+        ([Reply(200, b"<html>"), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
+        ([TimedOut("x"), Reply(404, b"<html>")], ["SENT", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
+        ([reply(40220), OK], ["SENT", "SENT"], None, "SUBMITTED"),
+        ([reply(40220)] * 3, ["SENT"] * 3, ExchangeError, "REJECTED"),
+        ([reply(1, 503), OK], ["SENT", "UNKNOWN"], None, "SUBMITTED"),
+        ([reply(40230)], ["SENT"], ExchangeError, "REJECTED"),
+        ([TimedOut("x"), reply(40204)], ["SENT", "UNKNOWN"], OutcomeUnknown, "UNKNOWN"),
+        ([KeyboardInterrupt()], ["SENT"], KeyboardInterrupt, "UNKNOWN"),
+        ([NotSent("x"), KeyboardInterrupt()], ["SENT", "SENT"], KeyboardInterrupt, "UNKNOWN"),
+    ],
+)
+def test_each_attempt_is_recorded_before_it_leaves(
+    delivery: Delivery, script: list[Any], posted: list[str], end: Any, state: str
+) -> None:
+    intent = keep(delivery, "PREPARED")
+    delivery.ledger.update("one", 1, body=b"{}")
+    run = drive(delivery, delivery._post(intent, b"{}"), script)
+    kept = delivery.ledger.get("one")
+    assert (run.posted, kept.state, kept.attempts) == (posted, state, len(posted))
+    if end is None:
+        assert run.end.state == state
+    else:
+        assert isinstance(run.end, end)
+    if end is KeyboardInterrupt:
+        assert kept.message == "interrupted while it was being sent"
+
+
+def test_the_waits_grow_and_a_venue_may_ask_for_longer(delivery: Delivery) -> None:
+    keep(delivery)
+    run = drive(delivery, delivery._post(delivery.ledger.get("one"), b"{}"), [NotSent("x"), NotSent("x"), OK])
+    assert run.waits == [0.5, 1.0]
+
+
+def test_a_rate_limit_slows_the_session_down_as_well(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[Any] = []
+    monkeypatch.setattr(type(delivery.limiter), "penalise", lambda _, *given: noted.append(given))
+    intent = keep(delivery)
+    run = drive(delivery, delivery._post(intent, b"{}"), [reply(40220, 429, retry_after="7"), TimedOut("x"), OK])
+    assert run.waits == [7.0, 1.0]
+    assert noted == [("setLeverage", 1_000, 7.0)]
+
+
+@pytest.mark.parametrize(("expiry", "attempts"), [(150, 2), (149, 1), (None, 3), (10, 1)])
+def test_nothing_is_repeated_after_its_expiry(delivery: Delivery, expiry: int | None, attempts: int) -> None:
+    """It was signed at 50 ms, and each attempt takes 100."""
+    intent = keep(delivery, expiry_after=expiry)
+    run = drive(delivery, delivery._post(intent, b"{}"), [NotSent("x")] * 3, took_ms=100)
+    assert len(run.posted) == attempts
+    assert isinstance(run.end, NotSent)
+
+
+def test_no_attempt_begins_after_the_time_is_over(delivery: Delivery) -> None:
+    for took_ms, attempts in ((29_999, 3), (30_000, 2), (60_000, 1)):
+        delivery.ledger.__init__()  # type: ignore[misc]
+        intent = keep(delivery, expiry_after=None)
+        run = drive(delivery, delivery._post(intent, b"{}"), [NotSent("x")] * 3, took_ms=took_ms)
+        assert len(run.posted) == attempts
+
+
+def test_what_another_process_settled_is_not_posted(delivery: Delivery) -> None:
+    intent = keep(delivery)
+    delivery.ledger.update("one", 9, state=IntentState.ACCEPTED, code=0)
+    run = drive(delivery, delivery._post(intent, b"{}"), [])
+    assert (run.posted, run.end.state) == ([], "ACCEPTED")
+
+
+def test_a_dropped_flow_leaves_the_ledger_alone(delivery: Delivery) -> None:
+    flow = delivery._post(keep(delivery), b"{}")
+    request: Any = flow.send(None)
+    while not isinstance(request, Fetch):
+        request = flow.send(0)
+    flow.close()
+    assert (delivery.ledger.get("one").state, delivery.ledger.get("one").message) == ("SENT", "")
+
+
+NONE_SHOWN = {"page": [transaction(6)]}
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "shown", "resend", "now_ms", "posted", "ends"),
+    [
+        ("PREPARED", {}, SHOWN, None, 50, 0, "REJECTED"),
+        ("SENT", {}, SHOWN, None, 50, 0, "ACCEPTED"),
+        ("SENT", {}, NONE_SHOWN, None, 50, 1, "SUBMITTED"),
+        ("SENT", {}, NONE_SHOWN, False, 50, 0, "UNKNOWN"),
+        ("UNKNOWN", {}, SHOWN, None, 50, 0, "ACCEPTED"),
+        ("UNKNOWN", {}, NONE_SHOWN, None, 50, 1, "SUBMITTED"),
+        ("UNKNOWN", {"expiry_after": None}, NONE_SHOWN, None, 61_000, 1, "SUBMITTED"),
+        ("UNKNOWN", {"expiry_after": None}, NONE_SHOWN, None, 61_001, 0, "UNKNOWN"),
+        ("UNKNOWN", {"expiry_after": None}, NONE_SHOWN, True, 61_001, 1, "SUBMITTED"),
+        ("UNKNOWN", {}, NONE_SHOWN, False, 50, 0, "UNKNOWN"),
+        ("UNKNOWN", {"code": 40204}, NONE_SHOWN, None, 60_064, 0, "UNKNOWN"),
+        ("UNKNOWN", {"code": 40204}, NONE_SHOWN, None, 60_065, 0, "REJECTED"),
+        ("UNKNOWN", {"code": 40208}, NONE_SHOWN, None, 60_065, 0, "REJECTED"),
+        ("UNKNOWN", {"code": 40204}, {"page": []}, None, 60_065, 0, "UNKNOWN"),
+        ("UNKNOWN", {"code": 40204}, NONE_SHOWN, True, 60_065, 1, "SUBMITTED"),
+        ("UNKNOWN", {"code": 40207}, NONE_SHOWN, None, 50, 1, "SUBMITTED"),
+        ("SUBMITTED", {}, SHOWN, None, 50, 0, "ACCEPTED"),
+        ("SUBMITTED", {}, NONE_SHOWN, None, 50, 0, "SUBMITTED"),
+        ("SUBMITTED", {}, NONE_SHOWN, True, 50, 1, "SUBMITTED"),
+    ],
+)
+def test_an_open_intent_is_resolved(
+    delivery: Delivery, state: str, more: dict[str, Any], shown: Any, resend: Any, now_ms: int, posted: int, ends: str
+) -> None:
+    keep(delivery, state, **more)
+    run = drive(delivery, delivery.resolve(resend=resend), [OK] * posted, shown, now_ms)
+    assert (len(run.posted), delivery.ledger.get("one").state) == (posted, ends)
+    assert [receipt.state for receipt in run.end] == [ends]
+    assert delivery._senders == {}
+    if state == "PREPARED":
+        assert (run.asked, run.end[0].message) == ([], "given up by resolve() before it was sent")
+
+
+def test_a_submitted_request_whose_answer_was_another_ones_is_unknown(delivery: Delivery) -> None:
+    keep(delivery, "SUBMITTED", data={"txHash": HASH})
+    shown = {"detail": transaction(6), "page": []}
+    run = drive(delivery, delivery.resolve(resend=False), [], shown)
+    kept = delivery.ledger.get("one")
+    assert (run.asked, kept.state, kept.data) == (["detail", "page"], "UNKNOWN", None)
+    shown["page"] = [transaction(signer=AGENT, txCode=7)]
+    drive(delivery, delivery.resolve(resend=False), [], shown)
+    assert delivery.ledger.get("one").state == "REJECTED"
+
+
+def test_what_can_not_be_resolved_says_why(delivery: Delivery) -> None:
+    keep(delivery, "UNKNOWN")
+    run = drive(delivery, delivery.resolve(), [TimedOut("too late")] * 3, NONE_SHOWN)
+    assert [receipt.state for receipt in run.end] == ["UNKNOWN"]
+    assert "too late" in run.end[0].message
+
+
+def test_only_own_intents_that_nobody_works_on_are_resolved(
+    delivery: Delivery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(delivery, "UNKNOWN")
+    assert drive(delivery, delivery.resolve(["other"]), [], SHOWN).end == []
+    delivery._senders["one"] = Sender.current()
+    monkeypatch.setattr(Sender, "is_busy_elsewhere", lambda _: True)
+    assert drive(delivery, delivery.resolve(["one"]), [], SHOWN).end == []
+    monkeypatch.setattr(Sender, "is_busy_elsewhere", lambda _: False)
+    assert len(drive(delivery, delivery.resolve(["one"]), [], SHOWN).end) == 1
+    delivery.closed = True
+    assert isinstance(drive(delivery, delivery.resolve(), []).end, SessionClosed)
+
+
+def test_bytes_for_one_environment_never_go_to_another(delivery: Delivery) -> None:
+    intent = keep(delivery, "UNKNOWN")
+    delivery.ledger.__init__()  # type: ignore[misc]
+    delivery.ledger.record(replace(intent, environment="mainnet", state=IntentState.PREPARED))
+    assert drive(delivery, delivery.resolve(), []).end == []
+    row = {"nonce": 5, "signer": AGENT, "actionType": "setLeverage", "txCode": 0, "txHash": HASH}
+    delivery.take_records("userEvent", MASTER, [{"eventType": "actionAck", "event": [row]}], 9)
+    assert delivery.ledger.get("one").state == "PREPARED"
+
+
+@pytest.mark.parametrize(
+    ("change", "channel", "owner", "closed", "taken"),
+    [
+        ({}, "userEvent", MASTER, False, True),
+        ({}, "userEvent", MASTER.lower(), False, True),
+        ({}, "userEvent", VAULT, False, False),
+        ({"vault_address": VAULT}, "userEvent", VAULT.upper(), False, True),
+        ({"vault_address": VAULT}, "userEvent", MASTER, False, False),
+        ({}, "trades", MASTER, False, False),
+        ({}, "userEvent", MASTER, True, False),
+        ({"payload": {"builder": "0xb"}}, "userEvent", MASTER, False, False),
+    ],
+)
+def test_the_feed_tells_the_outcome_of_what_this_account_submitted(
+    delivery: Delivery, change: dict[str, Any], channel: str, owner: str, closed: bool, taken: bool
+) -> None:
+    keep(delivery, "SUBMITTED", **change)
+    delivery.closed = closed
+    row = {"nonce": 5, "signer": AGENT, "actionType": "setLeverage", "txCode": 0, "txHash": HASH}
+    delivery.take_records(channel, owner, [{"eventType": "actionAck", "event": [row]}], 9)
+    assert delivery.ledger.get("one").state == ("ACCEPTED" if taken else "SUBMITTED")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "expiry"),
+    [
+        ("placeOrder", UNSET, 60_050),
+        ("placeOrder", None, None),
+        ("placeOrder", 7, 7),
+        ("withdraw", UNSET, 3_600_050),
+        ("setLeverage", UNSET, None),
+        ("approveAgent", UNSET, 60_050),
+    ],
+)
+def test_an_action_expires_in_a_minute_where_it_carries_an_expiry(
+    delivery: Delivery, kind: str, given: Any, expiry: int | None
+) -> None:
+    assert delivery._expiry(ACTIONS[kind], given, 50) == expiry
+
+
+def test_missing_client_ids_are_made_of_the_nonce_and_the_position() -> None:
+    items = [{"a": 1}, {"clOrdId": 9}, {"clOrdId": None}]
+    filled, ids = with_client_ids({"type": "placeOrder", "orders": items}, 7)
+    assert ids == (7_000, 9, 7_002)
+    assert [item["clOrdId"] for item in filled["orders"]] == list(ids)
+    assert items[0] == {"a": 1}, "what was given is not changed"
+    filled, ids = with_client_ids({"type": "placeBuilderOrder", "order": {"a": 1}}, 7)
+    assert (filled["order"], ids) == ({"a": 1, "clOrdId": 7_000}, (7_000,))
+    for odd in ({"type": "replaceOrder", "order": {}}, {"orders": "x"}, {"orders": [1]}, {"type": "placeBuilderOrder"}):
+        assert with_client_ids(odd, 7) == (odd, ())
+
+
+@pytest.mark.parametrize(("expiry", "age_ms", "safe"), [(5, 10**9, True), (None, 60_000, True), (None, 60_001, False)])
+def test_what_can_not_surprise_is_sent_again(expiry: int | None, age_ms: int, safe: bool) -> None:
+    assert is_safe_to_resend(placed(expiry_after=expiry, created=5), 5 + age_ms) is safe
+
+
+@pytest.mark.parametrize(
+    ("now_ms", "took_ms", "expiry", "again"),
+    [
+        (10**9, 30_000, UNSET, True),  # the clock was wrong: by the venue's it had expired
+        (10**9, 30_001, UNSET, False),  # the call itself took too long
+        (0, 0, UNSET, False),  # it had not expired, by the venue's own time
+        (10**9, 0, 60_000, False),  # as it was asked for
+    ],
+)
+def test_an_action_that_expired_by_a_wrong_clock_is_made_once_more(
+    delivery: Delivery, monkeypatch: pytest.MonkeyPatch, now_ms: int, took_ms: int, expiry: Any, again: bool
+) -> None:
+    sent: list[Any] = []
+    clock = {Now: 0, Elapsed: 1_000}
+
+    def record_and_send(prepared: Any) -> Any:
+        sent.append(prepared)
+        yield from ()
+        clock[Now], clock[Elapsed] = now_ms, 1_000 + took_ms
+        if len(sent) > 1:
+            return "sent"
+        error = RequestExpired("expired")
+        error.receipt = receipt(placed(state=IntentState.REJECTED))
+        raise error
+
+    def prepare(*_: Any) -> Any:
+        yield from ()
+        return SimpleNamespace(expiry_after=60_000)
+
+    monkeypatch.setattr(Delivery, "_record_and_send", lambda _, prepared: record_and_send(prepared))
+    monkeypatch.setattr(Delivery, "_prepare", prepare)
+    monkeypatch.setattr(Delivery, "_check", lambda *_: iter(()))
+    flow, answer, end = (
+        delivery.submit(ACTIONS["approveAgent"], {"type": "approveAgent"}, expiry_after=expiry),
+        None,
+        "",
+    )
+    try:
+        while True:
+            answer = clock[type(flow.send(answer))]
+    except StopIteration as done:
+        end = done.value
+    except RequestExpired:
+        end = "expired"
+    assert (end, len(sent)) == (("sent", 2) if again else ("expired", 1))
+
+
+def test_another_requests_answer_is_not_believed(delivery: Delivery) -> None:
+    intent = keep(
+        delivery, action="placeOrder", payload={"orders": [{"clOrdId": 5000, "ordSide": "BUY"}]}, client_ids=(5000,)
+    )
+    wrong = reply(data={"results": [{"clOrdId": 9}]})
+    run = drive(delivery, delivery._post(intent, b"{}"), [wrong] * 3, {"states": [], "events": [], "page": []})
+    assert run.posted == ["SENT", "UNKNOWN", "UNKNOWN"]
+    assert isinstance(run.end, OutcomeUnknown)
+
+
+def test_a_sender_is_busy_elsewhere_while_its_thread_or_task_lives() -> None:
+    here = threading.current_thread()
+    idle, working = threading.Thread(), threading.Thread(target=(release := threading.Event()).wait)
+    working.start()
+    try:
+        assert [Sender(one, None).is_busy_elsewhere() for one in (here, idle, working)] == [False, False, True]
+    finally:
+        release.set()
+        working.join()
+
+    async def tasks() -> list[bool]:
+        waiting = asyncio.create_task(asyncio.Event().wait())
+        done = asyncio.create_task(asyncio.sleep(0))
+        await done
+        assert Sender.current().task is asyncio.current_task()
+        found = [Sender(here, one).is_busy_elsewhere() for one in (asyncio.current_task(), done, waiting)]
+        waiting.cancel()
+        return found
+
+    assert asyncio.run(tasks()) == [False, False, True]
+    assert Sender.current() == Sender(here, None)

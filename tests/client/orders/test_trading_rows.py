@@ -1,0 +1,96 @@
+"""Calls of a session that read rows before they trade: whose account it is, and what closes a position."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+import toolkit
+from tests.client.fake import AGENT_KEY, MASTER, META, FakeVenue, enveloped, session
+from tests.client.orders.test_outcome import VAULT
+from toolkit.client.orders.trading import _closing_orders
+from toolkit.errors import InputError, WalletError
+from toolkit.products import ProductTable
+
+BTC = ProductTable.from_meta(META)["BTCUSDC"]
+OTHER = "0x" + "22" * 20
+
+
+class Rows(FakeVenue):
+    """A fake venue that shows the same rows of agents, or positions, to everybody."""
+
+    def __init__(self, *rows: dict[str, Any]) -> None:
+        super().__init__()
+        self.rows = rows
+
+    def _info(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path in ("/info/account/agent", "/info/position/list"):
+            return enveloped(0, "success", list(self.rows))
+        return super()._info(request)
+
+
+@pytest.mark.parametrize(
+    ("row", "price", "closing"),
+    [
+        ({"longSize": "0.5", "shortSize": "-0"}, None, [("SELL", "0.5", "MARKET")]),
+        ({"longSize": "0", "shortSize": "-0.5"}, None, [("BUY", "0.5", "MARKET")]),
+        ({"shortSize": "0.5"}, None, [("BUY", "0.5", "MARKET")]),
+        ({"longSize": "0.5"}, "60000", [("SELL", "0.5", "LIMIT")]),
+        ({"longSize": "0.000", "shortSize": "-0.000"}, None, []),
+        ({}, None, []),
+        (
+            {"longSize": "0.5", "shortSize": "-0.25", "positionMode": "2"},
+            None,
+            [("SELL_CLOSE_HEDGE", "0.5", "MARKET"), ("BUY_CLOSE_HEDGE", "0.25", "MARKET")],
+        ),
+        ({"longSize": "0.5", "positionMode": "hedge"}, None, [("SELL_CLOSE_HEDGE", "0.5", "MARKET")]),
+        ({"longSize": "0.5", "positionMode": "ONE_WAY"}, None, [("SELL", "0.5", "MARKET")]),
+    ],
+)
+def test_each_leg_of_a_position_is_closed(row: dict[str, str], price: Any, closing: list[Any]) -> None:
+    made = _closing_orders(BTC, row, price, {"slippage": None, "tif": None})
+    items = [order.to_item(BTC) for order in made]
+    assert [(item["ordSide"], item["ordQty"].rstrip("0"), item["ordType"]) for item in items] == closing
+    for item in items:
+        assert item["ordSide"].endswith("_HEDGE") or item["reduceOnlyOption"] == "REDUCE_ONLY"
+
+
+def test_a_position_is_closed_where_it_is() -> None:
+    fake = Rows({"longSize": "0.5", "shortSize": "0"})
+    s = session(fake)
+    s.close_position("BTCUSDC", "60000", tif="IOC")
+    s.close_position("BTCUSDC", "60000", vault_address=VAULT)
+    asked = [read for read in fake.reads if "position" in read]
+    assert [MASTER in asked[0], VAULT in asked[-1]] == [True, True]
+    first, second = (json.loads(body) for body in fake.bodies)
+    assert first["action"]["orders"][0]["timeInForce"] == "IOC"
+    assert (first.get("vaultAddress"), second["vaultAddress"]) == (None, VAULT)
+    with pytest.raises(InputError, match="no position in BTCUSDC to close"):
+        session(Rows({"longSize": "0"})).close_position("BTCUSDC")
+
+
+def test_an_agent_key_alone_acts_for_its_only_master() -> None:
+    wallet = toolkit.Wallet(agent=AGENT_KEY)
+
+    def account(*masters: str) -> Any:
+        fake = Rows(*({"masterAddress": one} for one in masters))
+        s = session(fake, wallet=wallet)
+        s.set_leverage("BTCUSDC", 5)
+        s.set_leverage("BTCUSDC", 6)
+        return s.account, fake
+
+    found, fake = account(OTHER, OTHER, "")
+    assert found == OTHER
+    asked = [read for read in fake.reads if "agent" in read]
+    assert len(asked) == 1, "it is asked for once"
+    assert "role=AGENT" in asked[0]
+    assert "status=1" in asked[0]
+    for masters in ((), (OTHER, MASTER)):
+        with pytest.raises(WalletError, match="knows no single master of agent 0x"):
+            account(*masters)
+    known = session(Rows({"masterAddress": OTHER}), wallet=toolkit.Wallet(agent=AGENT_KEY, account=MASTER))
+    known.set_leverage("BTCUSDC", 5)
+    assert known.account == MASTER
