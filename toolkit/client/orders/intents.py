@@ -368,12 +368,13 @@ class SqliteLedger:
         with self._lock, self._translated_errors():
             # One statement each: what it finds and what it changes are one transaction.
             if before is None:
-                given = "INSERT INTO notes (name, text) SELECT ?1, ?3 WHERE ?3 IS NOT NULL ON CONFLICT DO NOTHING"
+                given = "INSERT INTO notes (name, text) SELECT :name, :after WHERE :after IS NOT NULL"
+                given += " ON CONFLICT DO NOTHING"
             elif after is None:
-                given = "DELETE FROM notes WHERE name=?1 AND text=?2 AND ?3 IS NULL"
+                given = "DELETE FROM notes WHERE name=:name AND text=:before"
             else:
-                given = "UPDATE notes SET text=?3 WHERE name=?1 AND text=?2"
-            return self._database.execute(given, (name, before, after)).rowcount == 1
+                given = "UPDATE notes SET text=:after WHERE name=:name AND text=:before"
+            return self._database.execute(given, {"name": name, "before": before, "after": after}).rowcount == 1
 
     def notes(self) -> dict[str, str]:
         """See Ledger."""

@@ -115,7 +115,8 @@ def of_maker(
 
 
 def _parts(order: VenueOrder, rate: int, open_value: int, close_value: int) -> tuple[int, int, int, int]:
-    """Return the fees of the opening and of the closing part of a fill, both rounded down, and the next `fee_parts`.
+    """Return the fees of the opening and of the closing part of a fill, what both are before rounding up, in whole
+    micro-USDC, and the next `fee_parts`.
 
     The fills of an order are rounded together: `fee_parts` is the fraction of a micro-USDC that the rounding of former
     fills has paid for. Only the fraction is kept, because the exact sum would outgrow 64 bits.
