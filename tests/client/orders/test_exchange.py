@@ -359,3 +359,28 @@ def test_one_order_needs_no_list_and_reduces_under_the_name_of_its_action() -> N
     assert last(fake)["orders"][0]["ordQty"] == item["ordQty"]
     s.exchange.place_builder_order(order, builder=MASTER, builder_fee_rate="0.0001")
     assert last(fake)["order"]["reduceOnly"] == "REDUCE_ONLY"
+
+
+def test_a_product_code_needs_no_list_of_products() -> None:
+    fake = FakeVenue()
+    s = both(fake, settle_timeout=0)
+    s.exchange.set_margin_mode(99, "CROSS")
+    assert (last(fake)["symbolCode"], fake.reads) == (99, [])
+    s.exchange.set_margin_mode("BTCUSDC", "CROSS")
+    assert last(fake)["symbolCode"] == 1
+    assert len(fake.reads) == 1
+
+
+def test_only_the_agents_own_address_has_a_default() -> None:
+    texts = {action.method: str(getattr(Exchange, action.method).__doc__) for action in ACTIONS.values()}
+    own = [name for name, text in texts.items() if "(default: this wallet's agent)" in text]
+    lines = [line for name in own for line in texts[name].splitlines() if "this wallet's agent" in line]
+    assert own
+    assert {name for name, text in texts.items() if "symbol: a product's symbol or code" in text} >= {"set_leverage"}
+    assert all(
+        line.startswith("symbol: ")
+        for text in texts.values()
+        for line in text.splitlines()
+        if "a product's symbol or code" in line
+    )
+    assert all(line.startswith("agent_address: ") for line in lines)
