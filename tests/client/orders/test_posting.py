@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.client.fake import AGENT_KEY, MASTER, FakeVenue, session
+from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, FakeVenue, session
 from tests.client.orders.test_outcome import HASH, VAULT, placed, transaction
 from toolkit import Wallet
 from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep
@@ -31,6 +31,7 @@ from toolkit.errors import (
     RequestExpired,
     SessionClosed,
     TimedOut,
+    WalletError,
 )
 from toolkit.protocol.actions import ACTIONS
 
@@ -493,3 +494,47 @@ def test_only_what_was_certainly_refused_is_made_once_more(
         run = drive(delivery, delivery.submit(ACTIONS["faucetClaim"], {"type": "faucetClaim"}), [], now_ms=now_ms)
         assert isinstance(run.end, RequestExpired)
         assert len(sent) == times
+
+
+def test_a_closed_session_prepares_and_sends_nothing(delivery: Delivery) -> None:
+    payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
+    prepared = drive(delivery, delivery.prepare(ACTIONS["setLeverage"], payload), []).end
+    delivery.closed = True
+    for flow in (
+        delivery.prepare(ACTIONS["setLeverage"], payload),
+        delivery.submit(ACTIONS["setLeverage"], payload),
+        delivery.send(prepared),
+    ):
+        with pytest.raises(SessionClosed, match="setLeverage: this session is closed, so nothing was sent"):
+            next(flow)
+    assert delivery.ledger.all() == []
+
+
+def test_without_the_key_nothing_is_read(delivery: Delivery) -> None:
+    payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
+    for wallet in (None, Wallet(master=MASTER_KEY)):
+        delivery.wallet = wallet
+        with pytest.raises(WalletError):
+            next(delivery.submit(ACTIONS["setLeverage"], payload))
+    delivery.wallet = Wallet(agent=AGENT_KEY)
+    with pytest.raises(WalletError):
+        next(delivery.submit(ACTIONS["approveAgent"], {"type": "approveAgent"}))
+
+
+def test_what_is_given_up_while_it_is_signed_is_not_sent(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolkit.protocol import signing
+
+    sign = signing.sign
+
+    def slow(*args: Any, **keywords: Any) -> Any:
+        [intent] = delivery.ledger.all()
+        assert delivery._senders == {intent.id: Sender.current()}
+        delivery.ledger.update(intent.id, 9, state=IntentState.REJECTED)
+        return sign(*args, **keywords)
+
+    payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
+    prepared = drive(delivery, delivery.prepare(ACTIONS["setLeverage"], payload), []).end
+    monkeypatch.setattr(signing, "sign", slow)
+    run = drive(delivery, delivery.send(prepared), [])
+    assert isinstance(run.end, NotSent)
+    assert (run.posted, delivery._senders) == ([], {})
