@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, LocatorAssertions, Page
 
 PAGE = Path(__file__).with_name("host.html")
 WAIT_SECONDS = 30.0
@@ -91,6 +91,14 @@ def until(page: Page, holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < end, "the kernel has not got there"
         page.wait_for_timeout(20)
+
+
+def expect(locator: Locator) -> LocatorAssertions:
+    """Return what can be asserted of a part of the page; it waits, because a page draws when it gets to it."""
+    from playwright.sync_api import expect as assertions
+
+    assertions.set_options(timeout=WAIT_SECONDS * 1000)
+    return assertions(locator)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import toolkit
+from tests.browser.host import expect
 from tests.browser.test_chart import near
 from tests.browser.test_widgets import Open, host, session, show, venue
 from toolkit.session import Session
@@ -37,7 +38,7 @@ def test_a_position_shows_liquidation_margin_and_exits(show: Open, session: Sess
     assert abs(Decimal(row["margin"].replace(",", "")) - known["margin"]) < Decimal("0.01")
     assert row["exits"] != "– / –"
     for name in ("Liq. price", "Margin", "Funding", "TP / SL"):
-        assert page.get_by_role("columnheader", name=name).is_visible()
+        expect(page.get_by_role("columnheader", name=name)).to_be_visible()
 
 
 def test_a_part_of_a_position_is_closed_after_a_review(show: Open, session: Session) -> None:
@@ -102,11 +103,11 @@ def test_tables_are_sorted_filtered_and_copied(show: Open, session: Session) -> 
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     prices = page.get_by_role("region", name="Open orders").locator("tbody td:nth-child(4)")
     page.get_by_role("region", name="Open orders").get_by_role("button", name="Price").click()
-    assert prices.all_inner_texts() == ["2,000.00", "9,000.0", "50,000.0"]
+    expect(prices).to_have_text(["2,000.00", "9,000.0", "50,000.0"])
     page.get_by_role("region", name="Open orders").get_by_role("button", name="Price").click()
-    assert prices.all_inner_texts() == ["50,000.0", "9,000.0", "2,000.00"]
+    expect(prices).to_have_text(["50,000.0", "9,000.0", "2,000.00"])
     page.get_by_label("Filter all tables").fill("eth")
-    assert prices.all_inner_texts() == ["2,000.00"]
+    expect(prices).to_have_text(["2,000.00"])
     page.get_by_label("Filter all tables").fill("")
     page.get_by_role("button", name="Copy open orders as CSV").click()
     page.get_by_text("Copied").wait_for()
@@ -170,4 +171,4 @@ def test_a_twap_is_followed_continued_after_a_restart_and_cancelled(
         table.get_by_text("canceled").wait_for()
         venue.advance("10m")
         assert again.parent_orders()["done"].tolist() == [4]
-        assert table.get_by_role("button", name="Cancel the twap").count() == 0
+        expect(table.get_by_role("button", name="Cancel the twap")).to_have_count(0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.host import until
+from tests.browser.host import expect, until
 from tests.browser.test_widgets import Open, bid, host, session, show, venue
 from toolkit.errors import CheckFailed
 from toolkit.session import Session
@@ -112,7 +112,7 @@ def test_history_comes_with_scrolling_and_what_is_shown_stays(show: Open, sessio
     times = [row[0] for row in chart.history["rows"]]
     assert times == sorted(set(times))
     page.get_by_text("Candles as a table").click()
-    assert page.locator(".tk-candles tbody tr").count() == 60
+    expect(page.locator(".tk-candles tbody tr")).to_have_count(60)
 
 
 def test_mark_and_index_lines_have_the_history_that_the_venue_publishes(
@@ -171,4 +171,4 @@ def test_candles_follow_the_theme_of_the_page(show: Open, session: Session) -> N
     ink = page.locator(".tk-chart").get_attribute("data-ink")
     page.evaluate("document.body.className = 'dark'; document.body.dataset.jpThemeLight = 'false'")
     page.wait_for_function(f"document.querySelector('.tk-chart').dataset.ink !== '{ink}'")
-    assert page.locator(".tk-chart").get_attribute("data-ink") == "rgb(111, 183, 255)"
+    expect(page.locator(".tk-chart")).to_have_attribute("data-ink", "rgb(111, 183, 255)")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.host import expect
 from tests.browser.lab import lab, notebook, voila
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def _run_first_cell(page: Page) -> None:
 
     What it may ask meanwhile (which kernel to take) is answered with its own proposal.
     """
-    from playwright.sync_api import Error, expect
+    from playwright.sync_api import Error
 
     prompt = page.locator(".jp-Cell .jp-InputArea-prompt").first
     proposal = page.locator(".jp-Dialog .jp-mod-accept")
@@ -45,8 +46,6 @@ def _run_first_cell(page: Page) -> None:
 
 def _press(page: Page, button: Locator, key: str) -> None:
     """Press a key on a button, once the ticket lets it be pressed."""
-    from playwright.sync_api import expect
-
     expect(button).to_be_enabled(timeout=30_000)
     button.focus()
     page.keyboard.press(key)
@@ -86,7 +85,7 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
         _run_first_cell(page)
         _fill_an_order(page)
         assert page.evaluate("getComputedStyle(document.querySelector('.tk')).backgroundColor") != "rgb(255, 255, 255)"
-        assert page.locator(".tk-chart").get_attribute("data-ink") == "rgb(111, 183, 255)"
+        expect(page.locator(".tk-chart")).to_have_attribute("data-ink", "rgb(111, 183, 255)")
         page.screenshot(path=tmp_path / "lab.png")
         assert not wrong
         context.close()
@@ -95,8 +94,6 @@ def test_a_dashboard_in_jupyterlab_fills_an_order(browser: Browser, tmp_path: Pa
 @pytest.mark.timeout(180)
 @pytest.mark.slow
 def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_path: Path) -> None:
-    from playwright.sync_api import expect
-
     blotter = 'import toolkit\nsession = toolkit.connect(clock="manual")\nwidget = session.blotter()\nwidget'
     notebook(tmp_path / "first.ipynb", blotter, "import time; time.sleep(8)", "import os; os._exit(1)")
     with lab(tmp_path) as address:
@@ -112,13 +109,13 @@ def test_a_busy_and_a_dead_kernel_are_shown_in_jupyterlab(browser: Browser, tmp_
         cells.nth(1).click()
         page.keyboard.press("Control+Enter")
         expect(status).to_have_text("busy", timeout=20_000)
-        assert page.locator(".tk button:enabled").count() == 0
+        expect(page.locator(".tk button:enabled")).to_have_count(0)
         expect(status).to_have_text("live", timeout=30_000)
         cells.nth(2).click()
         page.keyboard.press("Control+Enter")
         expect(status).to_have_text("no kernel", timeout=30_000)
-        assert "No kernel since" in page.locator(".tk-lock").inner_text()
-        assert page.locator(".tk button:enabled").count() == 0
+        expect(page.locator(".tk-lock")).to_contain_text("No kernel since")
+        expect(page.locator(".tk button:enabled")).to_have_count(0)
         context.close()
 
 
@@ -139,7 +136,7 @@ def test_a_dashboard_in_notebook_and_voila_fills_an_order(browser: Browser, tmp_
             page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
             _run_first_cell(page)
         _fill_an_order(page)
-        assert page.locator(".tk-chart").get_attribute("data-ink") == "rgb(20, 100, 165)"
+        expect(page.locator(".tk-chart")).to_have_attribute("data-ink", "rgb(20, 100, 165)")
         assert page.evaluate("document.documentElement.scrollWidth") <= 1500
         assert not wrong
         context.close()

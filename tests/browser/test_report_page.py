@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.browser.host import expect
 from tests.research.markets import Wandering, walk
 from toolkit.research import backtest
 
@@ -23,12 +24,12 @@ def test_the_report_draws_itself_without_a_network_and_its_panels_move_together(
     page.goto(path.as_uri())
     page.wait_for_selector("#compared .main-svg")
     assert asked == [path.as_uri()]
-    assert page.locator(".js-plotly-plot").count() == 5
+    expect(page.locator(".js-plotly-plot")).to_have_count(5)
     assert page.locator("#run-time .subplot .scatterlayer .points path").count() == len(
         run.fills[run.fills["symbol"] == "BTCUSDC"]
     )
-    assert page.locator("h1").inner_text() == "Wandering (every = 9)"
-    assert "deflated_sharpe" in page.locator("body").inner_text()
+    expect(page.locator("h1")).to_have_text("Wandering (every = 9)")
+    expect(page.locator("body")).to_contain_text("deflated_sharpe")
     for width in (480, 1300):  # nothing but its tables scrolls sideways
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")

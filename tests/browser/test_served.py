@@ -11,7 +11,7 @@ import pytest
 
 import toolkit
 from tests.browser.conftest import FLAGS, chromium
-from tests.browser.host import Host, hosting
+from tests.browser.host import Host, expect, hosting
 from toolkit.classroom.lesson import Lesson
 from toolkit.classroom.roster import Roster
 from toolkit.classroom.routes import serving
@@ -156,8 +156,8 @@ def test_the_pages_of_a_class_work_in_a_browser(page: Page) -> None:
         with serving(lesson, 0, settings=ServeSettings()) as served:
             link = f"{served.base_url}/join/{lesson.roster.students[1].code}"
             page.goto(link)
-            assert page.locator("h1").inner_text() == "Welcome, <i>Bo</i>"
-            assert f'toolkit.join("{link}")' in page.locator("#line").inner_text()
+            expect(page.locator("h1")).to_have_text("Welcome, <i>Bo</i>")
+            expect(page.locator("#line")).to_contain_text(f'toolkit.join("{link}")')
             with toolkit.join(link) as session:
                 session.buy("BTCUSDC", "0.01", price="62600", tif="IOC")
             page.goto(f"{served.base_url}/class")
@@ -216,7 +216,7 @@ def test_the_leaderboard_is_a_live_widget_in_the_teachers_session(
                 session.buy("BTCUSDC", "1", price="62600", tif="IOC")
             panel.get_by_text("<b>Rates</b> are decided").wait_for()
             rows.nth(1).get_by_text("▼").wait_for()  # Ann paid the spread and the fee
-            assert rows.nth(1).locator("td").nth(1).inner_text() == "Ann"
+            expect(rows.nth(1).locator("td").nth(1)).to_have_text("Ann")
             panel.get_by_role("button", name="Copy students by return as CSV").wait_for()
             assert not [message for message in host.sent if served.control_token in str(message)]
             teacher.close()

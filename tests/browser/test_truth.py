@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.host import Host
+from tests.browser.host import Host, expect, until
 from tests.browser.test_widgets import Open, host, panel, session, show, signed_nothing, venue
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
@@ -25,15 +25,15 @@ def test_a_dead_kernel_veils_every_panel_and_disables_every_button_until_it_is_b
 ) -> None:
     page = show(session.dashboard("BTCUSDC"))
     page.locator(".tk-status", has_text="live").first.wait_for()
-    assert page.locator(ENABLED).count() > 10
+    until(page, lambda: page.locator(ENABLED).count() > 10)
     host.silent = True
     page.wait_for_function("document.querySelectorAll('.tk-veiled').length === document.querySelectorAll('.tk').length")
-    assert page.locator(ENABLED).count() == 0
+    expect(page.locator(ENABLED)).to_have_count(0)
     words = page.locator(".tk-lock").all_inner_texts()
     assert all("No kernel since" in one and "as of 2026-01-01 00:" in one for one in words)
     host.silent = False
     page.wait_for_function("!document.querySelector('.tk-veiled')")
-    assert page.locator(ENABLED).count() > 10
+    until(page, lambda: page.locator(ENABLED).count() > 10)
 
 
 def test_the_focus_waits_at_the_reason_and_returns_with_the_kernel(show: Open, host: Host, session: Session) -> None:
@@ -51,10 +51,10 @@ def test_a_saved_view_says_as_of_when(show: Open, host: Host, session: Session) 
     host.silent = True
     page = show(ticket)
     go = page.get_by_role("button", name="Review buy order")
-    assert go.is_disabled()
+    expect(go).to_be_disabled()
     assert page.locator(".tk-status").inner_text() in ("connecting", "saved")  # the latter after 3 s, on a slow machine
     page.get_by_text("Saved view as of 2026-01-01 00:").wait_for()
-    assert go.is_disabled()
+    expect(go).to_be_disabled()
 
 
 def test_a_busy_kernel_takes_no_presses(show: Open, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_a_busy_kernel_takes_no_presses(show: Open, session: Session, monkeypatc
     page = show(session.blotter())
     monkeypatch.setattr(KERNEL_LOOP, "busy_seconds", lambda: 4.0)
     page.get_by_text("The kernel is busy with a cell").wait_for()
-    assert page.locator(ENABLED).count() == 0
+    expect(page.locator(ENABLED)).to_have_count(0)
     monkeypatch.undo()
     page.get_by_text("live", exact=True).wait_for()
 
@@ -121,7 +121,7 @@ def test_a_separator_is_read_as_it_was_meant_or_not_at_all(
     page = show(ticket)
     page.get_by_label("Quantity, in BTC").fill(typed)
     page.get_by_text("is not a plain decimal text").wait_for()
-    assert page.locator(".tk-field-quantity .tk-chip").all_inner_texts() == meant
+    expect(page.locator(".tk-field-quantity .tk-chip")).to_have_text(meant)
     assert "BUY" in repr(ticket.order)
     if meant:
         page.locator(".tk-field-quantity .tk-chip").last.click()

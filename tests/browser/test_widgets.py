@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.host import Host, hosting, until
+from tests.browser.host import Host, expect, hosting, until
 from toolkit.session import Session
 from toolkit.testing import session, venue  # fixtures
 from toolkit.venue import development
@@ -68,32 +68,32 @@ def test_an_invalid_price_is_shown_corrected_submitted_and_filled(
     page = show(dashboard)
     ticket, blotter = panel(page, "Order · BTCUSDC"), panel(page, "Positions and orders")
     review = ticket.get_by_role("button", name="Review buy order")
-    assert review.is_disabled()
+    expect(review).to_be_disabled()
 
     ticket.get_by_label("Price (USDC)").fill(f"{ask}5")
     ticket.get_by_label("Quantity, in BTC").fill("0.02")
     message = ticket.get_by_text("is not a multiple of tickSize 0.1")
     message.wait_for()
-    assert ticket.get_by_label("Price (USDC)").get_attribute("aria-invalid") == "true"
-    assert review.is_disabled()
+    expect(ticket.get_by_label("Price (USDC)")).to_have_attribute("aria-invalid", "true")
+    expect(review).to_be_disabled()
     page.screenshot(path=tmp_path / "invalid.png")
 
     ticket.get_by_role("button", name=f"Use {ask} for price").click()
     message.wait_for(state="detached")
-    assert ticket.get_by_label("Price (USDC)").input_value() == str(ask)
-    assert ticket.get_by_text("opens a long of 0.02").is_visible()
+    expect(ticket.get_by_label("Price (USDC)")).to_have_value(str(ask))
+    expect(ticket.get_by_text("opens a long of 0.02")).to_be_visible()
 
     review.click()
     sign = ticket.get_by_role("button", name="Sign and buy")
     sign.wait_for()
     signed_nothing()
     ticket.get_by_text("What will be signed").click()
-    assert dashboard.ticket.view["review"]["digest"] in ticket.inner_text()
+    expect(ticket).to_contain_text(dashboard.ticket.view["review"]["digest"])
     page.screenshot(path=tmp_path / "review.png")
     sign.click()
     ticket.get_by_text(f"filled: 0.02 at {ask:,}").wait_for()
     blotter.get_by_role("cell", name="▲ long").wait_for()
-    assert blotter.get_by_role("cell", name=f"{ask:,}").first.is_visible()
+    expect(blotter.get_by_role("cell", name=f"{ask:,}").first).to_be_visible()
     page.screenshot(path=tmp_path / "filled.png")
     assert session.positions(exact=True)["size"].tolist() == [Decimal("0.02")]
 
@@ -155,7 +155,7 @@ def test_what_python_sets_is_shown_and_what_is_being_typed_stays(show: Open, ses
         "[...document.querySelectorAll('input[id$=-price]')].every((one) => one.value === '61234.5')"
     )
     until(page, lambda: ticket.price == "61234.5")
-    assert second.input_value() == "61234.5"
+    expect(second).to_have_value("61234.5")
 
 
 def test_a_button_of_the_blotter_asks_for_confirmation(show: Open, session: Session) -> None:
@@ -188,13 +188,13 @@ def test_stale_data_locks_the_page(show: Open, session: Session, monkeypatch: py
     ticket = session.ticket("BTCUSDC", price="50000", quantity="0.01")
     page = show(ticket)
     go = page.get_by_role("button", name="Review buy order")
-    assert go.is_enabled()
+    expect(go).to_be_enabled()
     monkeypatch.setattr(type(ticket._book), "stale", property(lambda live: True))
     page.get_by_text("has been quiet for longer than usual").wait_for()
-    assert go.is_disabled()
+    expect(go).to_be_disabled()
     monkeypatch.undo()
     page.locator(".tk-lock").wait_for(state="hidden")
-    assert go.is_enabled()
+    expect(go).to_be_enabled()
 
 
 def test_a_closed_widget_says_so(show: Open, session: Session) -> None:
@@ -282,7 +282,7 @@ def test_every_control_has_a_name_and_every_status_is_announced(show: Open, sess
         .map((one) => one.outerHTML)"""
     )
     assert unnamed == []
-    assert page.locator("[aria-live=polite]").count() > 6
+    until(page, lambda: page.locator("[aria-live=polite]").count() > 6)
     assert page.locator("table caption").count() == page.locator("table").count()
 
 

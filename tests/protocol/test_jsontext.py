@@ -50,6 +50,7 @@ def test_what_is_not_deep_decodes_as_json_does(document: object) -> None:
 
 def test_only_a_high_recursion_limit_needs_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = b"[" * 200 + b"]" * 200
+    monkeypatch.setattr(sys, "getrecursionlimit", lambda: 1_000)
     assert jsontext.decode(raw)
     monkeypatch.setattr(sys, "getrecursionlimit", lambda: 1_000_000)
     with pytest.raises(jsontext.TooDeep):
