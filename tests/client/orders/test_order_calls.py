@@ -501,11 +501,12 @@ def test_a_cancellation_is_waited_for_by_its_state(calls: OrderCalls) -> None:
     assert wait(calls, done, "accepted", 1.0, []) == ([], None)
 
 
-def test_the_events_of_an_order_are_listed_oldest_first(calls: OrderCalls) -> None:
+@pytest.mark.parametrize(("owner", "asked_for"), [(VAULT, VAULT), (None, MASTER)])
+def test_the_events_of_an_order_are_listed_oldest_first(calls: OrderCalls, owner: Any, asked_for: str) -> None:
     shown = [{"ordId": "7", "symbol": "1", "execStatus": word, "blockTime": at} for at, word in
              ((3000, "FILLED"), (2000, "PARTIALLY_FILLED"), (1000, "NEW"))]  # fmt: skip
     route = lambda query: {"total": 3, "items": shown if query["page"] == "1" else []}  # noqa: E731
-    frame, asked = ask(calls.events(standing(calls, GOOD, owner=VAULT), True), events=route, **META_ROUTE)
+    frame, asked = ask(calls.events(standing(calls, GOOD, owner=owner), True), events=route, **META_ROUTE)
     assert list(frame["status"]) == ["NEW", "PARTIALLY_FILLED", "FILLED"]
     queries = [query for name, query in asked if name == "events"]
-    assert {(query["userAddr"], query["orderId"]) for query in queries} == {(VAULT, "7")}
+    assert {(query["userAddr"], query["orderId"]) for query in queries} == {(asked_for, "7")}
