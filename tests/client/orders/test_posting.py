@@ -538,3 +538,13 @@ def test_what_is_given_up_while_it_is_signed_is_not_sent(delivery: Delivery, mon
     run = drive(delivery, delivery.send(prepared), [])
     assert isinstance(run.end, NotSent)
     assert (run.posted, delivery._senders) == ([], {})
+
+
+@pytest.mark.parametrize(("given", "sequence"), [({}, 1_700), ({"withdrawSequence": 9}, 9)])
+def test_a_withdrawal_is_numbered_by_its_second_unless_it_is_given(
+    delivery: Delivery, given: dict[str, int], sequence: int
+) -> None:
+    delivery.wallet = Wallet(master=MASTER_KEY)
+    payload = {"type": "withdraw", "amount": "5", "destination": MASTER} | given
+    prepared = drive(delivery, delivery.prepare(ACTIONS["withdraw"], payload), [], now_ms=1_700_999).end
+    assert prepared.payload["withdrawSequence"] == sequence
