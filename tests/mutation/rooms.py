@@ -97,5 +97,5 @@ ROOMS: dict[str, Room] = {
         ],
         held=False,
     ),
-    "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"], held=False),
+    "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),
 }

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import httpx
 import pytest
 
 import toolkit
+from tests.client.fake import MASTER, NOW, FakeVenue, session
 from toolkit import errors, orders
+from toolkit.client.io.flow import Elapsed, Fetch, Now, RandomFloat, Reply, Sleep
 from toolkit.client.io.transport import Retry
+from toolkit.client.orders import cancelling
 from toolkit.venue.local import LocalVenue
 
 
@@ -188,3 +193,107 @@ def test_waiting_orders_and_others_are_cancelled_apart(venue: LocalVenue, condit
         done = session.cancel_all("BTCUSDC", conditional=conditional)
         assert open_ids(session) == ({kept.order_id} | ({resting.order_id} if conditional else set()))
     assert (transport.seen, len(done), transport.by_id) == (requests, requests, [])
+
+
+WAITS, OPEN = "ORDER_STATUS_UNTRIGGERED", "NEW"
+
+
+@dataclass
+class Driven:
+    """What a cancellation of all of product 1 did: the actions, its waits, the reads of ended orders, and its end."""
+
+    actions: list[dict[str, Any]] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    asked: list[dict[str, str]] = field(default_factory=list)
+    end: Any = None
+
+
+def drive(
+    rounds: Sequence[Mapping[int, str]],
+    ended: Mapping[int, Any] = MappingProxyType({}),
+    answers: Sequence[Sequence[int]] = (),
+    code: int = 0,
+) -> Driven:
+    """Run it by hand: what is open at each look, what `filledQty` says of the ended, the ids of each answer."""
+    s = session(FakeVenue(), settle_timeout=0)
+    s._delivery.retry = Retry(base=1.0, cap=4.0)
+    done, named, looks, answer = Driven(), iter(answers), iter(rounds), None
+    now: Mapping[int, str] = {}
+    flow = cancelling.cancel_all(s, MASTER, 1, None, None)
+    try:
+        while True:
+            request: Any = flow.send(answer)
+            query = dict(request.query) if isinstance(request, Fetch) else {}
+            rows: Any = []
+            if not isinstance(request, Fetch):
+                if isinstance(request, Sleep):
+                    done.waits.append(request.seconds)
+                answer = {Now: NOW, Elapsed: 5, RandomFloat: 0.5}.get(type(request))
+                continue
+            if request.method == "POST":
+                done.actions.append(json.loads(request.body)["action"])
+                results = [{"ordId": number, "txCode": 0} for number in next(named, ())]
+                rows = {"txHash": "0x1", "txCode": 0, "results": results}
+            elif "status" in query:
+                now = next(looks) if query["status"] == WAITS else now
+                open_rows = [{"ordId": str(at), "symbol": "1"} for at, word in now.items() if word == query["status"]]
+                rows = {"total": len(open_rows), "items": open_rows}
+            else:
+                done.asked.append(query)
+                rows = {"total": len(ended), "items": [{"ordId": at, "filledQty": word} for at, word in ended.items()]}
+            refused = code if b'"cancelOrder"' in request.body else 0
+            answer = Reply(200, json.dumps({"code": refused, "message": "m", "data": rows}).encode())
+    except StopIteration as over:
+        done.end = over.value
+    return done
+
+
+def test_each_wait_for_orders_to_end_is_at_least_half_of_what_the_policy_says() -> None:
+    assert drive([{7: OPEN}] * 4 + [{}]).waits == [0.75, 1.5, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "answers", "triggered"),
+    [
+        ([{7: WAITS}, {7: WAITS}, {}], [], ()),  # it stayed open, but waiting
+        ([{7: WAITS}, {7: OPEN}, {}], [], (7,)),
+        ([{7: OPEN}, {7: OPEN}, {}], [], ()),
+        ([{7: OPEN}, {7: WAITS}, {}], [], ()),
+        ([{7: WAITS}, {}], [[7], []], ()),  # cancelled while it waited
+        ([{7: WAITS}, {}], [[], [7]], (7,)),  # cancelled with the ordinary orders
+        ([{7: OPEN}, {}], [[], [7]], ()),
+        ([{8: OPEN, 9: WAITS, 7: WAITS}, {8: OPEN, 9: OPEN, 7: OPEN}, {}], [], (7, 9)),
+    ],
+)
+def test_an_order_has_triggered_if_it_waited_and_does_no_more(
+    rounds: list[dict[int, str]], answers: list[list[int]], triggered: tuple[int, ...]
+) -> None:
+    done = drive(rounds, answers=answers)
+    assert done.end.triggered == triggered
+    assert [each.get("conditionalOrder") for each in done.actions[:2]] == [True, False]
+
+
+def test_a_waiting_order_that_was_filled_has_triggered() -> None:
+    done = drive([{7: WAITS, 8: OPEN}, {}], {7: "0.2", 8: "0.1"})
+    assert (done.end.triggered, done.end.filled) == ((7,), {7: Decimal("0.2"), 8: Decimal("0.1")})
+
+
+@pytest.mark.parametrize("nothing", [None, "", "0", "0.000"])
+def test_an_order_without_a_filled_quantity_is_not_filled(nothing: Any) -> None:
+    assert drive([{7: OPEN}, {}], {7: nothing}).end.filled == {}
+
+
+def test_ended_orders_are_read_from_a_minute_before_the_call_and_then_by_id() -> None:
+    whole = drive([{7: OPEN, 8: OPEN}, {}], {7: None, 8: "0.1"})
+    assert {each.get("startTime") for each in whole.asked} == {str(NOW - 60_000)}
+    part = drive([{7: OPEN, 8: OPEN}, {}], {8: "0.1"})
+    assert [each["orderId"] for each in part.asked if "orderId" in each] == ["7"]
+    assert part.end.filled == {8: Decimal("0.1")}
+    assert drive([{}, {}]).asked == []
+
+
+def test_what_is_refused_by_id_may_have_ended_by_itself() -> None:
+    done = drive([{7: OPEN, 8: OPEN}, {8: OPEN}, {}], code=40230)
+    assert [each["type"] for each in done.actions] == ["cancelAll", "cancelAll", "cancelOrder"]
+    assert done.actions[-1]["cancels"] == [{"symbolCode": "1", "ordId": "8"}]
+    assert len(done.end) == 2

@@ -359,3 +359,58 @@ def test_one_order_needs_no_list_and_reduces_under_the_name_of_its_action() -> N
     assert last(fake)["orders"][0]["ordQty"] == item["ordQty"]
     s.exchange.place_builder_order(order, builder=MASTER, builder_fee_rate="0.0001")
     assert last(fake)["order"]["reduceOnly"] == "REDUCE_ONLY"
+
+
+def test_a_product_code_needs_no_list_of_products() -> None:
+    fake = FakeVenue()
+    s = both(fake, settle_timeout=0)
+    s.exchange.set_margin_mode(99, "CROSS")
+    assert (last(fake)["symbolCode"], fake.reads) == (99, [])
+    s.exchange.set_margin_mode("BTCUSDC", "CROSS")
+    assert last(fake)["symbolCode"] == 1
+    assert len(fake.reads) == 1
+
+
+def test_only_the_agents_own_address_has_a_default() -> None:
+    texts = {action.method: str(getattr(Exchange, action.method).__doc__) for action in ACTIONS.values()}
+    own = [name for name, text in texts.items() if "(default: this wallet's agent)" in text]
+    lines = [line for name in own for line in texts[name].splitlines() if "this wallet's agent" in line]
+    assert own
+    assert {name for name, text in texts.items() if "symbol: a product's symbol or code" in text} >= {"set_leverage"}
+    assert all(
+        line.startswith("symbol: ")
+        for text in texts.values()
+        for line in text.splitlines()
+        if "a product's symbol or code" in line
+    )
+    assert all(line.startswith("agent_address: ") for line in lines)
+
+
+def test_without_a_wallet_there_is_no_own_agent() -> None:
+    with pytest.raises(InputError, match="this wallet has no agent key to approve"):
+        session(FakeVenue(), wallet=None).exchange.approve_agent()
+
+
+def test_a_code_as_text_is_a_code() -> None:
+    fake = FakeVenue()
+    both(fake, settle_timeout=0).exchange.cancel_order({"symbolCode": "99", "ordId": 7})
+    assert last(fake)["cancels"] == [{"symbolCode": "99", "ordId": "7"}]
+    assert fake.reads == []
+
+
+@pytest.mark.parametrize("given", ["order", b"order", {"symbol": "BTCUSDC"}, 5], ids=repr)
+def test_what_is_no_order_is_named_as_a_whole(given: Any) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(repr(given))} is no order"):
+        session(FakeVenue()).place(given)
+
+
+def test_a_bracket_is_placed_alone() -> None:
+    fake = FakeVenue()
+    order = orders.buy("BTCUSDC", "0.01", "60000")
+    bracket = orders.bracket(order, stop_loss=50_000)
+    for given in ([order, bracket], [bracket, bracket]):
+        with pytest.raises(InputError, match="place it alone"):
+            session(fake).place(given)
+    assert session(fake).place([bracket])
+    assert session(fake).place([order, order])
+    assert [json.loads(body)["action"]["type"] for body in fake.bodies] == ["placeBracketOrder", "placeOrder"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import sqlite3
 import stat
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,20 +17,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkit.client.orders import intents
 from toolkit.client.orders.intents import (
     FRAME,
     OPEN,
+    AccountLedger,
     Intent,
     IntentState,
     Ledger,
     MemoryLedger,
     SqliteLedger,
+    account_ledger,
     frame,
     intent_id,
     open_ledger,
     payload_hash,
 )
 from toolkit.client.orders.receipts import ItemResult, parse_id, parse_tx_code, receipt
+from toolkit.environments import MAINNET, TESTNET
 from toolkit.errors import InputError, ToolkitError
 
 INTENT = Intent(
@@ -230,6 +236,7 @@ def test_the_frame_has_the_columns_and_dtypes_it_says() -> None:
     assert full["code"].isna().tolist() == [True, False]
     assert full["expiry_after"].isna().tolist() == [False, True]
     assert full["client_ids"].iloc[0] == [5000, 5001]
+    assert type(full["state"].iloc[0]) is str
 
 
 RESULTS: list[tuple[dict[str, Any], Callable[[Any], bool]]] = [
@@ -274,3 +281,140 @@ def test_a_file_that_is_no_ledger_is_closed_again(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be used as a ledger"):
         SqliteLedger(path)
     path.unlink()
+
+
+class Locked:
+    """A connection that another process keeps locked for some calls."""
+
+    def __init__(self, *errors: str) -> None:
+        self.errors = list(errors)
+
+    def execute(self, statement: str) -> None:
+        assert statement == "PRAGMA journal_mode=WAL"
+        if self.errors:
+            raise sqlite3.OperationalError(self.errors.pop(0))
+
+
+@pytest.mark.parametrize(
+    ("errors", "opened"),
+    [
+        ([], True),
+        (["database is locked"] * 99, True),
+        (["database is locked"] * 100, False),
+        (["disk I/O error"], False),
+    ],
+)
+def test_a_new_file_that_another_process_opens_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, errors: list[str], opened: bool
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(intents.time, "sleep", waits.append)
+    base: Any = Locked(*errors)
+    if opened:
+        intents._use_write_ahead_log(base)
+    else:
+        with pytest.raises(sqlite3.OperationalError, match=errors[0]):
+            intents._use_write_ahead_log(base)
+    assert waits == [0.02] * (len(errors) - (not opened))
+    assert base.errors == []
+
+
+def test_the_connection_to_what_is_no_ledger_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def kept(*args: Any, **keywords: Any) -> sqlite3.Connection:
+        made.append(connect(*args, **keywords))
+        return made[-1]
+
+    monkeypatch.setattr(intents.sqlite3, "connect", kept)
+    (tmp_path / "notes.txt").write_text("not a database " * 100, encoding="utf-8")
+    with pytest.raises(InputError):
+        SqliteLedger(tmp_path / "notes.txt")
+    [base] = made
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        base.execute("SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (sqlite3.OperationalError("locked"), "make it writable"),
+        (PermissionError("no"), "make it writable"),
+        (sqlite3.DatabaseError("malformed"), "move it away"),
+    ],
+)
+def test_a_damaged_file_is_moved_and_any_other_made_writable(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, advice: str
+) -> None:
+    def failing(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(intents, "_connect", failing)
+    with pytest.raises(InputError, match=f"nothing was sent. {advice}"):
+        SqliteLedger("somewhere.db")
+
+
+def test_memory_keeps_a_number_of_intents_and_an_eighth_of_slack() -> None:
+    assert MemoryLedger()._keep == 100_000
+    book = MemoryLedger(keep=16)
+    counts = []
+    for number in range(22):
+        book.record(replace(INTENT, id=str(number), state=IntentState.REJECTED))
+        counts.append(len(book.all()))
+    assert counts == [*range(1, 19), 16, 17, 18, 16]
+
+
+def test_what_is_recorded_as_sent_is_signed(ledger: Ledger) -> None:
+    ledger.record(replace(INTENT, state=IntentState.SENT))
+    for state in (IntentState.SENT, IntentState.UNKNOWN, IntentState.SUBMITTED):
+        with pytest.raises(ToolkitError, match=f"is not signed; it can't be {state}"):
+            ledger.update(INTENT.id, 6, state=state)
+    assert ledger.update(INTENT.id, 6, state=IntentState.REJECTED).settled
+
+
+def test_a_file_is_used_from_any_thread_and_keeps_readable_text(tmp_path: Path) -> None:
+    book = SqliteLedger(tmp_path / "intents.db")
+    thread = threading.Thread(target=book.record, args=(INTENT,))
+    thread.start()
+    thread.join()
+    assert book.all() == [INTENT]
+    [(text,)] = book._database.execute("SELECT payload FROM intents").fetchall()
+    assert text == '{"type":"placeOrder","orders":[{"ordQty":"0.010","name":"ü"}]}'
+    assert book._database.execute("PRAGMA busy_timeout").fetchone() == (10_000,)
+    book.close()
+
+
+def test_an_entry_without_all_of_its_columns_is_not_read() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        intents._intent((INTENT.id,))
+
+
+def test_the_hash_of_a_payload_is_that_of_its_text() -> None:
+    text = '{"a":[1,"ü"],"b":null}'
+    assert payload_hash({"b": None, "a": [1, "ü"]}) == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no mode there")
+def test_the_folder_of_an_accounts_ledger_is_its_owners(tmp_path: Path) -> None:
+    book = AccountLedger(lambda: tmp_path / "new" / "ledgers" / "one.sqlite")
+    book.close()
+    assert not list(tmp_path.iterdir()), "nothing is opened before it is used"
+    book.record(INTENT)
+    assert stat.S_IMODE((tmp_path / "new" / "ledgers").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "new" / "ledgers" / "one.sqlite").stat().st_mode) == 0o600
+    book.close()
+    with pytest.raises(ToolkitError, match="closed"):
+        book.all()
+
+
+@pytest.mark.parametrize(
+    ("environment", "name"),
+    [
+        (TESTNET, "testnet-0xab.sqlite"),
+        (MAINNET, "mainnet-0xab.sqlite"),
+        (replace(TESTNET, base_url="http://127.0.0.1:80"), "testnet-127.0.0.1-80-0xab.sqlite"),
+    ],
+)
+def test_the_file_of_an_account_is_named_after_venue_and_address(environment: Any, name: str) -> None:
+    assert account_ledger(environment, lambda: "0xAB")._path().name == name

@@ -437,3 +437,76 @@ def test_a_refused_read_of_a_wait_is_tried_again(calls: OrderCalls) -> None:
     receipt = standing(calls, GOOD)
     with pytest.raises(WaitTimeout):
         ask(calls.wait(receipt, "filled", 0.0), states=refuse)
+
+
+@pytest.mark.parametrize(
+    ("tif", "timeout", "read"), [("IOC", 0.01, True), ("FOK", 0.01, True), ("GTC", 0.01, False), ("IOC", 0.0, False)]
+)
+def test_what_became_of_an_order_that_ends_at_once_is_read_where_executions_are_waited_for(
+    calls: OrderCalls, tif: str, timeout: float, read: bool
+) -> None:
+    calls._delivery.settle_timeout = timeout
+
+    given = made(intent="")
+    given.items = (ITEM | {"timeInForce": tif},)
+
+    def sent() -> Any:
+        yield from ()
+        return given
+
+    found, asked = ask(calls.live(sent()), states=by_id(ROW))
+    assert [name for name, _ in asked] == (["states"] if read else [])
+    assert found.calls is calls
+
+
+def test_an_order_of_a_vault_is_found_there(calls: OrderCalls) -> None:
+    found, asked = ask(calls.find(7, None, VAULT), states=by_id(ROW))
+    assert {query["userAddr"] for _, query in asked} == {VAULT}
+    assert (found.owner, found.code) == (VAULT, 0)
+
+
+def test_of_orders_with_one_client_id_one_without_an_id_is_the_oldest(calls: OrderCalls) -> None:
+    rows = [ROW | {"ordId": None}, ROW, ROW | {"ordId": "6"}]
+    found, _ = ask(calls.find(5000, "cl_ord_id", None), states=lambda _: rows)
+    assert found.order_id == 7
+
+
+def test_looking_at_a_request_sends_nothing_again(calls: OrderCalls) -> None:
+    receipt = record(calls, "UNKNOWN")
+    _, asked = ask(calls.refresh(receipt), states=lambda _: [], page=lambda _: [{"nonce": 6, "signer": AGENT}])
+    assert receipt.state == "UNKNOWN"
+    assert "exchange" not in dict(asked)
+
+
+def test_an_id_that_was_learned_is_kept(calls: OrderCalls) -> None:
+    receipt = record(calls, "ACCEPTED")
+    assert receipt.order_id is None
+    ask(calls.refresh(receipt), states=by_id(ROW | {"status": "FILLED"}))
+    assert receipt.order_id == 7
+    _, asked = ask(calls.refresh(receipt), states=by_id(ROW))
+    assert (receipt.order_id, asked) == (7, [])
+
+
+@pytest.mark.parametrize(("timeout", "within"), [(0.0, 1.0), (3.0, 3.0)])
+def test_the_last_read_of_a_wait_may_take_a_second(calls: OrderCalls, timeout: float, within: float) -> None:
+    flow = calls.wait(standing(calls, GOOD), "filled", timeout)
+    request: Any = flow.send(None)
+    while not isinstance(request, Fetch):
+        request = flow.send(0)
+    assert request.within == within
+
+
+def test_a_cancellation_is_waited_for_by_its_state(calls: OrderCalls) -> None:
+    done = calls.bind(made(results=(GOOD,), items=0, action="cancelOrder", intent=""))
+    assert wait(calls, done, "accepted", 1.0, []) == ([], None)
+
+
+@pytest.mark.parametrize(("owner", "asked_for"), [(VAULT, VAULT), (None, MASTER)])
+def test_the_events_of_an_order_are_listed_oldest_first(calls: OrderCalls, owner: Any, asked_for: str) -> None:
+    shown = [{"ordId": "7", "symbol": "1", "execStatus": word, "blockTime": at} for at, word in
+             ((3000, "FILLED"), (2000, "PARTIALLY_FILLED"), (1000, "NEW"))]  # fmt: skip
+    route = lambda query: {"total": 3, "items": shown if query["page"] == "1" else []}  # noqa: E731
+    frame, asked = ask(calls.events(standing(calls, GOOD, owner=owner), True), events=route, **META_ROUTE)
+    assert list(frame["status"]) == ["NEW", "PARTIALLY_FILLED", "FILLED"]
+    queries = [query for name, query in asked if name == "events"]
+    assert {(query["userAddr"], query["orderId"]) for query in queries} == {(asked_for, "7")}

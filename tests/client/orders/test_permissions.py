@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,8 @@ import pytest
 
 import toolkit
 from toolkit import orders
-from toolkit.client.orders.permissions import COLUMNS, _agent_status, _builder_status, rows_to_revoke
+from toolkit.client.io.flow import Flow, Synchronous, flow
+from toolkit.client.orders.permissions import COLUMNS, PermissionFlows, _agent_status, _builder_status, rows_to_revoke
 from toolkit.errors import ActionRejected, InputError, SignatureRejected
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
@@ -228,3 +230,41 @@ def test_what_has_ended_is_listed_on_request(venue: LocalVenue, trader: toolkit.
     row = ended.query("kind == 'vault'").iloc[0]
     assert row["may"] == "be traded, rebalanced, handed over and closed by your agents"
     assert row["since"].timestamp() * 1000 == pytest.approx(venue.now_ms(), abs=60_000)
+
+
+@pytest.mark.parametrize(
+    ("owner", "value", "status", "ended", "may"),
+    [
+        ("0xME", None, "OPEN", False, "be traded, rebalanced, handed over and closed by your agents"),
+        ("0xme", 0.0, "OPEN", False, "be traded, rebalanced, handed over and closed by your agents"),
+        ("0xother", 0.5, "OPEN", False, "its leader trades your deposit"),
+        ("0xother", 0.0, "OPEN", False, None),
+        ("0xother", None, "OPEN", True, None),
+        ("0xother", 0.5, "CLOSED", False, None),
+        ("0xother", 0.5, "CLOSED", True, "its leader trades your deposit"),
+    ],
+)
+def test_a_vault_is_listed_for_who_leads_it_or_has_something_in_it(
+    owner: str, value: Any, status: str, ended: bool, may: str | None
+) -> None:
+    row = {"owner": owner, "current_value": value, "status": status, "name": "n", "vault": "0xv", "created": 5}
+    table = pd.DataFrame([row], dtype="object")
+
+    class Info(Synchronous):
+        @flow
+        def vaults(self, *, account: str) -> Flow[Any]:
+            yield from ()
+            return table if account == "0xMe" else None
+
+    asking: Any = SimpleNamespace(info=Info())
+    with pytest.raises(StopIteration) as done:
+        next(PermissionFlows._vault_rows(asking, "0xMe", ended))
+    assert [row["may"] for row in done.value.value] == ([may] if may else [])
+
+
+def test_an_authorisation_lasts_as_long_as_the_venue_says_by_default(
+    trader: toolkit.Session, maker: toolkit.Session
+) -> None:
+    maker.builder.register("Acme")
+    receipt = trader.allow_builder(development.account(1).address, development.account(30).address, "0.001")
+    assert trader.intent(receipt.intent).payload["validitySeconds"] == 0

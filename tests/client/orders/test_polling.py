@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -73,3 +74,19 @@ def test_an_outcome_is_asked_for_as_often_and_as_long_as_was_asked(attempts: int
     more = waited[attempts:]
     assert more == pytest.approx([min(LONGEST_WAIT, FIRST_WAIT * 2 ** (at + 1)) for at in range(len(more))])
     assert sum(waited) >= timeout > sum(waited) - LONGEST_WAIT or not more
+
+
+@pytest.mark.parametrize(("elapsed_ms", "pauses"), [(999, 1), (1_000, 0), (1_001, 0)])
+def test_no_pause_begins_once_the_time_is_over(elapsed_ms: int, pauses: int) -> None:
+    flow = poll_execution(ONE, 1.0, lambda: True)
+    waited: list[Any] = []
+    assert flow.send(None) == Elapsed()
+    answer: Any = 0
+    body = json.dumps({"code": 0, "message": "success", "data": []}).encode()
+    with suppress(StopIteration):
+        while True:
+            request = flow.send(answer)
+            if isinstance(request, Settle):
+                waited.append(round(request.seconds, 9))
+            answer = elapsed_ms if isinstance(request, Elapsed) else Reply(200, body)
+    assert waited == [0.001] * pauses

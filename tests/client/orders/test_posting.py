@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import threading
 from collections.abc import Sequence
@@ -12,23 +13,25 @@ from typing import Any
 
 import pytest
 
-from tests.client.fake import AGENT_KEY, MASTER, FakeVenue, session
+from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, FakeVenue, session
 from tests.client.orders.test_outcome import HASH, VAULT, placed, transaction
 from toolkit import Wallet
 from toolkit.client.io.flow import Elapsed, Fetch, Flow, Now, RandomFloat, Reply, Settle, Sleep
 from toolkit.client.io.transport import EXCHANGE_PATH, Retry
-from toolkit.client.orders.delivery import Delivery, Sender, is_safe_to_resend, with_client_ids
+from toolkit.client.orders.delivery import Delivery, Sender, bounded, is_safe_to_resend, with_client_ids
 from toolkit.client.orders.intents import Intent, IntentState
 from toolkit.client.orders.receipts import UNSET, receipt
 from toolkit.errors import (
     Disconnected,
     ExchangeError,
     HttpStatus,
+    LimitReached,
     NotSent,
     OutcomeUnknown,
     RequestExpired,
     SessionClosed,
     TimedOut,
+    WalletError,
 )
 from toolkit.protocol.actions import ACTIONS
 
@@ -408,3 +411,140 @@ def test_a_sender_is_busy_elsewhere_while_its_thread_or_task_lives() -> None:
 
     assert asyncio.run(tasks()) == [False, False, True]
     assert Sender.current() == Sender(here, None)
+
+
+def test_each_wait_for_the_own_turn_is_named_so(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seconds, waits in ((2.0, [Sleep(2.0, queued=True)]), (0.0, [])):
+        monkeypatch.setattr(type(delivery.limiter), "reserve", lambda *_, seconds=seconds: seconds)
+        flow = delivery._wait_for_rate_limit("placeOrder")
+        assert next(flow) == Elapsed()
+        found: list[Any] = []
+        try:
+            found.append(flow.send(5))
+            next(flow)
+        except StopIteration:
+            pass
+        assert found == waits
+
+
+def test_what_was_prepared_is_confirmed_on_mainnet_where_nobody_said_that_it_is() -> None:
+    s = session(FakeVenue(), environment="mainnet", confirm=lambda _: False)
+    prepared = s.prepare({"type": "setLeverage", "symbolCode": 1, "leverage": "5"})
+    with pytest.raises(LimitReached, match="was not confirmed"):
+        next(s._delivery.send(prepared))
+    assert next(s._delivery.send(prepared, confirmed=True)) == Now()
+
+
+def test_what_a_delivery_keeps_is_not_given_to_it() -> None:
+    assert not [name for name in inspect.signature(Delivery).parameters if name.startswith("_")]
+
+
+def test_an_entry_without_signed_bytes_is_not_sent(delivery: Delivery) -> None:
+    kept = keep(delivery, "UNKNOWN")
+    delivery.ledger._intents["one"] = replace(kept, body=None)  # type: ignore[attr-defined]
+    run = drive(delivery, delivery.resolve(resend=True), [OK], NONE_SHOWN)
+    assert (run.posted, [receipt.state for receipt in run.end]) == ([], ["UNKNOWN"])
+
+
+def test_the_requests_of_a_call_take_twice_the_policys_total_at_most(delivery: Delivery) -> None:
+    class Calls:
+        _delivery = delivery
+
+        @bounded
+        def ask(self) -> Flow[Any]:
+            yield Fetch("GET", "/")
+
+    flow = Calls().ask()
+    request, asked = flow.send(None), 0
+    while not isinstance(request, Fetch):
+        request, asked = flow.send(0), asked + 1
+    assert request.within == 120.0
+    assert asked <= 2
+
+
+@pytest.mark.parametrize(
+    ("refused", "again"),
+    [
+        (receipt(placed(state=IntentState.REJECTED)), True),
+        (receipt(placed(state=IntentState.UNKNOWN)), False),
+        (None, False),
+    ],
+)
+def test_only_what_was_certainly_refused_is_made_once_more(
+    delivery: Delivery, monkeypatch: pytest.MonkeyPatch, refused: Any, again: bool
+) -> None:
+    sent: list[Any] = []
+
+    def record_and_send(prepared: Any) -> Any:
+        sent.append(prepared)
+        yield from ()
+        error = RequestExpired("expired")
+        error.receipt = refused
+        raise error
+
+    def prepare(*_: Any) -> Any:
+        yield from ()
+        return SimpleNamespace(expiry_after=60_000)
+
+    monkeypatch.setattr(Delivery, "_record_and_send", lambda _, prepared: record_and_send(prepared))
+    monkeypatch.setattr(Delivery, "_prepare", prepare)
+    monkeypatch.setattr(Delivery, "_check", lambda *_: iter(()))
+    for now_ms, times in ((60_001, 2 if again else 1), (60_000, 1)):
+        sent.clear()
+        run = drive(delivery, delivery.submit(ACTIONS["faucetClaim"], {"type": "faucetClaim"}), [], now_ms=now_ms)
+        assert isinstance(run.end, RequestExpired)
+        assert len(sent) == times
+
+
+def test_a_closed_session_prepares_and_sends_nothing(delivery: Delivery) -> None:
+    payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
+    prepared = drive(delivery, delivery.prepare(ACTIONS["setLeverage"], payload), []).end
+    delivery.closed = True
+    for flow in (
+        delivery.prepare(ACTIONS["setLeverage"], payload),
+        delivery.submit(ACTIONS["setLeverage"], payload),
+        delivery.send(prepared),
+    ):
+        with pytest.raises(SessionClosed, match="setLeverage: this session is closed, so nothing was sent"):
+            next(flow)
+    assert delivery.ledger.all() == []
+
+
+def test_without_the_key_nothing_is_read(delivery: Delivery) -> None:
+    payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
+    for wallet in (None, Wallet(master=MASTER_KEY)):
+        delivery.wallet = wallet
+        with pytest.raises(WalletError):
+            next(delivery.submit(ACTIONS["setLeverage"], payload))
+    delivery.wallet = Wallet(agent=AGENT_KEY)
+    with pytest.raises(WalletError):
+        next(delivery.submit(ACTIONS["approveAgent"], {"type": "approveAgent"}))
+
+
+def test_what_is_given_up_while_it_is_signed_is_not_sent(delivery: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolkit.protocol import signing
+
+    sign = signing.sign
+
+    def slow(*args: Any, **keywords: Any) -> Any:
+        [intent] = delivery.ledger.all()
+        assert delivery._senders == {intent.id: Sender.current()}
+        delivery.ledger.update(intent.id, 9, state=IntentState.REJECTED)
+        return sign(*args, **keywords)
+
+    payload = {"type": "setLeverage", "symbolCode": 1, "leverage": "5"}
+    prepared = drive(delivery, delivery.prepare(ACTIONS["setLeverage"], payload), []).end
+    monkeypatch.setattr(signing, "sign", slow)
+    run = drive(delivery, delivery.send(prepared), [])
+    assert isinstance(run.end, NotSent)
+    assert (run.posted, delivery._senders) == ([], {})
+
+
+@pytest.mark.parametrize(("given", "sequence"), [({}, 1_700), ({"withdrawSequence": 9}, 9)])
+def test_a_withdrawal_is_numbered_by_its_second_unless_it_is_given(
+    delivery: Delivery, given: dict[str, int], sequence: int
+) -> None:
+    delivery.wallet = Wallet(master=MASTER_KEY)
+    payload = {"type": "withdraw", "amount": "5", "destination": MASTER} | given
+    prepared = drive(delivery, delivery.prepare(ACTIONS["withdraw"], payload), [], now_ms=1_700_999).end
+    assert prepared.payload["withdrawSequence"] == sequence

@@ -240,3 +240,10 @@ def test_a_withdrawal_has_a_minimum_and_other_actions_have_no_rules() -> None:
     assert check("withdraw", destination | {"amount": "1.99"})[0] == ["minimum withdrawal"]
     assert check("withdraw", destination | {"amount": "2"})[0] == []
     assert check("faucetClaim", {}) == ([], [])
+
+
+def test_the_stop_loss_of_a_bracket_at_market_is_compared_with_no_price() -> None:
+    stop = ITEM | {"ordSide": "SELL", "reduceOnly": "SL_FROM_POSITION", "triggerPx": "50000"}
+    assert check("placeBracketOrder", {"orders": [MARKET, stop]})[0] == []
+    assert check("placeBracketOrder", {"orders": [ITEM, stop]})[0] == []
+    assert check("placeBracketOrder", {"orders": [ITEM, stop | {"triggerPx": "60000"}]})[0] == ["trigger met"]

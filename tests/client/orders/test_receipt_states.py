@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.client.orders.test_outcome import HASH, LEVERAGE, VAULT, placed
+from toolkit.client.io.flow import AsyncDriver, Driver
 from toolkit.client.orders.intents import IntentState
 from toolkit.client.orders.receipts import (
+    AsyncReceipt,
     ItemResult,
     Receipt,
     expects_immediate_end,
@@ -216,3 +220,50 @@ def test_the_items_of_a_receipt_are_the_orders_that_it_placed() -> None:
     again = replace(PAIR, action="replaceOrder", payload={"ordId": 7}, client_ids=())
     assert receipt(again).items == ({"ordId": 7},)
     assert receipt(LEVERAGE).items == ()
+
+
+def test_receipts_are_equal_whatever_was_read_of_their_orders() -> None:
+    assert made() == made(items=0, owner=VAULT, rows={0: ROW})
+    assert made() == made(calls=SimpleNamespace(driver=None))
+    assert made() != made(message="other")
+    assert made() != made(results=())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (made(), "order 7"),
+        (made(rows={0: ROW | {"qty": "2"}}), "order 7 filled 0.5 of 2 at 200"),
+        (made(rows={1: ROW}), "order 7"),
+        (made("REJECTED", (BAD,)), "clOrdId 5001 refused: no margin"),
+        (made("ACCEPTED", (BAD,)), "clOrdId 5001 refused: no margin"),
+        (made("SUBMITTED", (BAD,)), "clOrdId 5001"),
+        (made("UNKNOWN", (BAD,), rows={0: {"status": "NEW"}}), "clOrdId 5001 open"),
+        (made(results=(GOOD, BAD), items=2, rows={1: ROW}), "order 7, clOrdId 5001 refused: no margin"),
+    ],
+)
+def test_each_order_of_a_receipt_is_described(given: Receipt, words: str) -> None:
+    assert repr(given) == f"<Receipt placeOrder {given.state}, why, {words}>"
+
+
+@pytest.mark.parametrize("kind", [Receipt, AsyncReceipt])
+def test_events_are_exact_only_where_that_is_asked_for(kind: type[Receipt]) -> None:
+    asked: list[bool] = []
+
+    def events(_: Receipt, exact: bool) -> Any:
+        asked.append(exact)
+        yield from ()
+
+    async def awaited(*calls: Any) -> None:
+        for call in calls:
+            await call
+
+    def unreachable(_: Any) -> Any:
+        raise AssertionError
+
+    driver: Any = Driver(unreachable) if kind is Receipt else AsyncDriver(unreachable)
+    one = kind("placeOrder", IntentState.ACCEPTED, 0, "", "", calls=SimpleNamespace(driver=driver, events=events))
+    calls: Any = (one.events(), one.events(exact=True))
+    if kind is AsyncReceipt:
+        asyncio.run(awaited(*calls))
+    assert asked == [False, True]

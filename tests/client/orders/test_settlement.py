@@ -500,3 +500,49 @@ def test_the_feed_settles_what_it_tells_and_nothing_else() -> None:
     made.settle_by_feed(kept, "userEvent", [{"eventType": "actionAck", "event": [row]}], 9)
     after = made.ledger.get(kept.id)
     assert (after.state, after.updated) == ("ACCEPTED", 9)
+
+
+@pytest.mark.parametrize("now_ms", [0, 10**9])
+@pytest.mark.parametrize(("code", "in_doubt"), [(40207, False), (50000, False), (40204, True)])
+def test_a_venue_that_can_not_be_asked_proves_nothing(code: int, in_doubt: bool, now_ms: int) -> None:
+    found, kept = classify(SENT, answer(code), in_doubt, now_ms=now_ms, page=lambda _: Disconnected("lost"))
+    assert isinstance(found, OutcomeUnknown)
+    assert kept.state == "UNKNOWN"
+
+
+@pytest.mark.parametrize(("state", "code"), [("ACCEPTED", 0), ("REJECTED", 40230)])
+def test_what_another_process_settles_while_the_venue_is_asked_holds(state: str, code: int) -> None:
+    made, kept = settle(SENT, 0.0)
+
+    def told(_: Any) -> list[Any]:
+        made.ledger.update(kept.id, 9, state=IntentState(state), code=code)
+        return []
+
+    flow = made.classify_response(kept, answer(40204), True, ONE)
+    if code:
+        with pytest.raises(ActionRejected):
+            ask(flow, page=told)
+    else:
+        assert ask(flow, page=told)[0].state == state
+
+
+@pytest.mark.parametrize("timeout", [0.0, 1.0])
+def test_what_has_failed_is_raised_and_not_waited_for(timeout: float) -> None:
+    made, _ = settle(SENT, timeout)
+    flow = made.await_execution(replace(SENT, state=IntentState.FAILED, code=40230), ONE)
+    with pytest.raises(ActionRejected) as caught:
+        next(flow)
+    assert caught.value.receipt is not None
+    assert caught.value.receipt.state == "FAILED"
+
+
+def test_an_answer_that_said_nothing_is_waited_for_as_well() -> None:
+    found, kept = classify(SENT, answer(0, None), timeout=1.0, **SHOWN)
+    assert (found.state, kept.data) == ("ACCEPTED", {"txHash": HASH, "txCode": 0, "txMsg": "success"})
+
+
+def test_an_answer_of_another_request_is_shown_with_its_first_500_bytes() -> None:
+    given = answer(data=rows({"clOrdId": 9, "txMsg": "x" * 600}))
+    with pytest.raises(BadAnswer) as caught:
+        check_belongs(PAIR, given)
+    assert caught.value.body == given.reply.body[:500].decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -11,7 +12,7 @@ import pytest
 import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, META, FakeVenue, enveloped, session
 from tests.client.orders.test_outcome import VAULT
-from toolkit.client.orders.trading import _closing_orders
+from toolkit.client.orders.trading import TradingFlows, _closing_orders
 from toolkit.errors import InputError, WalletError
 from toolkit.products import ProductTable
 
@@ -94,3 +95,11 @@ def test_an_agent_key_alone_acts_for_its_only_master() -> None:
     known = session(Rows({"masterAddress": OTHER}), wallet=toolkit.Wallet(agent=AGENT_KEY, account=MASTER))
     known.set_leverage("BTCUSDC", 5)
     assert known.account == MASTER
+
+
+@pytest.mark.parametrize("wallet", [None, SimpleNamespace(agent=None)])
+def test_without_a_key_and_an_account_nobody_is_asked(wallet: Any) -> None:
+    asking: Any = SimpleNamespace(_known_account=None, wallet=wallet)
+    with pytest.raises(WalletError, match="the account is not known; pass connect") as caught:
+        next(TradingFlows._account(asking))
+    assert ("knows no single master" in str(caught.value)) is (wallet is not None)

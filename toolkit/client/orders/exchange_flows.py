@@ -18,7 +18,7 @@ from ...errors import InputError
 from ...orders import Bracket, Ladder, Order
 from ...products import Product, decimal_text
 from ...protocol.actions import ACTIONS, Action
-from ...protocol.fields import Address, Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
+from ...protocol.fields import Bool, DecimalText, EnumName, Field, Int, Items, Object, Rule
 from ...protocol.order_items import is_bracket
 from ...suggestions import Suggesting
 from ..io.flow import AsyncDriver, Driver, Flow
@@ -259,7 +259,7 @@ def _docstring(action: Action, entries: list[Field]) -> str:
 def _accepts(entry: Field) -> str:
     if entry.name == _PRODUCT_FIELD:
         return "a product's symbol or code"
-    if isinstance(entry.rule, Address) and entry.name == "agentAddress":
+    if entry.name == "agentAddress":
         return f"{entry.rule.accepts}{'' if entry.note else ' (default: this wallet' + chr(39) + 's agent)'}"
     return entry.rule.accepts
 

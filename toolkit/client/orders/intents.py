@@ -180,7 +180,7 @@ class MemoryLedger:
     def _drop_oldest(self) -> None:
         """Remove the oldest settled intents; open ones stay, whatever their number."""
         settled = [name for name, intent in self._intents.items() if intent.settled]
-        for name in settled[: max(0, len(self._intents) - self._keep)]:
+        for name in settled[: len(self._intents) - self._keep]:
             del self._intents[name]
 
     def update(self, id: str, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:

@@ -287,7 +287,7 @@ def _executed(intent: Intent, row: Mapping[str, Any]) -> Flow[Found]:
 
 def _shown(row: Mapping[str, Any]) -> tuple[int, str, dict[str, Any]]:
     """Return code, message and data of a response that a transaction shows."""
-    code = parse_tx_code(row.get("txCode")) or int(str(row.get("status") or "").upper() == "FAILED")
+    code = parse_tx_code(row.get("txCode")) or int(str(row.get("status")).upper() == "FAILED")
     message = str(row.get("txMsg") or ("failed" if code else "success"))
     returned = row.get("data")  # such as a new vault's address
     told = returned if isinstance(returned, Mapping) else {}

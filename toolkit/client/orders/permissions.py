@@ -83,7 +83,7 @@ class PermissionFlows:
         chosen = rows_to_revoke(active, who)
         if not chosen:
             names = tuple(str(row["name"] or row["address"]) for row in active)
-            known = ", ".join(f"{row['kind']} {name}" for row, name in zip(active, names, strict=True)) or "none"
+            known = ", ".join(f"{row['kind']} {row['name'] or row['address']}" for row in active) or "none"
             raise InputError(
                 f"{who!r} is no active agent or builder of this account; there is {known}",
                 field="who",
