@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,4 +117,18 @@ def _port(process: subprocess.Popen[str]) -> int:
         raise RuntimeError(f"the server did not start within {START_SECONDS} s") from None
     if port is None:
         raise RuntimeError("the server ended at once; is it installed?")
+    _await_listening(port)
     return port
+
+
+def _await_listening(port: int) -> None:
+    """Wait until a server that has written its address also takes connections."""
+    end = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=START_SECONDS).close()
+            return
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)

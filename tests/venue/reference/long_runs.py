@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.venue.reference import BRANCHES, driver
 
-SEEDS, STEPS, PIECES = range(1_000, 1_200), 1_000, 16
+SEEDS, STEPS, PIECES = range(1_000, 1_200), 1_000, 50
 PAGE = Path(__file__).parents[3] / "docs/assumptions.md"
 BY_HAND = (
     "refused: C4: isolated maintenance margin",
