@@ -59,6 +59,11 @@ def lose_cash(floor: Floor) -> None:
     floor.account(ADA).balance -= 1
 
 
+def find_isolated_margin(floor: Floor) -> None:
+    floor.position(ADA).mode = ISOLATED
+    floor.position(ADA).assigned += 7
+
+
 def lose_a_leg(floor: Floor) -> None:
     floor.position(ADA).long.size -= 1
 
@@ -291,6 +296,7 @@ def close_a_bracket_twice(floor: Floor) -> None:
         (owe_on_cross, "is flat on cross and owes 1 micro-USDC"),
         (cross, "cross"),
         (lose_cash, "cash is off by -1"),
+        (find_isolated_margin, "cash is off by 7"),
         (lose_a_leg, "open interest 5 differ"),
         (lose_entry_value, "clearing holds"),
         (forget_a_holder, "index of holders"),
@@ -418,6 +424,25 @@ def test_a_hedge_may_have_both_legs_and_an_unsized_stop_may_wait(floor: Floor) -
     stop = next(order for order in floor.account(ADA).orders.values() if order.status == UNTRIGGERED)
     assert stop.quantity == 0
     assert floor.core.violations() == []
+
+
+def test_isolated_margin_is_cash_of_its_account(floor: Floor) -> None:
+    floor.position(ADA).mode = ISOLATED
+    ledger.assign(floor.core, floor.account(ADA), floor.position(ADA), 20_000_000)
+    assert floor.core.violations() == []
+    floor.core.state.withdrawals += 3
+    assert "cash is off by 3 micro-USDC" in floor.core.violations()
+    floor.core.state.deposits += 8
+    assert "cash is off by -5 micro-USDC" in floor.core.violations()
+
+
+@pytest.mark.parametrize("leg", ["long", "short"])
+def test_the_size_of_each_leg_counts_in_the_open_interest(leg: str) -> None:
+    floor = Floor()
+    floor.order(BOB, "SELL 0.005 at 60000.0")
+    floor.order(ADA, "BUY 0.005 at 60000.0")
+    getattr(floor.position(ADA if leg == "long" else BOB), leg).size += 1
+    assert any("open interest 5 differ" in one for one in floor.core.violations(history=False))
 
 
 def test_the_history_is_only_read_when_it_is_asked_for(floor: Floor) -> None:
