@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -183,3 +184,19 @@ def test_the_venues_own_accounts_are_not_sampled() -> None:
     for address in (ledger.CLEARING, play.address("ann")):
         equity_curve.sample_account(play.core, play.core.state.accounts[address])
     assert set(play.core.state.history.equity) == {play.address("ann")}
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "known"),
+    [(0, 5, False), (0, 6, True), (5, 6, True), (6, 7, True), (7, 8, True), (8, 9, False)],
+)
+def test_there_is_no_equity_before_the_first_deposit_and_after_now(start: int, end: int, known: bool) -> None:
+    play = Play()
+    begin = play.now
+    play.advance(5)
+    play.fund(3, "cat")
+    play.advance(2)
+    found = equity_curve.curve(play.core, play.account("cat"), begin + start, begin + end)
+    assert bool(found) is known
+    assert all(max(5, start) <= each.time - begin <= 7 for each in found)
+    assert {each.equity for each in found} <= {3 * MICRO}
