@@ -10,6 +10,7 @@ import pytest
 
 from toolkit.errors import VenueError
 from toolkit.venue.engine import codec, registry
+from toolkit.venue.engine.codes import TxCode
 from toolkit.venue.engine.commands import ActionContext, Advance, Control, Outcome, Refused, Submit, WireError
 from toolkit.venue.engine.core import Core
 from toolkit.venue.engine.events import BlockDone
@@ -440,3 +441,27 @@ def test_a_block_hash_is_that_of_its_height_and_the_seed() -> None:
     one, two = Core(Genesis(seed=1)), Core(Genesis(seed=2))
     assert len({one.block_hash(1), one.block_hash(2), two.block_hash(1)}) == 3
     assert one.block_hash(1) == Core(Genesis(seed=1)).block_hash(1)
+
+
+def test_a_refusal_raised_anywhere_reads_as_its_reason() -> None:
+    refusal, error = Refused(TxCode.BAD_PRICE, "too much"), WireError(40280, "not now", status=503, data={"x": 1})
+    assert (str(refusal), refusal.reason, refusal.code, type(refusal.code)) == (
+        "too much",
+        "too much",
+        int(TxCode.BAD_PRICE),
+        int,
+    )
+    assert (str(error), error.code, error.message) == ("not now", 40280, "not now")
+    assert (error.status, error.data) == (503, {"x": 1})
+    assert (WireError(1, "").status, WireError(1, "").data) == (200, None)
+    assert (Outcome().code, Outcome().message, Outcome().status, Outcome().data) == (0, "success", 200, None)
+
+
+def test_a_context_acts_for_its_owner_until_it_enters_a_vault(core: Core) -> None:
+    ann, vault = core.account(ALICE), core.account("0xdd")
+    context = ActionContext(ann)
+    context.account = vault
+    assert context.owner is ann
+    assert (context.signer, context.nonce, context.time, context.vault, context.builder) == ("", 0, 0, None, None)
+    own = core.context(ann)
+    assert (own.account, own.signer, own.nonce, own.time, own.tx_hash) == (ann, "", 0, core.state.time, core.tx_hash())
