@@ -95,7 +95,6 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
             _REFERENCE,
         ],
-        held=False,
     ),
     "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.venue.floor import ADA, BOB, Floor
 from tests.venue.order_storms import NAMES, OrderStorm
+from toolkit.exposure import Standing
 from toolkit.venue.engine.commands import Refused
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import Position, VenueAccount
@@ -271,3 +273,28 @@ def test_fills_are_counted_without_the_own_orders_and_only_as_far_as_they_are_ne
         for steps in (0, 1, 100, 101, 200, 201, 999)
     ]
     assert counts == [0, 1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(("leverage", "fits"), [(2_000, True), (2_001, False)])
+def test_a_position_counts_at_mark_for_the_leverage_that_its_orders_may_have(leverage: int, fits: bool) -> None:
+    floor = Floor()
+    floor.order(BOB, "SELL 334 at 59990")
+    floor.order(ADA, "BUY 334 at 59990")
+    position = floor.position(ADA)
+    position.leverage = leverage
+    assert position.long.size == 334_000
+    assert order_margin.fits(floor.core, floor.account(ADA), position, 1) is fits
+    assert order_margin.fits(floor.core, floor.account(ADA), position, -1)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize(("above", "grows"), [(-1, False), (0, False), (1, True)])
+def test_an_isolated_position_grows_only_above_its_maintenance_margin(side: int, above: int, grows: bool) -> None:
+    """1 BTC at 60,000 and as much that opens there at 20x: maintenance margin 1,500, and opening brings 3,000."""
+    floor = Floor()
+    table = floor.core.risk_index.tables[1]
+    held, equity = (1_000, 0) if side > 0 else (0, 1_000), (1_500 - 3_000) * MICRO + above
+    standing = Standing(*held, 0, 0, 60 * MICRO, 2_000, False, equity)
+    words = "maintenance margin 1500; add to it with assignPosMargin"
+    with contextlib.nullcontext() if grows else pytest.raises(Refused, match=words):
+        order_margin._check_isolated_growth(table, standing, side, 1_000, 60_000 * MICRO)
