@@ -67,7 +67,6 @@ ROOMS: dict[str, Room] = {
             "tests/venue/trading/test_order_rules.py",
         ],
         ["codes.py"],
-        held=False,
     ),
     "venue/trading": Room(
         ["toolkit/venue/trading"],

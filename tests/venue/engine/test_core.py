@@ -465,3 +465,11 @@ def test_a_context_acts_for_its_owner_until_it_enters_a_vault(core: Core) -> Non
     assert (context.signer, context.nonce, context.time, context.vault, context.builder) == ("", 0, 0, None, None)
     own = core.context(ann)
     assert (own.account, own.signer, own.nonce, own.time, own.tx_hash) == (ann, "", 0, core.state.time, core.tx_hash())
+
+
+def test_transactions_are_numbered_upwards_with_the_controls_between_them(core: Core) -> None:
+    before = core.state.transactions
+    submit(core, 1)
+    core.apply(Control(core.state.time, "fund", {"address": ALICE, "amount": "5"}))
+    submit(core, 2)
+    assert [record.number - before for record in core.state.history.transactions.records] == [1, 3]
