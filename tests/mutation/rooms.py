@@ -67,7 +67,6 @@ ROOMS: dict[str, Room] = {
             "tests/venue/trading/test_order_rules.py",
         ],
         ["codes.py"],
-        held=False,
     ),
     "venue/trading": Room(
         ["toolkit/venue/trading"],
@@ -95,7 +94,6 @@ ROOMS: dict[str, Room] = {
             "tests/test_info_contract.py",
             _REFERENCE,
         ],
-        held=False,
     ),
     "client/orders": Room(["toolkit/client/orders"], ["tests/client/orders"]),
 }

@@ -59,6 +59,11 @@ def lose_cash(floor: Floor) -> None:
     floor.account(ADA).balance -= 1
 
 
+def find_isolated_margin(floor: Floor) -> None:
+    floor.position(ADA).mode = ISOLATED
+    floor.position(ADA).assigned += 7
+
+
 def lose_a_leg(floor: Floor) -> None:
     floor.position(ADA).long.size -= 1
 
@@ -291,6 +296,7 @@ def close_a_bracket_twice(floor: Floor) -> None:
         (owe_on_cross, "is flat on cross and owes 1 micro-USDC"),
         (cross, "cross"),
         (lose_cash, "cash is off by -1"),
+        (find_isolated_margin, "cash is off by 7"),
         (lose_a_leg, "open interest 5 differ"),
         (lose_entry_value, "clearing holds"),
         (forget_a_holder, "index of holders"),
@@ -418,6 +424,80 @@ def test_a_hedge_may_have_both_legs_and_an_unsized_stop_may_wait(floor: Floor) -
     stop = next(order for order in floor.account(ADA).orders.values() if order.status == UNTRIGGERED)
     assert stop.quantity == 0
     assert floor.core.violations() == []
+
+
+def test_isolated_margin_is_cash_of_its_account(floor: Floor) -> None:
+    floor.position(ADA).mode = ISOLATED
+    ledger.assign(floor.core, floor.account(ADA), floor.position(ADA), 20_000_000)
+    assert floor.core.violations() == []
+    floor.core.state.withdrawals += 3
+    assert "cash is off by 3 micro-USDC" in floor.core.violations()
+    floor.core.state.deposits += 8
+    assert "cash is off by -5 micro-USDC" in floor.core.violations()
+
+
+@pytest.mark.parametrize("leg", ["long", "short"])
+def test_the_size_of_each_leg_counts_in_the_open_interest(leg: str) -> None:
+    floor = Floor()
+    floor.order(BOB, "SELL 0.005 at 60000.0")
+    floor.order(ADA, "BUY 0.005 at 60000.0")
+    getattr(floor.position(ADA if leg == "long" else BOB), leg).size += 1
+    assert any("open interest 5 differ" in one for one in floor.core.violations(history=False))
+
+
+def told(floor: Floor, words: str) -> bool:
+    return any(words in one for one in floor.core.violations())
+
+
+def test_a_leg_may_be_as_small_as_one_step_and_one_micro_usdc(floor: Floor) -> None:
+    for legs in (Leg(1, 1), Leg(0, 0)):
+        floor.position(ADA).long = legs
+        assert not told(floor, "a leg of")
+    for legs in (Leg(1, 0), Leg(0, 1), Leg(1, -1), Leg(-1, -1)):
+        floor.position(ADA).long = legs
+        assert told(floor, "a leg of")
+
+
+def test_a_main_order_is_no_child_of_its_bracket(floor: Floor) -> None:
+    one, two, three = list(floor.account(ADA).orders.values())[:3]
+    for order in (one, two):
+        order.group, order.reduce = one.id, 3
+    assert not told(floor, "children of one kind")
+    three.group, three.reduce = one.id, 2
+    assert not told(floor, "children of one kind")
+    three.reduce = 3
+    assert told(floor, f"bracket {one.id} has 2 children of one kind")
+
+
+def test_a_bracket_whose_main_order_and_one_child_are_filled_is_sound(floor: Floor) -> None:
+    main, child, other = list(floor.account(ADA).orders.values())[:3]
+    for order in (main, child, other):
+        order.group = main.id
+    main.filled = child.filled = 1
+    assert not told(floor, "closed through several orders")
+    other.filled = 1
+    assert told(floor, f"bracket {main.id} closed through several orders: [{child.id}, {other.id}]")
+
+
+def test_a_child_that_waits_for_its_main_order_is_sound(floor: Floor) -> None:
+    main, child = list(floor.account(ADA).orders.values())[:2]
+    child.armed, child.group = False, main.id
+    assert not told(floor, "lost its main order")
+
+
+def test_only_orders_without_a_main_order_need_a_position_to_reduce(floor: Floor) -> None:
+    stop = next(order for order in floor.account(ADA).orders.values() if order.waiting)
+    floor.position(ADA).long = Leg(0, 0)
+    assert told(floor, "an order that reduces waits without a position")
+    stop.armed = False
+    assert not told(floor, "an order that reduces waits without a position")
+
+
+def test_an_order_of_another_product_does_not_count(floor: Floor) -> None:
+    stop = next(order for order in floor.account(ADA).orders.values() if order.waiting)
+    floor.position(ADA).long = Leg(0, 0)
+    stop.product = 2
+    assert not told(floor, "an order that reduces waits without a position")
 
 
 def test_the_history_is_only_read_when_it_is_asked_for(floor: Floor) -> None:

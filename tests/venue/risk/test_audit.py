@@ -11,7 +11,7 @@ from tests.venue.invariants import Watch
 from tests.venue.play import BTC, MICRO, Play
 from tests.venue.storms import Storm, storm_core
 from toolkit.venue.risk import ledger
-from toolkit.venue.risk.audit import BOOK, COUNTERPARTY, audit
+from toolkit.venue.risk.audit import BOOK, COUNTERPARTY, Audit, Burden, audit
 from toolkit.venue.risk.ledger import INSURANCE, LP_VAULT
 
 
@@ -32,13 +32,16 @@ def test_the_lp_vault_is_named_for_what_it_paid() -> None:
     assert (burden.by, burden.payer, burden.amount, burden.product) == ("LP vault", LP_VAULT, 7_000 * MICRO, BTC)
     assert books.paid_by == {"LP vault": 7_000 * MICRO}
     assert f"7000 USDC of the loss of {Play.address('ann')} was paid by LP vault" in str(books)
-    assert "difference" in str(books)
+    assert f"{'difference':<28}{'0.000000':>28}" in str(books)
+    assert f"{'paid by LP vault':<28}{'7,000.000000':>28}" in str(books)
 
 
 def test_deleveraged_counterparts_are_named_with_what_it_cost_them() -> None:
     play = ruined(lp_capital=0)
     [burden] = audit(play.core).burdens
     assert (burden.by, burden.payer, burden.amount) == ("ADL", play.address("bob"), 7_000 * MICRO)
+    assert (burden.time, burden.bankrupt, burden.product) == (play.now, play.address("ann"), BTC)
+    assert f"of the loss of {play.address('ann')} was paid by {play.address('bob')}" in str(audit(play.core))
 
 
 @pytest.mark.parametrize(
@@ -82,3 +85,28 @@ def test_a_storm_that_ruins_many_ends_with_closed_books_and_names_all_payers() -
         assert books.paid_by.get("LP vault", 0) == lost
         assert books.paid_by.get("insurance", 0) == -core.state.accounts[INSURANCE].balance
     assert payers >= {"LP vault", "ADL"}
+
+
+def test_money_is_shown_by_who_holds_it_and_a_hole_is_not_closed() -> None:
+    play = ruined()
+    play.fund(100, "cat")
+    play.isolated("cat")
+    play.fund(50, "mia")
+    play.account("mia").kind = "market"
+    play.trade("cat", "bob", "0.01", 50_000)
+    holdings = dict(audit(play.core).holdings)
+    assert holdings["isolated margins"] == play.position("cat").assigned == 25 * MICRO
+    assert holdings["simulated participants"] == 50 * MICRO
+    assert holdings["users"] == sum(play.balance(name) for name in ("ann", "bob", "cat"))
+    assert holdings["LP vault"] == play.balance(LP_VAULT)
+    assert holdings["vaults"] == 0
+    play.account("ann").balance += 3
+    assert (audit(play.core).difference, audit(play.core).closed) == (3, False)
+    play.account("ann").balance -= 8
+    assert (audit(play.core).difference, audit(play.core).closed) == (-5, False)
+
+
+def test_what_each_kind_of_payer_bore_is_added_up() -> None:
+    bore = (("ADL", 5), ("insurance", 7), ("ADL", 11))
+    books = Audit(0, 0, (), tuple(Burden(1, "0xa", BTC, "0xb", by, amount) for by, amount in bore))
+    assert books.paid_by == {"ADL": 16, "insurance": 7}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.play import MICRO, Play, quoted
-from toolkit.venue.risk import equity_curve, ledger
+from toolkit.venue.model.constants import ISOLATED, RATE
+from toolkit.venue.risk import account_margin, equity_curve, ledger
 
 HOUR, DAY = 3_600_000, 86_400_000
 
@@ -142,3 +144,59 @@ def test_of_a_participant_only_its_capital_and_its_samples_are_known() -> None:
     times = [begin, begin + HOUR, begin + HOUR, begin + 2 * HOUR, begin + 2 * HOUR, traded]
     flat = [(time, each * MICRO, each * MICRO, 0, each * MICRO) for time, each in zip(times, money, strict=True)]
     assert points == [*flat, (play.now, *[play.balance("ann")] * 2, 0, 10_112 * MICRO)]
+
+
+def test_who_holds_a_position_is_sampled_each_minute_and_once_more_when_flat() -> None:
+    play = quoted()
+    begin, samples = play.now, play.core.state.history.equity
+    play.advance(61_000)
+    assert play.account("ann").address not in samples, "nobody holds anything"
+    trade(play, "BUY", "0.1")
+    play.advance(60_000)
+    play.advance(60_000)
+    trade(play, "SELL", "0.1")
+    play.advance(180_000)
+    found = samples[play.account("ann").address]
+    assert [each.time - begin for each in found] == [120_000, 180_000, 240_000]
+    assert [bool(each.ratio) for each in found] == [True, True, False]
+    assert ledger.CLEARING not in samples
+
+
+def test_a_sample_has_the_worst_ratio_of_the_margin_groups_and_at_most_ten() -> None:
+    play = quoted()
+    ann = play.account("ann")
+    trade(play, "BUY", "0.1")
+    cross = equity_curve.equity_point(play.core, ann)
+    assert cross.ratio == account_margin.cross_margin(play.core, ann).ratio
+    wallet = account_margin.wallet(play.core, ann)
+    assert (cross.time, cross.equity, cross.balance) == (play.now, wallet.equity, wallet.balance)
+    ann.positions[1].mode = ISOLATED
+    ann.positions[1].assigned = 100 * MICRO
+    alone = equity_curve.equity_point(play.core, ann)
+    assert alone.ratio == account_margin.isolated_margin(play.core, ann.positions[1]).ratio
+    for assigned in (10 * MICRO, 5 * MICRO, 0, -(10**12)):
+        ann.positions[1].assigned = assigned
+        assert equity_curve.equity_point(play.core, ann).ratio == 10 * RATE
+
+
+def test_the_venues_own_accounts_are_not_sampled() -> None:
+    play = quoted()
+    for address in (ledger.CLEARING, play.address("ann")):
+        equity_curve.sample_account(play.core, play.core.state.accounts[address])
+    assert set(play.core.state.history.equity) == {play.address("ann")}
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "known"),
+    [(0, 5, False), (0, 6, True), (5, 6, True), (6, 7, True), (7, 8, True), (8, 9, False)],
+)
+def test_there_is_no_equity_before_the_first_deposit_and_after_now(start: int, end: int, known: bool) -> None:
+    play = Play()
+    begin = play.now
+    play.advance(5)
+    play.fund(3, "cat")
+    play.advance(2)
+    found = equity_curve.curve(play.core, play.account("cat"), begin + start, begin + end)
+    assert bool(found) is known
+    assert all(max(5, start) <= each.time - begin <= 7 for each in found)
+    assert {each.equity for each in found} <= {3 * MICRO}

@@ -7,7 +7,7 @@ import pytest
 from tests.venue.play import BTC, MICRO, Play
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import VenueAccount, VenueOrder
-from toolkit.venue.model.constants import DAY, MAKER, TAKER
+from toolkit.venue.model.constants import ADL, DAY, LIMIT, LIQUIDATION, MAKER, TAKER
 from toolkit.venue.model.genesis import FeeTier
 from toolkit.venue.risk import fees, ledger
 
@@ -194,3 +194,90 @@ def test_a_tier_may_pay_its_makers() -> None:
     play.trade("ann", "bob", "0.5", 60_000)
     assert play.balance("bob") == 100_000 * MICRO + 600_000, "0.002 % of 30,000"
     assert play.balance("ann") == 100_000 * MICRO - 15 * MICRO
+
+
+def an_order(play: Play, name: str, **fields: object) -> VenueOrder:
+    order = VenueOrder(1, play.address(name), BTC, 1, False, 1, 1, 0, 600_000, 5, 0)
+    for field, value in fields.items():
+        setattr(order, field, value)
+    return order
+
+
+@pytest.mark.parametrize("values", [(10_000_001, 0), (0, 10_000_001), (3_333_333, 6_666_668)])
+@pytest.mark.parametrize("own", [None, -5_000])
+@pytest.mark.parametrize("builder_rate", [0, 33_333])
+def test_what_a_maker_is_expected_to_pay_is_what_he_is_charged(
+    play: Play, values: tuple[int, int], own: int | None, builder_rate: int
+) -> None:
+    bob, product = play.account("bob"), play.core.products[BTC]
+    bob.maker_rate = own
+    order = an_order(play, "bob", builder=play.address("bill"), builder_rate=builder_rate, fee_parts=77)
+    expected = fees.of_maker(play.core, bob, product, order, *values)
+    assert order.fee_parts == 77, "it only asks"
+    assert fees.charge(play.core, bob, product, order, MAKER, *values) == expected
+    assert bool(expected[2]) is bool(builder_rate)
+
+
+@pytest.mark.parametrize(
+    ("maker", "taker", "builder_rate", "roundings", "cost"),
+    [
+        (None, None, 0, 0, 6_001),
+        (None, None, 0, 5, 6_001),
+        (None, None, 33_333, 0, 6_001 + 3_334),
+        (None, None, 33_333, 5, 6_001 + 3_334 + 5),
+        (90_000, None, 0, 0, 9_001),
+        (-5, -7, 0, 0, 0),
+    ],
+)
+def test_the_worst_cost_is_the_dearer_rate_and_the_builder_rounded_up(
+    play: Play, maker: int | None, taker: int | None, builder_rate: int, roundings: int, cost: int
+) -> None:
+    ann = play.account("ann")
+    ann.maker_rate, ann.taker_rate = maker, taker
+    assert fees.worst_cost(play.core, ann, play.core.products[BTC], 10_000_001, builder_rate, roundings) == cost
+
+
+@pytest.mark.parametrize(
+    ("type", "reduce", "paid"),
+    [(LIMIT, 0, 6_000), (ADL, 0, 0), (ADL, 1, 0), (LIQUIDATION, 0, 0), (LIQUIDATION, 1, 6_000)],
+)
+def test_only_trades_in_the_book_cost_a_fee_but_all_count_as_volume(
+    play: Play, type: int, reduce: int, paid: int
+) -> None:
+    ann = play.account("ann")
+    order = an_order(play, "ann", type=type, reduce=reduce)
+    charged = fees.charge(play.core, ann, play.core.products[BTC], order, TAKER, 4_000_000, 6_000_000)
+    assert charged == (paid * 4 // 10, paid * 6 // 10, 0)
+    assert play.balance("ann") == 100_000 * MICRO - paid
+    assert ann.volumes == {play.now // DAY: 10 * MICRO}
+
+
+def test_a_participant_pays_the_builder_it_named_and_nothing_else(play: Play) -> None:
+    play.account("bob").kind = "market"
+    order = an_order(play, "bob", builder=play.address("bill"), builder_rate=100_000)
+    charged = fees.charge(play.core, play.account("bob"), play.core.products[BTC], order, MAKER, 10_000_000, 0)
+    assert charged == (0, 0, 10_000)
+    assert (play.balance("bill"), play.account("bob").volumes) == (10_000, {})
+
+
+@pytest.mark.parametrize("parts", [(1, 1, 1), (999, 1, 1_000), (333_333, 333_333, 333_335)])
+@pytest.mark.parametrize(("rate", "due"), [(10_000, 1), (-10_000, -1), (33_333, 1)])
+def test_the_fills_of_an_order_cost_together_what_one_fill_of_all_costs(
+    play: Play, parts: tuple[int, ...], rate: int, due: int
+) -> None:
+    ann, product = play.account("ann"), play.core.products[BTC]
+    ann.taker_rate = rate
+    order = an_order(play, "ann")
+    paid = [sum(fees.charge(play.core, ann, product, order, TAKER, part, 0)) for part in parts]
+    assert sum(paid) == -(-sum(parts) * rate // 10**8)
+    assert [one * due >= 0 for one in paid] == [True] * 3 or rate < 0
+
+
+def test_rebates_are_offered_for_fees_that_were_paid_and_with_the_value_traded(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(fees, "REBATES", [lambda core, payer, fee, value: seen.append((payer.address, fee, value))])
+    play.account("bob").maker_rate = -5_000
+    play.trade("ann", "bob", "0.5", 60_000)
+    assert seen == [(play.address("ann"), 18 * MICRO, 30_000 * MICRO)]

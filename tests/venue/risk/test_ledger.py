@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.venue.play import MICRO, Play
+from toolkit.venue.engine.events import AccountChanged
 from toolkit.venue.engine.invariants import cash
 from toolkit.venue.model.history import ROUND
 from toolkit.venue.risk import ledger
@@ -81,3 +82,41 @@ def test_isolated_margin_is_the_mirror_of_its_entries() -> None:
     assigned = play.position("ann").assigned
     assert assigned == 30 * MICRO
     assert sum(amount for kind, amount in play.kinds("ann") if kind == ledger.ISOLATED_MARGIN) == -assigned
+
+
+def test_cash_that_no_product_moved_is_entered_under_none() -> None:
+    play = Play(lp_capital=0)
+    play.fund(100, "ann")
+    ann, bob = play.account("ann"), play.core.account(play.address("bob"))
+    ledger.move(play.core, ann, bob, 30, "GIFT")
+    ledger.transfer(play.core, ann, bob, 2, 1, "FEE")
+    ledger.withdraw(play.core, ann, 5)
+    ledger.realize(play.core, ann, 7, 2)
+    found = [(entry.kind, entry.product, entry.reference) for entry in ledger.entries(play.core, ann.address)]
+    none = [(kind, 0, "") for kind in ("DEPOSIT", "GIFT", "FEE", "WITHDRAW")]
+    assert found == [*none, ("REALIZED_PNL", 2, "")]
+
+
+def test_only_accounts_of_users_are_told_of_and_looked_at_again() -> None:
+    play = Play()
+    play.fund(100, "ann")
+    ann, fees, core = play.account("ann"), play.core.state.accounts[ledger.FEES], play.core
+    core.risk_index.touched.clear()
+    for recording in (True, False):
+        core.record_events(recording)
+        core.events.clear()
+        ledger.transfer(core, ann, fees, 2, 1, "FEE")
+        told = [one.address for one in core.events if isinstance(one, AccountChanged)]
+        assert told == [ann.address] * recording
+    assert set(core.risk_index.touched) == {ann.address}
+    assert fees.updated == ann.updated == play.now
+
+
+def test_the_venue_opens_its_own_accounts_and_the_lp_vault_with_its_capital() -> None:
+    for capital in (0, 5):
+        play = Play(lp_capital=capital)
+        accounts = play.core.state.accounts
+        assert {accounts[address].kind for address in ledger.VENUE_ACCOUNTS} == {"venue"}
+        assert (accounts[ledger.LP_VAULT].kind, accounts[ledger.LP_VAULT].balance) == ("vault", capital)
+        assert play.core.state.deposits == capital
+        assert len(play.core.state.history.ledger.records) == (capital > 0)

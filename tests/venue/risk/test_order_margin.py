@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from tests.venue.floor import ADA, BOB, Floor
 from tests.venue.order_storms import NAMES, OrderStorm
+from toolkit.exposure import Standing
+from toolkit.venue.engine.commands import Refused
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.accounts import Position, VenueAccount
 from toolkit.venue.model.risk_index import RiskTable
@@ -198,3 +201,100 @@ def test_what_fits_easily_fits_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
                     ledger.withdraw(storm.core, account, account.balance // 8)
     assert found[True] > 100
     assert found[False] > 100
+
+
+def easily(floor: Floor, side: int, steps: int, price: int) -> bool:
+    core, position = floor.core, floor.position(ADA)
+    mark, table = core.state.markets[1].mark, core.risk_index.tables[1]
+    return order_margin._fits_easily(core, floor.account(ADA), position, side, steps, price, mark, table)
+
+
+@pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])
+def test_the_highest_leverage_and_the_largest_notional_of_the_first_tier_fit_easily(more: int, fits: bool) -> None:
+    floor = Floor()
+    floor.order(ADA, "BUY 0.001 at 50000")
+    table, position = floor.core.risk_index.tables[1], floor.position(ADA)
+    position.leverage = table.first_leverage + more
+    assert easily(floor, 1, 1, 500_000) is fits
+    position.leverage = table.first_leverage
+    room = (table.first_notional - position.buy_value) // (600_000 * table.unit)
+    assert easily(floor, 1, room + more, 600_000) is fits
+
+
+def size_error(floor: Floor, reach: int, leverage: int) -> str:
+    try:
+        order_margin._check_size(floor.core.risk_index.tables[1], reach, leverage)
+    except Refused as refusal:
+        return refusal.reason
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("reach", "leverage", "words"),
+    [
+        (10**14, 100, ""),
+        (10**14 + 1, 100, "above maxPositionNtnl 100000000 of BTCUSDC"),
+        (20_000_000 * MICRO, 4_000, ""),
+        (20_000_000 * MICRO + 1, 4_000, "allows leverage 20x, yours is 40x"),
+        (20_000_000 * MICRO, 4_001, "allows leverage 40x, yours is 40.01x"),
+    ],
+)
+def test_limits_of_size_are_inclusive(reach: int, leverage: int, words: str) -> None:
+    found = size_error(Floor(), reach, leverage)
+    assert words in found
+    assert bool(found) is bool(words)
+
+
+@pytest.mark.parametrize(("spared", "fits"), [(0, True), (1, False)])
+def test_orders_fit_while_equity_covers_their_margin_and_the_limits_hold(spared: int, fits: bool) -> None:
+    floor = floor_with(10_000)
+    floor.order(ADA, "BUY 3.333 at 59990")
+    account, position = floor.account(ADA), floor.position(ADA)
+    ledger.withdraw(floor.core, account, account_margin.available(floor.core, account) + spared)
+    assert order_margin.fits(floor.core, account, position, 1) is fits
+
+
+@pytest.mark.parametrize(("leverage", "fits"), [(2_000, True), (2_001, False)])
+def test_orders_fit_only_within_the_leverage_of_the_tier_they_reach(leverage: int, fits: bool) -> None:
+    floor = Floor()
+    floor.order(ADA, "BUY 334 at 59990")
+    position = floor.position(ADA)
+    position.leverage = leverage
+    assert order_margin.fits(floor.core, floor.account(ADA), position, 1) is fits
+    assert order_margin.fits(floor.core, floor.account(ADA), position, -1)
+
+
+def test_fills_are_counted_without_the_own_orders_and_only_as_far_as_they_are_needed() -> None:
+    floor = Floor()
+    for who, price in ((BOB, 60_000), (ADA, 60_000), (BOB, 60_100), (BOB, 60_200)):
+        floor.order(who, f"SELL 0.1 at {price}")
+    counts = [
+        order_margin._fill_count(floor.core, floor.account(ADA), floor.position(ADA), 1, steps)
+        for steps in (0, 1, 100, 101, 200, 201, 999)
+    ]
+    assert counts == [0, 1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(("leverage", "fits"), [(2_000, True), (2_001, False)])
+def test_a_position_counts_at_mark_for_the_leverage_that_its_orders_may_have(leverage: int, fits: bool) -> None:
+    floor = Floor()
+    floor.order(BOB, "SELL 334 at 59990")
+    floor.order(ADA, "BUY 334 at 59990")
+    position = floor.position(ADA)
+    position.leverage = leverage
+    assert position.long.size == 334_000
+    assert order_margin.fits(floor.core, floor.account(ADA), position, 1) is fits
+    assert order_margin.fits(floor.core, floor.account(ADA), position, -1)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize(("above", "grows"), [(-1, False), (0, False), (1, True)])
+def test_an_isolated_position_grows_only_above_its_maintenance_margin(side: int, above: int, grows: bool) -> None:
+    """1 BTC at 60,000 and as much that opens there at 20x: maintenance margin 1,500, and opening brings 3,000."""
+    floor = Floor()
+    table = floor.core.risk_index.tables[1]
+    held, equity = (1_000, 0) if side > 0 else (0, 1_000), (1_500 - 3_000) * MICRO + above
+    standing = Standing(*held, 0, 0, 60 * MICRO, 2_000, False, equity)
+    words = "maintenance margin 1500; add to it with assignPosMargin"
+    with contextlib.nullcontext() if grows else pytest.raises(Refused, match=words):
+        order_margin._check_isolated_growth(table, standing, side, 1_000, 60_000 * MICRO)
