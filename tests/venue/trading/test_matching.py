@@ -326,3 +326,58 @@ def test_an_isolated_order_without_margin_for_what_it_opens_still_closes(
     events = floor.core.state.history.order_events.records
     reasons = [event.reason for event in events if event.order_id == order.id and event.reason]
     assert reasons == ([] if cash else ["margin: losses have used up what it held"])
+
+
+def isolate(floor: Floor, *names: str) -> None:
+    for who in names:
+        floor.act(who, {"type": "setMarginMode", "symbolCode": 1, "marginMode": "ISOLATED"})
+
+
+def leave(floor: Floor, who: str, cash: int) -> None:
+    """Leave an account so many micro-USDC."""
+    ledger.withdraw(floor.core, floor.account(who), floor.account(who).balance - cash)
+
+
+def test_a_fok_order_asks_an_isolated_maker_only_for_the_margin_of_what_it_still_wants(floor: Floor) -> None:
+    """0.002 of BOB's need 1.5 USDC of maintenance margin, all 0.005 need 3.75."""
+    isolate(floor, BOB)
+    floor.order(CYD, "SELL 0.003 at 60001.0")
+    order = floor.order(BOB, "SELL 0.005 at 60002.0")
+    leave(floor, BOB, 2_500_000)
+    assert floor.order(ADA, "BUY 0.005 at 60002.0 FOK").filled == 5
+    assert (order.filled, order.leaves) == (2, 3)
+
+
+@pytest.mark.parametrize(("side", "other"), [("SELL", "BUY"), ("BUY", "SELL")])
+@pytest.mark.parametrize(("cash", "sold"), [(0, 0), (20_000_000, 3)])
+@pytest.mark.parametrize("short", [False, True])
+def test_in_hedge_mode_an_isolated_makers_opposite_leg_covers_none_of_what_it_opens(
+    side: str, other: str, cash: int, sold: int, short: bool
+) -> None:
+    """BOB holds 0.005 on the other side, which his order leaves alone; ADA may count on it only with its margin."""
+    floor = Floor(BOB)
+    isolate(floor, BOB)
+    floor.order(CYD, f"{side} 0.005 at 60000.0")
+    floor.order(BOB, f"{other} 0.005 at 60000.0")
+    floor.order(BOB, f"{side} 0.003 at 60000.0")
+    leave(floor, BOB, cash)
+    floor.order(CYD, f"{side} 0.003 at 60000.0")
+    order = floor.order(ADA, f"{other} 0.00{3 + sold + short} at 60000.0 FOK")
+    assert order.filled == (0 if short else 3 + sold)
+    assert not short or order.reason.startswith(f"FOK: 0.00{3 + sold} of 0.00{4 + sold} can be filled")
+    opened = 0 if short else sold
+    assert floor.legs(BOB) == ((5, opened) if side == "SELL" else (opened, 5))
+
+
+@pytest.mark.parametrize(("wanted", "filled"), [("0.006", 6), ("0.007", 0)])
+def test_fok_counts_an_isolated_makers_orders_by_the_margin_that_those_before_leave(
+    floor: Floor, wanted: str, filled: int
+) -> None:
+    """The first 0.003 take 9 of BOB's 10 USDC; the next 0.003 need 2.25 more."""
+    isolate(floor, BOB)
+    first, second = (floor.order(BOB, f"SELL 0.003 at {price}") for price in ("60001.0", "60002.0"))
+    leave(floor, BOB, 10_000_000)
+    floor.order(CYD, "SELL 0.003 at 60003.0")
+    order = floor.order(ADA, f"BUY {wanted} at 60003.0 FOK")
+    assert (order.filled, first.filled, second.filled) == (filled, filled // 2, 0)
+    assert filled or order.reason == "FOK: 0.006 of 0.007 can be filled at 60003.0 or better"

@@ -611,3 +611,14 @@ def test_an_order_that_moves_away_or_shrinks_is_never_refused_for_margin(floor: 
     assert "margin" in floor.replace(ADA, order.id, "BUY 3.001 at 59000").message
     answer = floor.replace(ADA, order.id, text)
     assert (answer.code, floor.status(order.id)) == (0, "NEW")
+
+
+@pytest.mark.parametrize("text", ["SELL 0.010 at 3100.00 REDUCE_ONLY", "SELL 0.010 at 3100.00 POST_ONLY REDUCE_ONLY"])
+def test_a_small_rest_of_a_reduce_only_order_may_be_replaced_unchanged(floor: Floor, text: str) -> None:
+    floor.order(BOB, "SELL 0.020 at 3000.00", symbolCode=2)
+    floor.order(ADA, "BUY 0.020 at 3000.00", symbolCode=2)
+    order = floor.order(ADA, "SELL 0.010 at 3100.00 REDUCE_ONLY", symbolCode=2)
+    floor.order(BOB, "BUY 0.008 at 3100.00", symbolCode=2)
+    assert order.leaves == 2, "worth 6.2 USDC"
+    assert floor.replace(ADA, order.id, text, symbolCode=2).code == 0
+    assert (order.leaves, floor.status(order.id)) == (2, "PARTIALLY_FILLED")

@@ -645,3 +645,17 @@ def test_a_stop_type_contradicting_its_option_is_refused(floor: Floor) -> None:
     made = item("SELL 0 SL when 61000") | {"ordType": "TAKE_PROFIT_MARKET"}
     with pytest.raises(Refused, match="ordType TAKE_PROFIT_MARKET contradicts SL_FROM_POSITION"):
         place(floor.core, context(floor, ADA), made, builder="0x" + "bb" * 20)
+
+
+@pytest.mark.parametrize(("trigger", "met"), [("55000", True), ("61000", False)])
+def test_an_opening_stop_is_held_against_the_present_price_whatever_order_it_names(
+    floor: Floor, trigger: str, met: bool
+) -> None:
+    main = floor.order(CYD, FAR)
+    made = item(f"BUY 0.002 GTC when {trigger} parent {main.id}") | {"ordType": "STOP_MARKET"}
+    if met:
+        with pytest.raises(Refused, match="is met already: .* triggers at LAST_PRICE ≥ 55000, which is 60000.0"):
+            place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+    else:
+        order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+        assert (order.armed, order.group) == (True, 0)
