@@ -654,7 +654,7 @@ def test_an_opening_stop_is_held_against_the_present_price_whatever_order_it_nam
     main = floor.order(CYD, FAR)
     made = item(f"BUY 0.002 GTC when {trigger} parent {main.id}") | {"ordType": "STOP_MARKET"}
     if met:
-        with pytest.raises(Refused, match="is met already: .* triggers at LAST_PRICE ≥ 55000, which is 60000.0"):
+        with pytest.raises(Refused, match="triggers at LAST_PRICE ≥ 55000, which is 60000"):
             place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
     else:
         order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
