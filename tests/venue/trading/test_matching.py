@@ -381,3 +381,25 @@ def test_fok_counts_an_isolated_makers_orders_by_the_margin_that_those_before_le
     order = floor.order(ADA, f"BUY {wanted} at 60003.0 FOK")
     assert (order.filled, first.filled, second.filled) == (filled, filled // 2, 0)
     assert filled or order.reason == "FOK: 0.006 of 0.007 can be filled at 60003.0 or better"
+
+
+@pytest.mark.parametrize(("side", "other"), [("SELL", "BUY"), ("BUY", "SELL")])
+@pytest.mark.parametrize(("cash", "more"), [(10_000_000, True), (0, False)])
+def test_fok_counts_the_margin_that_an_isolated_maker_gets_back_on_the_way(
+    side: str, other: str, cash: int, more: bool
+) -> None:
+    """BOB's first order takes 9 USDC for the leg it opens, the second closes the other leg and gives 15 back."""
+    floor = Floor(BOB)
+    isolate(floor, BOB)
+    floor.order(CYD, f"{side} 0.005 at 60000.0")
+    floor.order(BOB, f"{other} 0.005 at 60000.0")
+    prices = ["60001.0", "60002.0", "60003.0"] if side == "SELL" else ["59999.0", "59998.0", "59997.0"]
+    first = floor.order(BOB, f"{side} 0.003 at {prices[0]}")
+    floor.order(BOB, f"{side}_CLOSE_HEDGE 0.005 at {prices[1]}")
+    third = floor.order(BOB, f"{side} 0.003 at {prices[2]}")
+    leave(floor, BOB, cash)
+    wanted = 11 if more else 8
+    order = floor.order(ADA, f"{other} 0.0{wanted:02} at {prices[2]} FOK")
+    assert order.filled == wanted
+    assert (first.filled, third.filled) == ((3, 3) if more else (0, 3))
+    assert sorted(floor.legs(BOB)) == ([0, 6] if more else [0, 3])

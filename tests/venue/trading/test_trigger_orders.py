@@ -659,3 +659,18 @@ def test_an_opening_stop_is_held_against_the_present_price_whatever_order_it_nam
     else:
         order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
         assert (order.armed, order.group) == (True, 0)
+
+
+def test_exits_of_a_main_order_that_only_reduced_go_with_it(floor: Floor) -> None:
+    floor.order(BOB, "BUY 0.010 at 59900.0")
+    floor.order(CYD, "SELL 0.010 at 59900.0")
+    main, take = bracket(floor, MAIN, TAKE)
+    floor.order(BOB, "SELL 0.010 at 59900.0")
+    assert (floor.status(main), floor.status(take)) == ("FILLED", "CANCELED")
+    assert floor.find(take).reason == "its main order ended without a position to protect"
+
+
+def test_a_plain_bracket_pays_no_builder(floor: Floor) -> None:
+    orders = [floor.find(number) for number in bracket(floor, MAIN, TAKE, STOP)]
+    floor.order(BOB, "SELL 0.010 at 59900.0")
+    assert {(order.builder, order.builder_rate, order.builder_fee) for order in orders} == {("", 0, 0)}
