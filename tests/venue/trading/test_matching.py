@@ -403,3 +403,37 @@ def test_fok_counts_the_margin_that_an_isolated_maker_gets_back_on_the_way(
     assert order.filled == wanted
     assert (first.filled, third.filled) == ((3, 3) if more else (0, 3))
     assert sorted(floor.legs(BOB)) == ([0, 6] if more else [0, 3])
+
+
+@pytest.mark.parametrize(("side", "other"), [("SELL", "BUY"), ("BUY", "SELL")])
+def test_fok_counts_all_reduce_only_orders_of_a_maker_that_its_position_covers(
+    floor: Floor, side: str, other: str
+) -> None:
+    floor.order(CYD, f"{side} 0.005 at 60000.0")
+    floor.order(BOB, f"{other} 0.005 at 60000.0")
+    orders = [floor.order(BOB, f"{side} 0.00{size} at 60000.0 REDUCE_ONLY") for size in (3, 2)]
+    assert floor.order(ADA, f"{other} 0.005 at 60000.0 FOK").filled == 5
+    assert [order.filled for order in orders] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("side", "other", "prices", "profit"),
+    [
+        ("SELL", "BUY", ("63000.0", "63000.1"), True),
+        ("SELL", "BUY", ("58000.0", "58000.1"), False),
+        ("BUY", "SELL", ("57000.0", "56999.9"), True),
+        ("BUY", "SELL", ("62000.0", "61999.9"), False),
+    ],
+)
+def test_fok_counts_what_closing_at_its_price_brings_an_isolated_maker(
+    floor: Floor, side: str, other: str, prices: tuple[str, str], profit: bool
+) -> None:
+    """BOB has only the 15 USDC of margin of his 0.005; closing adds 15 USDC, or takes 10 of them."""
+    isolate(floor, BOB)
+    floor.order(CYD, f"{side} 0.005 at 60000.0")
+    floor.order(BOB, f"{other} 0.005 at 60000.0")
+    orders = [floor.order(BOB, f"{side} 0.005 at {price}") for price in prices]
+    leave(floor, BOB, 0)
+    order = floor.order(ADA, f"{other} 0.010 at {prices[1]} FOK")
+    assert [order.filled, *(each.filled for each in orders)] == ([10, 5, 5] if profit else [0, 0, 0])
+    assert profit or order.reason.startswith("FOK: 0.005 of 0.010 can be filled")
