@@ -437,3 +437,36 @@ def test_fok_counts_what_closing_at_its_price_brings_an_isolated_maker(
     order = floor.order(ADA, f"{other} 0.010 at {prices[1]} FOK")
     assert [order.filled, *(each.filled for each in orders)] == ([10, 5, 5] if profit else [0, 0, 0])
     assert profit or order.reason.startswith("FOK: 0.005 of 0.010 can be filled")
+
+
+def test_a_reduce_only_order_on_the_way_of_a_fok_order_is_cut_to_its_position_not_by_its_margin(floor: Floor) -> None:
+    """BOB's loss leaves no margin to open with, but his last order opens nothing."""
+    isolate(floor, BOB)
+    floor.order(CYD, "SELL 0.005 at 60000.0")
+    floor.order(BOB, "BUY 0.005 at 60000.0")
+    floor.order(BOB, "SELL 0.004 at 59600.0")
+    last = floor.order(BOB, "SELL 0.005 at 59601.0 REDUCE_ONLY")
+    floor.position(BOB).assigned -= 11_000_000
+    floor.core.state.withdrawals += 11_000_000
+    leave(floor, BOB, 0)
+    floor.order(CYD, "SELL 0.004 at 59602.0")
+    assert floor.order(ADA, "BUY 0.009 at 59602.0 FOK").filled == 9
+    events = floor.core.state.history.order_events.records
+    reasons = [event.reason for event in events if event.order_id == last.id and event.reason]
+    assert reasons == ["reduce-only: the position is down to 0.001"]
+
+
+@pytest.mark.parametrize(("side", "other", "step"), [("SELL", "BUY", 1), ("BUY", "SELL", -1)])
+@pytest.mark.parametrize(("cash", "counted"), [(10_000_000, 3), (20_000_000, 6)])
+@pytest.mark.parametrize("short", [False, True])
+def test_each_order_of_an_isolated_maker_takes_its_initial_margin_from_what_a_fok_order_counts_on(
+    floor: Floor, side: str, other: str, step: int, cash: int, counted: int, short: bool
+) -> None:
+    """Each 0.003 take 9 USDC; the last may have less, but not less than 2.25."""
+    isolate(floor, BOB)
+    prices = [f"{60_000 + step * at}.0" for at in (1, 2)]
+    orders = [floor.order(BOB, f"{side} 0.003 at {price}") for price in prices]
+    leave(floor, BOB, cash)
+    order = floor.order(ADA, f"{other} 0.00{counted + short} at {prices[1]} FOK")
+    filled = 0 if short else counted
+    assert (order.filled, sum(each.filled for each in orders)) == (filled, filled)

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor, item
+from toolkit.venue.engine.codes import TxCode
+from toolkit.venue.engine.commands import ActionContext, Refused
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_products
 from toolkit.venue.risk import account_margin, ledger
+from toolkit.venue.trading.orders import record_refused
 
 
 @pytest.fixture
@@ -622,3 +625,34 @@ def test_a_small_rest_of_a_reduce_only_order_may_be_replaced_unchanged(floor: Fl
     assert order.leaves == 2, "worth 6.2 USDC"
     assert floor.replace(ADA, order.id, text, symbolCode=2).code == 0
     assert (order.leaves, floor.status(order.id)) == (2, "PARTIALLY_FILLED")
+
+
+@pytest.mark.parametrize(
+    ("side", "other", "prices"), [("SELL", "BUY", ("60500", "59990")), ("BUY", "SELL", ("59500", "60010"))]
+)
+def test_older_orders_of_either_side_lose_their_cover_to_the_rest_of_a_flip(
+    floor: Floor, side: str, other: str, prices: tuple[str, str]
+) -> None:
+    account = floor.account(ADA)
+    ledger.withdraw(floor.core, account, account.balance - 10_000_000_000)
+    floor.order(BOB, f"{side} 1 at 60000")
+    floor.order(ADA, f"{other} 1 at 60000")
+    older = floor.order(ADA, f"{side} 1 at {prices[0]}")
+    floor.order(BOB, f"{other} 1 at {prices[1]}")
+    flip = floor.order(ADA, f"{side} 4.2 at {prices[1]}")
+    assert (flip.leaves, floor.legs(ADA), floor.status(older.id)) == (3_200, (0, 0), "CANCELED")
+
+
+def test_orders_that_are_refused_as_a_whole_are_recorded_each_with_the_reason(floor: Floor) -> None:
+    items = [item("BUY 0.001 at 59000.0 id 5"), item("SELL 0.002"), item("BUY 1 at 1", symbolCode=99)]
+    context = ActionContext(floor.account(ADA), ADA, 0, floor.core.state.time, "0x")
+    record_refused(floor.core, context, items, Refused(TxCode.PAUSED, "not now"))
+    last = floor.core.state.last_order
+    assert last == 2, "what is not a product's is not recorded"
+    orders = [floor.find(number) for number in (1, 2)]
+    assert [(order.client_id, order.side, order.quantity, order.leaves) for order in orders] == [
+        (5, 1, 1, 0),
+        (0, -1, 2, 0),
+    ]
+    assert {(floor.status(order.id), order.reason) for order in orders} == {("REJECTED", "not now")}
+    assert not floor.account(ADA).orders

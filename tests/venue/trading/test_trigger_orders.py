@@ -674,3 +674,18 @@ def test_a_plain_bracket_pays_no_builder(floor: Floor) -> None:
     orders = [floor.find(number) for number in bracket(floor, MAIN, TAKE, STOP)]
     floor.order(BOB, "SELL 0.010 at 59900.0")
     assert {(order.builder, order.builder_rate, order.builder_fee) for order in orders} == {("", 0, 0)}
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_an_opening_stop_is_replaced_in_hedge_mode_whatever_the_other_leg(held: bool) -> None:
+    floor = Floor(CYD)
+    floor.order(BOB, "BUY 0.010 at 60000.0")
+    floor.order(CYD if held else ADA, "SELL 0.010 at 60000.0")
+    order = place(
+        floor.core,
+        context(floor, CYD),
+        item("BUY 0.002 GTC when 61000") | {"ordType": "STOP_MARKET"},
+        builder="0x" + "bb" * 20,
+    )
+    answer = floor.replace(CYD, order.id, "BUY 0.003 GTC when 62000", ordType="STOP_MARKET")
+    assert (answer.code, order.quantity, order.leaves, order.trigger) == (0, 3, 3, 620_000)
