@@ -467,6 +467,6 @@ def test_each_order_of_an_isolated_maker_takes_its_initial_margin_from_what_a_fo
     prices = [f"{60_000 + step * at}.0" for at in (1, 2)]
     orders = [floor.order(BOB, f"{side} 0.003 at {price}") for price in prices]
     leave(floor, BOB, cash)
-    order = floor.order(ADA, f"{other} 0.00{counted + short} at {prices[1]} FOK")
+    order = floor.order(ADA, f"{other} 0.00{counted + 3 * short} at {prices[1]} FOK")
     filled = 0 if short else counted
     assert (order.filled, sum(each.filled for each in orders)) == (filled, filled)
