@@ -656,3 +656,81 @@ def test_orders_that_are_refused_as_a_whole_are_recorded_each_with_the_reason(fl
     ]
     assert {(floor.status(order.id), order.reason) for order in orders} == {("REJECTED", "not now")}
     assert not floor.account(ADA).orders
+
+
+# what holds for a long position holds for a short one
+
+
+def test_reduce_only_orders_of_a_short_position_are_cut_last_placed_first_when_it_shrinks(floor: Floor) -> None:
+    opened(floor, text="SELL 0.005")
+    first = floor.order(ADA, "BUY 0.003 at 59000.0 REDUCE_ONLY")
+    second = floor.order(ADA, "BUY 0.002 at 59500.0 REDUCE_ONLY")
+    floor.order(BOB, "SELL 0.001 at 60100.0")
+    floor.order(ADA, "BUY 0.001")
+    assert (first.leaves, second.leaves) == (3, 1)
+    floor.order(BOB, "SELL 0.002 at 60100.0")
+    floor.order(ADA, "BUY 0.002")
+    assert (first.leaves, floor.status(second.id)) == (2, "CANCELED")
+    assert second.reason == "reduce-only: the position is down to 0.002"
+
+
+def test_reduce_only_orders_cover_a_short_position_once_and_never_flip_it(floor: Floor) -> None:
+    opened(floor, text="SELL 0.005")
+    assert floor.refused(ADA, "SELL 0.001 REDUCE_ONLY") == "there is no long position in BTCUSDC to reduce"
+    words = "FOK of 0.009 is above the short position of 0.005 that it may reduce"
+    assert floor.refused(ADA, "BUY 0.009 at 61000 FOK REDUCE_ONLY") == words
+    floor.order(ADA, "BUY 0.004 at 59000.0 REDUCE_ONLY")
+    rest = floor.order(ADA, "BUY 0.004 at 58000.0 REDUCE_ONLY")
+    assert (rest.leaves, rest.reason) == (1, "reduce-only: cut to 0.001, what is left of the short position")
+    assert floor.refused(ADA, "BUY 0.001 at 57000.0 REDUCE_ONLY") == (
+        "reduce-only orders cover the short position of 0.005 already"
+    )
+    floor.order(BOB, "SELL 0.009 at 60100.0")
+    floor.order(ADA, "BUY 0.009 REDUCE_ONLY")
+    assert (floor.legs(ADA), floor.status(rest.id)) == ((0, 0), "CANCELED")
+
+
+def test_the_words_for_the_buying_side_of_hedge_mode() -> None:
+    floor = opened(Floor(ADA), text="SELL 0.005")
+    assert floor.refused(ADA, "BUY 0.001 at 59000 REDUCE_ONLY") == (
+        "in hedge mode BUY can't reduce; use BUY_CLOSE_HEDGE to close the short position"
+    )
+    assert floor.refused(BOB, "BUY_CLOSE_HEDGE 0.001 at 61000") == (
+        "ordSide BUY_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use BUY with REDUCE_ONLY"
+    )
+
+
+def test_a_small_plain_order_for_a_whole_short_position_is_exempt_from_the_smallest_value(floor: Floor) -> None:
+    opened(floor, text="SELL 0.001")
+    floor.mark("9000.0")
+    assert "below minOrderValue" in floor.refused(ADA, "SELL 0.001 at 9000")
+    floor.order(ADA, "BUY 0.001 at 9000")
+
+
+@pytest.mark.parametrize("text", ["SELL 3 at 61000", "SELL 2.5 at 61000", "SELL 3 at 60899.1", "SELL 1 at 61500"])
+def test_a_selling_order_that_moves_away_or_shrinks_is_never_refused_for_margin(floor: Floor, text: str) -> None:
+    account = floor.account(ADA)
+    ledger.withdraw(floor.core, account, account.balance - 9_200_000_000)
+    order = floor.order(ADA, "SELL 3 at 61000")
+    floor.order(CYD, "BUY 1 at 60899")
+    ledger.withdraw(floor.core, account, 3_000_000_000)
+    assert "margin" in floor.replace(ADA, order.id, "SELL 3 at 60899").message
+    assert "margin" in floor.replace(ADA, order.id, "SELL 3.001 at 61000").message
+    assert "margin" in floor.replace(ADA, order.id, "SELL 2.9 at 60899").message
+    answer = floor.replace(ADA, order.id, text)
+    assert (answer.code, floor.status(order.id)) == (0, "NEW")
+
+
+@pytest.mark.parametrize(("side", "price", "bids", "asks"), [("BUY", 600_010, 2, 0), ("SELL", 600_010, 0, 2)])
+def test_a_replaced_order_counts_with_its_new_quantity_in_the_book_and_in_the_sums(
+    floor: Floor, side: str, price: int, bids: int, asks: int
+) -> None:
+    order = floor.order(ADA, f"{side} 0.004 at 60001.0")
+    assert floor.replace(ADA, order.id, f"{side} 0.002 at 60001.0").code == 0
+    book, position = floor.core.books[1], floor.position(ADA)
+    assert (dict(book.depth(1, 9)), dict(book.depth(-1, 9))) == (
+        {price: bids} if bids else {},
+        {price: asks} if asks else {},
+    )
+    assert (position.buy_quantity, position.sell_quantity) == (bids, asks)
+    assert (position.buy_value, position.sell_value) == (bids * 60_001_000, asks * 60_001_000)

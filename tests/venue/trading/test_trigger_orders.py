@@ -689,3 +689,28 @@ def test_an_opening_stop_is_replaced_in_hedge_mode_whatever_the_other_leg(held: 
     )
     answer = floor.replace(CYD, order.id, "BUY 0.003 GTC when 62000", ordType="STOP_MARKET")
     assert (answer.code, order.quantity, order.leaves, order.trigger) == (0, 3, 3, 620_000)
+
+
+def test_a_selling_bracket_arms_its_exits_for_what_it_opened(floor: Floor) -> None:
+    _, take, stop = bracket(floor, "SELL 0.010 at 60100.0", "BUY 0.010 TP when 59000", "BUY 0.010 SL when 61000")
+    floor.order(BOB, "BUY 0.004 at 60100.0")
+    assert [(floor.find(each).armed, floor.find(each).cover) for each in (take, stop)] == [(True, 4)] * 2
+    floor.order(ADA, "SELL 0.050 at 61100.0")
+    floor.core.state.markets[1].last = 610_000
+    floor.core.run_hooks()
+    floor.watch.check()
+    assert (floor.find(stop).filled, floor.status(take)) == (4, "CANCELED")
+
+
+@pytest.mark.parametrize(
+    ("side", "other", "exit"), [("BUY", "SELL", "SL when 55000"), ("SELL", "BUY", "SL when 65000")]
+)
+def test_an_exit_that_joins_a_partly_filled_order_is_armed_for_what_that_still_holds(
+    floor: Floor, side: str, other: str, exit: str
+) -> None:
+    main = floor.order(CYD, f"{side} 0.010 at 60000.0")
+    floor.order(BOB, f"{other} 0.004 at 60000.0")
+    order = floor.order(CYD, f"{other} 0.010 {exit} parent {main.id}")
+    assert (order.armed, order.cover, order.group, order.parent) == (True, 4, main.id, main.id)
+    floor.order(BOB, f"{other} 0.006 at 60000.0")
+    assert (floor.status(main.id), order.armed, order.cover) == ("FILLED", True, 10)
