@@ -9,7 +9,7 @@ from toolkit.venue.engine import events as ev
 from toolkit.venue.engine.commands import Control, Outcome, Submit
 from toolkit.venue.model.constants import CROSS, ISOLATED
 from toolkit.venue.model.genesis import default_products
-from toolkit.venue.risk import account_margin
+from toolkit.venue.risk import account_margin, ledger
 
 
 @pytest.fixture
@@ -63,6 +63,24 @@ def test_less_leverage_on_an_isolated_position_takes_margin_from_the_balance(pla
     assert "short of its initial margin" in play.leverage("ann", 5).message
     assert play.leverage("ann", 20).code == 0
     assert play.position("ann").assigned == 6_000 * MICRO, "more leverage gives nothing back by itself"
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+@pytest.mark.parametrize("short", [0, 1])
+def test_less_leverage_is_allowed_with_exactly_the_margin_it_needs(play: Play, isolated: bool, short: int) -> None:
+    """At 10x a BTC needs 6,000 USDC, of which an isolated position has 3,000."""
+    if isolated:
+        mode(play, "ISOLATED")
+    play.trade("ann", "bob", "1", 60_000)
+    needed = (3_000 if isolated else 6_000) * MICRO - short
+    ledger.withdraw(play.core, play.account("ann"), play.balance("ann") - needed)
+    outcome = play.leverage("ann", 10)
+    assert outcome.message == (
+        "leverage 10x on BTCUSDC would leave the account 0.000001 USDC short of its initial margin"
+        if short
+        else "success"
+    )
+    assert play.balance("ann") == (needed if short or not isolated else 0)
 
 
 # margin mode
