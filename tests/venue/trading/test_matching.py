@@ -470,3 +470,20 @@ def test_each_order_of_an_isolated_maker_takes_its_initial_margin_from_what_a_fo
     order = floor.order(ADA, f"{other} 0.00{counted + 3 * short} at {prices[1]} FOK")
     filled = 0 if short else counted
     assert (order.filled, sum(each.filled for each in orders)) == (filled, filled)
+
+
+@pytest.mark.parametrize(("side", "other", "step"), [("SELL", "BUY", 1), ("BUY", "SELL", -1)])
+@pytest.mark.parametrize(("older", "filled"), [(2, 5), (3, 0)])
+def test_fok_counts_the_reduce_only_orders_of_a_maker_as_cut_last_placed_first(
+    floor: Floor, side: str, other: str, step: int, older: int, filled: int
+) -> None:
+    """Of the 0.003 and 0.002 that reduce BOB's 0.005, the fill of a plain 0.003 leaves the older one 0.002."""
+    prices = [f"{60_000 + step * at}.0" for at in range(4)]
+    floor.order(CYD, f"{side} 0.005 at 60000.0")
+    floor.order(BOB, f"{other} 0.005 at 60000.0")
+    floor.order(BOB, f"{side} 0.003 at {prices[1]}")
+    floor.order(BOB, f"{side} 0.003 at {prices[older]} REDUCE_ONLY")
+    floor.order(BOB, f"{side} 0.002 at {prices[5 - older]} REDUCE_ONLY")
+    order = floor.order(ADA, f"{other} 0.005 at {prices[2]} FOK")
+    assert order.filled == filled
+    assert filled or order.reason.startswith("FOK: 0.003 of 0.005 can be filled")

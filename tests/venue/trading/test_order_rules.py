@@ -8,7 +8,7 @@ import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor, item
 from toolkit.venue.engine.codes import TxCode
-from toolkit.venue.engine.commands import ActionContext, Refused
+from toolkit.venue.engine.commands import ActionContext, Advance, Refused
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_products
 from toolkit.venue.risk import account_margin, ledger
@@ -734,3 +734,16 @@ def test_a_replaced_order_counts_with_its_new_quantity_in_the_book_and_in_the_su
     )
     assert (position.buy_quantity, position.sell_quantity) == (bids, asks)
     assert (position.buy_value, position.sell_value) == (bids * 60_001_000, asks * 60_001_000)
+
+
+@pytest.mark.parametrize("who", [ADA, BOB])
+def test_a_fill_is_the_last_change_of_its_order_its_position_and_its_account(floor: Floor, who: str) -> None:
+    resting = floor.order(BOB, "SELL 0.002 at 60000.0")
+    floor.core.apply(Advance(floor.core.state.time + 70_000))
+    taker = floor.order(ADA, "BUY 0.003 at 60000.0")
+    time, order = floor.core.state.time, taker if who == ADA else resting
+    assert (order.updated, floor.position(who).updated, floor.account(who).updated) == (time, time, time)
+    assert resting.created < taker.created == time
+    [fill] = floor.core.state.history.fills_of(who)
+    assert (fill.time, fill.order_id, fill.fill_quantity, fill.leaves) == (time, order.id, 2, order.leaves)
+    assert floor.core.state.markets[1].open_interest == 2
