@@ -487,3 +487,22 @@ def test_fok_counts_the_reduce_only_orders_of_a_maker_as_cut_last_placed_first(
     order = floor.order(ADA, f"{other} 0.005 at {prices[2]} FOK")
     assert order.filled == filled
     assert filled or order.reason.startswith("FOK: 0.003 of 0.005 can be filled")
+
+
+@pytest.mark.parametrize(("side", "other", "step"), [("SELL", "BUY", 1), ("BUY", "SELL", -1)])
+def test_what_an_isolated_maker_opens_on_the_way_keeps_its_margin_when_it_closes_the_other_leg(
+    side: str, other: str, step: int
+) -> None:
+    """Of 10 USDC the first takes 9, the second gives 15 back; the third needs 18.75: with the 9 it would have them."""
+    floor = Floor(BOB)
+    isolate(floor, BOB)
+    prices = [f"{60_000 + step * at}.0" for at in range(4)]
+    floor.order(CYD, f"{side} 0.005 at 60000.0")
+    floor.order(BOB, f"{other} 0.005 at 60000.0")
+    for words in (f"{side} 0.003 at {prices[1]}", f"{side}_CLOSE_HEDGE 0.005 at {prices[2]}"):
+        floor.order(BOB, words)
+    floor.order(BOB, f"{side} 0.025 at {prices[3]}")
+    leave(floor, BOB, 10_000_000)
+    order = floor.order(ADA, f"{other} 0.033 at {prices[3]} FOK")
+    assert (order.filled, sorted(floor.legs(BOB))) == (0, [0, 5])
+    assert order.reason.startswith("FOK: 0.008 of 0.033 can be filled")
