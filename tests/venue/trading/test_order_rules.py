@@ -747,3 +747,13 @@ def test_a_fill_is_the_last_change_of_its_order_its_position_and_its_account(flo
     [fill] = floor.core.state.history.fills_of(who)
     assert (fill.time, fill.order_id, fill.fill_quantity, fill.leaves) == (time, order.id, 2, order.leaves)
     assert floor.core.state.markets[1].open_interest == 2
+
+
+@pytest.mark.parametrize(("text", "found"), [("", None), (" id 7", "7")])
+def test_the_answer_names_the_client_id_only_of_an_order_that_has_one(
+    floor: Floor, text: str, found: str | None
+) -> None:
+    answer = floor.place(ADA, f"BUY 0.001 at 59000.0{text}")
+    assert answer.data is not None
+    [result] = answer.data["results"]
+    assert result == {"clOrdId": found, "ordId": "1", "txCode": 0, "txMsg": "success"}
