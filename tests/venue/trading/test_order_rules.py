@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from tests.venue.floor import ADA, BOB, CYD, PRICES, Floor, item
+from toolkit.venue.engine.codes import TxCode
+from toolkit.venue.engine.commands import ActionContext, Advance, Refused
 from toolkit.venue.engine.core import Core
 from toolkit.venue.model.genesis import Genesis, default_products
 from toolkit.venue.risk import account_margin, ledger
+from toolkit.venue.trading.orders import Item, record_refused
 
 
 @pytest.fixture
@@ -611,3 +614,146 @@ def test_an_order_that_moves_away_or_shrinks_is_never_refused_for_margin(floor: 
     assert "margin" in floor.replace(ADA, order.id, "BUY 3.001 at 59000").message
     answer = floor.replace(ADA, order.id, text)
     assert (answer.code, floor.status(order.id)) == (0, "NEW")
+
+
+@pytest.mark.parametrize("text", ["SELL 0.010 at 3100.00 REDUCE_ONLY", "SELL 0.010 at 3100.00 POST_ONLY REDUCE_ONLY"])
+def test_a_small_rest_of_a_reduce_only_order_may_be_replaced_unchanged(floor: Floor, text: str) -> None:
+    floor.order(BOB, "SELL 0.020 at 3000.00", symbolCode=2)
+    floor.order(ADA, "BUY 0.020 at 3000.00", symbolCode=2)
+    order = floor.order(ADA, "SELL 0.010 at 3100.00 REDUCE_ONLY", symbolCode=2)
+    floor.order(BOB, "BUY 0.008 at 3100.00", symbolCode=2)
+    assert order.leaves == 2, "worth 6.2 USDC"
+    assert floor.replace(ADA, order.id, text, symbolCode=2).code == 0
+    assert (order.leaves, floor.status(order.id)) == (2, "PARTIALLY_FILLED")
+
+
+@pytest.mark.parametrize(
+    ("side", "other", "prices"), [("SELL", "BUY", ("60500", "59990")), ("BUY", "SELL", ("59500", "60010"))]
+)
+def test_older_orders_of_either_side_lose_their_cover_to_the_rest_of_a_flip(
+    floor: Floor, side: str, other: str, prices: tuple[str, str]
+) -> None:
+    account = floor.account(ADA)
+    ledger.withdraw(floor.core, account, account.balance - 10_000_000_000)
+    floor.order(BOB, f"{side} 1 at 60000")
+    floor.order(ADA, f"{other} 1 at 60000")
+    older = floor.order(ADA, f"{side} 1 at {prices[0]}")
+    floor.order(BOB, f"{other} 1 at {prices[1]}")
+    flip = floor.order(ADA, f"{side} 4.2 at {prices[1]}")
+    assert (flip.leaves, floor.legs(ADA), floor.status(older.id)) == (3_200, (0, 0), "CANCELED")
+
+
+def test_orders_that_are_refused_as_a_whole_are_recorded_each_with_the_reason(floor: Floor) -> None:
+    items: list[Item] = [item("BUY 0.001 at 59000.0 id 5"), item("SELL 0.002"), item("BUY 1 at 1", symbolCode=99)]
+    context = ActionContext(floor.account(ADA), ADA, 0, floor.core.state.time, "0x")
+    record_refused(floor.core, context, items, Refused(TxCode.PAUSED, "not now"))
+    last = floor.core.state.last_order
+    assert last == 2, "what is not a product's is not recorded"
+    orders = [floor.find(number) for number in (1, 2)]
+    assert [(order.client_id, order.side, order.quantity, order.leaves) for order in orders] == [
+        (5, 1, 1, 0),
+        (0, -1, 2, 0),
+    ]
+    assert {(floor.status(order.id), order.reason) for order in orders} == {("REJECTED", "not now")}
+    assert not floor.account(ADA).orders
+
+
+# what holds for a long position holds for a short one
+
+
+def test_reduce_only_orders_of_a_short_position_are_cut_last_placed_first_when_it_shrinks(floor: Floor) -> None:
+    opened(floor, text="SELL 0.005")
+    first = floor.order(ADA, "BUY 0.003 at 59000.0 REDUCE_ONLY")
+    second = floor.order(ADA, "BUY 0.002 at 59500.0 REDUCE_ONLY")
+    floor.order(BOB, "SELL 0.001 at 60100.0")
+    floor.order(ADA, "BUY 0.001")
+    assert (first.leaves, second.leaves) == (3, 1)
+    floor.order(BOB, "SELL 0.002 at 60100.0")
+    floor.order(ADA, "BUY 0.002")
+    assert (first.leaves, floor.status(second.id)) == (2, "CANCELED")
+    assert second.reason == "reduce-only: the position is down to 0.002"
+
+
+def test_reduce_only_orders_cover_a_short_position_once_and_never_flip_it(floor: Floor) -> None:
+    opened(floor, text="SELL 0.005")
+    assert floor.refused(ADA, "SELL 0.001 REDUCE_ONLY") == "there is no long position in BTCUSDC to reduce"
+    words = "FOK of 0.009 is above the short position of 0.005 that it may reduce"
+    assert floor.refused(ADA, "BUY 0.009 at 61000 FOK REDUCE_ONLY") == words
+    floor.order(ADA, "BUY 0.004 at 59000.0 REDUCE_ONLY")
+    rest = floor.order(ADA, "BUY 0.004 at 58000.0 REDUCE_ONLY")
+    assert (rest.leaves, rest.reason) == (1, "reduce-only: cut to 0.001, what is left of the short position")
+    assert floor.refused(ADA, "BUY 0.001 at 57000.0 REDUCE_ONLY") == (
+        "reduce-only orders cover the short position of 0.005 already"
+    )
+    floor.order(BOB, "SELL 0.009 at 60100.0")
+    floor.order(ADA, "BUY 0.009 REDUCE_ONLY")
+    assert (floor.legs(ADA), floor.status(rest.id)) == ((0, 0), "CANCELED")
+
+
+def test_the_words_for_the_buying_side_of_hedge_mode() -> None:
+    floor = opened(Floor(ADA), text="SELL 0.005")
+    assert floor.refused(ADA, "BUY 0.001 at 59000 REDUCE_ONLY") == (
+        "in hedge mode BUY can't reduce; use BUY_CLOSE_HEDGE to close the short position"
+    )
+    assert floor.refused(BOB, "BUY_CLOSE_HEDGE 0.001 at 61000") == (
+        "ordSide BUY_CLOSE_HEDGE needs hedge mode, the account is in one-way mode; use BUY with REDUCE_ONLY"
+    )
+
+
+def test_a_small_plain_order_for_a_whole_short_position_is_exempt_from_the_smallest_value(floor: Floor) -> None:
+    opened(floor, text="SELL 0.001")
+    floor.mark("9000.0")
+    assert "below minOrderValue" in floor.refused(ADA, "SELL 0.001 at 9000")
+    floor.order(ADA, "BUY 0.001 at 9000")
+
+
+@pytest.mark.parametrize("text", ["SELL 3 at 61000", "SELL 2.5 at 61000", "SELL 3 at 60899.1", "SELL 1 at 61500"])
+def test_a_selling_order_that_moves_away_or_shrinks_is_never_refused_for_margin(floor: Floor, text: str) -> None:
+    account = floor.account(ADA)
+    ledger.withdraw(floor.core, account, account.balance - 9_200_000_000)
+    order = floor.order(ADA, "SELL 3 at 61000")
+    floor.order(CYD, "BUY 1 at 60899")
+    ledger.withdraw(floor.core, account, 3_000_000_000)
+    assert "margin" in floor.replace(ADA, order.id, "SELL 3 at 60899").message
+    assert "margin" in floor.replace(ADA, order.id, "SELL 3.001 at 61000").message
+    assert "margin" in floor.replace(ADA, order.id, "SELL 2.9 at 60899").message
+    answer = floor.replace(ADA, order.id, text)
+    assert (answer.code, floor.status(order.id)) == (0, "NEW")
+
+
+@pytest.mark.parametrize(("side", "price", "bids", "asks"), [("BUY", 600_010, 2, 0), ("SELL", 600_010, 0, 2)])
+def test_a_replaced_order_counts_with_its_new_quantity_in_the_book_and_in_the_sums(
+    floor: Floor, side: str, price: int, bids: int, asks: int
+) -> None:
+    order = floor.order(ADA, f"{side} 0.004 at 60001.0")
+    assert floor.replace(ADA, order.id, f"{side} 0.002 at 60001.0").code == 0
+    book, position = floor.core.books[1], floor.position(ADA)
+    assert (dict(book.depth(1, 9)), dict(book.depth(-1, 9))) == (
+        {price: bids} if bids else {},
+        {price: asks} if asks else {},
+    )
+    assert (position.buy_quantity, position.sell_quantity) == (bids, asks)
+    assert (position.buy_value, position.sell_value) == (bids * 60_001_000, asks * 60_001_000)
+
+
+@pytest.mark.parametrize("who", [ADA, BOB])
+def test_a_fill_is_the_last_change_of_its_order_its_position_and_its_account(floor: Floor, who: str) -> None:
+    resting = floor.order(BOB, "SELL 0.002 at 60000.0")
+    floor.core.apply(Advance(floor.core.state.time + 70_000))
+    taker = floor.order(ADA, "BUY 0.003 at 60000.0")
+    time, order = floor.core.state.time, taker if who == ADA else resting
+    assert (order.updated, floor.position(who).updated, floor.account(who).updated) == (time, time, time)
+    assert resting.created < taker.created == time
+    [fill] = floor.core.state.history.fills_of(who)
+    assert (fill.time, fill.order_id, fill.fill_quantity, fill.leaves) == (time, order.id, 2, order.leaves)
+    assert floor.core.state.markets[1].open_interest == 2
+
+
+@pytest.mark.parametrize(("text", "found"), [("", None), (" id 7", "7")])
+def test_the_answer_names_the_client_id_only_of_an_order_that_has_one(
+    floor: Floor, text: str, found: str | None
+) -> None:
+    answer = floor.place(ADA, f"BUY 0.001 at 59000.0{text}")
+    assert answer.data is not None
+    [result] = answer.data["results"]
+    assert result == {"clOrdId": found, "ordId": "1", "txCode": 0, "txMsg": "success"}

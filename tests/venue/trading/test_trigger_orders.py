@@ -645,3 +645,72 @@ def test_a_stop_type_contradicting_its_option_is_refused(floor: Floor) -> None:
     made = item("SELL 0 SL when 61000") | {"ordType": "TAKE_PROFIT_MARKET"}
     with pytest.raises(Refused, match="ordType TAKE_PROFIT_MARKET contradicts SL_FROM_POSITION"):
         place(floor.core, context(floor, ADA), made, builder="0x" + "bb" * 20)
+
+
+@pytest.mark.parametrize(("trigger", "met"), [("55000", True), ("61000", False)])
+def test_an_opening_stop_is_held_against_the_present_price_whatever_order_it_names(
+    floor: Floor, trigger: str, met: bool
+) -> None:
+    main = floor.order(CYD, FAR)
+    made = item(f"BUY 0.002 GTC when {trigger} parent {main.id}") | {"ordType": "STOP_MARKET"}
+    if met:
+        with pytest.raises(Refused, match="triggers at LAST_PRICE ≥ 55000, which is 60000"):
+            place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+    else:
+        order = place(floor.core, context(floor, CYD), made, builder="0x" + "bb" * 20)
+        assert (order.armed, order.group) == (True, 0)
+
+
+def test_exits_of_a_main_order_that_only_reduced_go_with_it(floor: Floor) -> None:
+    floor.order(BOB, "BUY 0.010 at 59900.0")
+    floor.order(CYD, "SELL 0.010 at 59900.0")
+    main, take = bracket(floor, MAIN, TAKE)
+    floor.order(BOB, "SELL 0.010 at 59900.0")
+    assert (floor.status(main), floor.status(take)) == ("FILLED", "CANCELED")
+    assert floor.find(take).reason == "its main order ended without a position to protect"
+
+
+def test_a_plain_bracket_pays_no_builder(floor: Floor) -> None:
+    orders = [floor.find(number) for number in bracket(floor, MAIN, TAKE, STOP)]
+    floor.order(BOB, "SELL 0.010 at 59900.0")
+    assert {(order.builder, order.builder_rate, order.builder_fee) for order in orders} == {("", 0, 0)}
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_an_opening_stop_is_replaced_in_hedge_mode_whatever_the_other_leg(held: bool) -> None:
+    floor = Floor(CYD)
+    floor.order(BOB, "BUY 0.010 at 60000.0")
+    floor.order(CYD if held else ADA, "SELL 0.010 at 60000.0")
+    order = place(
+        floor.core,
+        context(floor, CYD),
+        item("BUY 0.002 GTC when 61000") | {"ordType": "STOP_MARKET"},
+        builder="0x" + "bb" * 20,
+    )
+    answer = floor.replace(CYD, order.id, "BUY 0.003 GTC when 62000", ordType="STOP_MARKET")
+    assert (answer.code, order.quantity, order.leaves, order.trigger) == (0, 3, 3, 620_000)
+
+
+def test_a_selling_bracket_arms_its_exits_for_what_it_opened(floor: Floor) -> None:
+    _, take, stop = bracket(floor, "SELL 0.010 at 60100.0", "BUY 0.010 TP when 59000", "BUY 0.010 SL when 61000")
+    floor.order(BOB, "BUY 0.004 at 60100.0")
+    assert [(floor.find(each).armed, floor.find(each).cover) for each in (take, stop)] == [(True, 4)] * 2
+    floor.order(ADA, "SELL 0.050 at 61100.0")
+    floor.core.state.markets[1].last = 610_000
+    floor.core.run_hooks()
+    floor.watch.check()
+    assert (floor.find(stop).filled, floor.status(take)) == (4, "CANCELED")
+
+
+@pytest.mark.parametrize(
+    ("side", "other", "exit"), [("BUY", "SELL", "SL when 55000"), ("SELL", "BUY", "SL when 65000")]
+)
+def test_an_exit_that_joins_a_partly_filled_order_is_armed_for_what_that_still_holds(
+    floor: Floor, side: str, other: str, exit: str
+) -> None:
+    main = floor.order(CYD, f"{side} 0.010 at 60000.0")
+    floor.order(BOB, f"{other} 0.004 at 60000.0")
+    order = floor.order(CYD, f"{other} 0.010 {exit} parent {main.id}")
+    assert (order.armed, order.cover, order.group, order.parent) == (True, 4, main.id, main.id)
+    floor.order(BOB, f"{other} 0.006 at 60000.0")
+    assert (floor.status(main.id), order.armed, order.cover) == ("FILLED", True, 10)
