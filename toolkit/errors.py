@@ -354,7 +354,7 @@ class JournalDamaged(VenueError):
         self.whole = whole
 
 
-def require(value: object, kinds: type | tuple[type, ...], field: str, wanted: str) -> None:
+def require(value: object, kinds: Any, field: str, wanted: str) -> None:
     """Raise InputError unless an argument is of one of these types; `wanted` says what would pass."""
     if not isinstance(value, kinds):
         raise InputError(

@@ -446,7 +446,7 @@ def test_an_entry_without_signed_bytes_is_not_sent(delivery: Delivery) -> None:
     assert (run.posted, [receipt.state for receipt in run.end]) == ([], ["UNKNOWN"])
 
 
-def test_the_requests_of_a_call_take_twice_the_policys_total_at_most(delivery: Delivery) -> None:
+def test_the_requests_of_a_call_take_twice_the_total_of_the_policy_at_most(delivery: Delivery) -> None:
     class Calls:
         _delivery = delivery
 
