@@ -363,10 +363,11 @@ def compare(runs: Sequence[Results] | Mapping[str, Results]) -> pd.DataFrame:
 
     A sequence names its columns after the runs (name and parameters, numbered when they repeat).
     """
-    for run in runs.values() if isinstance(runs, Mapping) else runs:
+    given = list(runs.values() if isinstance(runs, Mapping) else runs)
+    for run in given:
         require(run, Results, "runs", "the Results of backtest() or live(), in a list, or by name in a dict")
     if not isinstance(runs, Mapping):
-        runs = _named(runs)
+        runs = _named(given)
     if not runs:
         return pd.DataFrame(columns=pd.Index([], name="run"), index=pd.Index([], name="measure"))
     table = pd.concat({name: run.metrics() for name, run in runs.items()}, axis=1)
