@@ -137,7 +137,7 @@ def depth(
     """
     import numpy as np
 
-    _require_columns(book, "book", ("side", "price", "quantity"), "session.depth")
+    _require_columns(book, "book", ("side", "price", "quantity"), "session.order_book")
     colours = theme_named(theme)
     with styled(colours):
         ax = ax or figure_of(colours, height=4.2).subplots()
