@@ -20,13 +20,16 @@ __all__ = ["session", "venue"]
 WRONG: tuple[tuple[str, Callable[[Session], Any]], ...] = (
     ("klines is 5; give a DataFrame, as session.klines returns it", lambda s: plots.candles(5)),
     ("klines has no column open, high, low, close", lambda s: plots.candles(pd.DataFrame())),
-    ("book has no column side, price; give", lambda s: plots.depth(pd.DataFrame({"quantity": []}))),
+    (
+        "book has no column side, price; give a frame as session.order_book",
+        lambda s: plots.depth(pd.DataFrame({"quantity": []})),
+    ),
     ("curve is None; give a Series by time", lambda s: plots.equity(None)),
     ("curve has no column equity or balance; it has open", lambda s: plots.equity(pd.DataFrame({"open": []}))),
     ("rates is 'BTCUSDC'; give", lambda s: plots.funding("BTCUSDC")),
     ("rates has no column funding_rate", lambda s: plots.funding(pd.DataFrame({"rate": []}))),
     ("held is []; give", lambda s: plots.positions([])),
-    ("runs is 'x'; give the Results", lambda s: research.compare(["x"])),
+    ("runs is 'x'; give the Results", lambda s: research.compare(iter(["x"]))),
     ("space is 'fast'; give a dict", lambda s: research.optimise(None, "fast", pd.DataFrame())),
     ("prepared is 5; give what session.prepare returned", lambda s: s.send_prepared(5)),
     ("made is 5; give a TWAP", lambda s: s.start_twap(5, 5)),
