@@ -126,5 +126,4 @@ def _prices(recording: Recording, symbol: str) -> Events:
             there = np.isfinite(price) & np.concatenate([[True], price[1:] != price[:-1]])[: len(price)]
             values = {**_times(frame[there]), "kind": kind, "price": price[there]}
             parts.append(from_columns(values, int(there.sum())))
-    array = np.concatenate(parts)
-    return Events(array[np.argsort(array["local_ns"], kind="stable")], symbol=symbol)
+    return merge(Events(part, symbol=symbol) for part in parts)
