@@ -147,9 +147,10 @@ def test_what_can_t_be_replayed_is_said(tmp_path: Path) -> None:
         venue.apply_control("play_recorded", product=1, changes=[])
 
 
-def test_the_real_clock_plays_at_its_speed() -> None:
+@pytest.mark.parametrize("speed", [1000, 10**6])
+def test_the_real_clock_plays_at_its_speed_from_the_first_event_on(speed: int) -> None:
     events = random_market(0)
-    with LocalVenue(replay=events, speed=1000) as venue:
+    with LocalVenue(replay=events, speed=speed) as venue:
         while venue.catch_up() < BEGIN_MS + 8000:
             pass
         assert len(venue.core.state.history.trades[1]) == events.counts()["trade"]
