@@ -130,6 +130,14 @@ def test_a_row_of_a_book_that_is_there_twice_is_found_without_ids_too(kind: Kind
     assert problems(made(*trades)) == [], "two equal trades at one time without ids may be two"
 
 
+def test_a_crossed_book_of_single_orders_is_found_at_the_order() -> None:
+    add = Kind.ADD
+    rows = [(1, 10, add, 1, 100.0, 1.0, 1, 0), (1, 10, add, -1, 101.0, 1.0, 2, 0),
+            (2, 20, Kind.TRADE, 1, 101.0, 1.0, 9, 0), (3, 30, add, 1, 99.0, 1.0, 3, 0)]  # fmt: skip
+    assert problems(made(*rows)) == []
+    assert problems(made(*rows, (4, 40, add, 1, 102.0, 1.0, 4, 0))) == [("crossed", "book", 4, 1)]
+
+
 def test_a_snapshot_of_the_whole_book_begins_a_new_chain_of_updates() -> None:
     def snapshot(time: int, identity: int) -> list[tuple[float, ...]]:
         return [(time, time, Kind.CLEAR, 0, 0.0, 0.0, identity, 0),

@@ -182,8 +182,8 @@ class Events:
 
     def tape(self, tick_size: Decimal, step_size: Decimal) -> Any:
         """Return the `Tape` that a venue replays, in ticks and steps of its product."""
-        # loaded by name, because tapes and the books they are made of are built from events
-        return importlib.import_module(".tape", __package__).Tape(self, tick_size, step_size)
+        # loaded by name, because tapes are made of events
+        return importlib.import_module(".replaying", __package__).Tape(self, tick_size, step_size)
 
     def bars(self, interval: str = "1m") -> pd.DataFrame:
         """Return OHLCV bars of the trades by exchange time; intervals without trades have none.

@@ -180,7 +180,8 @@ def _joined(name: str, parts: list[Any]) -> Any:
         raise InputError(
             f"{name}: the files hold {' and '.join(sorted(forms))}; load each kind by itself", field="path"
         )
-    joined = pd.concat(sorted(parts, key=lambda part: part["time"].min()), ignore_index=True)
+    frames: list[pd.DataFrame] = sorted(parts, key=lambda part: part["time"].min())
+    joined = pd.concat(frames, ignore_index=True)
     joined.attrs["notes"] = [note for part in parts for note in part.attrs.get("notes", ())]
     return joined
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from .books import BookUpdates
 from .events import BOOK_KINDS, Events, Kind
+from .single_orders import has_single_orders, with_levels
 
 COLUMNS = {
     "problem": "string",
@@ -90,8 +91,10 @@ def _check_events(events: Events, silence_ns: int) -> Iterator[Finding]:
         rows = np.flatnonzero(np.isin(array["kind"], kinds))
         if len(rows):
             yield from _check_stream(stream, array, rows)
-    updates = BookUpdates(events, local)
+    levels, fills = with_levels(events) if has_single_orders(events) else (events, None)
+    updates = BookUpdates(levels, levels.array["local_ns"])
     crossed = updates.rows[updates.crossed]
+    crossed = crossed if fills is None else fills.sources[crossed]
     yield from _runs("crossed", "book", local, crossed, "best bid at or above best ask after the message")
     quotes = array["kind"] == Kind.QUOTE
     pairs = np.flatnonzero(quotes[:-1] & quotes[1:] & (array["side"][:-1] == 1) & (array["side"][1:] == -1))
@@ -138,7 +141,8 @@ def _equal_rows(part: NDArray[Any]) -> NDArray[np.int64]:
     """Return the places of rows that are equal in every field to one before."""
     order = np.lexsort((part["price"], part["side"], part["kind"], part["local_ns"]))
     ordered = part[order]
-    return order[1:][ordered[1:] == ordered[:-1]]
+    found: NDArray[np.int64] = order[1:][ordered[1:] == ordered[:-1]]
+    return found
 
 
 def _check_updates(
@@ -222,7 +226,7 @@ def _check_candles(data: pd.DataFrame) -> Iterator[Finding]:
         yield Finding("note", "file", 0, 0, 0, 1, note)
     every = np.asarray(data["time"].astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64)
     names = data["symbol"].astype("str").to_numpy() if "symbol" in data else np.full(len(data), "candles")
-    for name in pd.unique(names):
+    for name in map(str, pd.unique(names)):
         rows = np.flatnonzero(names == name)
         times = every[rows]
         steps = np.diff(times)

@@ -131,7 +131,7 @@ class TextFile:
                     yield stream
             elif start[:3] == b"BZh":
                 with bz2.open(raw) as stream:
-                    yield stream  # type: ignore[misc]
+                    yield stream
             elif start == b"\xfd7zXZ\x00":
                 with lzma.open(raw) as stream:
                     yield stream
