@@ -90,7 +90,7 @@ def _check_events(events: Events, silence_ns: int) -> Iterator[Finding]:
     for stream, kinds in STREAMS.items():
         rows = np.flatnonzero(np.isin(array["kind"], kinds))
         if len(rows):
-            yield from _check_stream(stream, array, rows)
+            yield from _check_stream(stream, array, rows, restarts=events.exchange == "bybit")
     levels, fills = with_levels(events) if has_single_orders(events) else (events, None)
     updates = BookUpdates(levels, levels.array["local_ns"])
     crossed = updates.rows[updates.crossed]
@@ -120,8 +120,8 @@ def _check_values(array: NDArray[Any]) -> Iterator[Finding]:
     yield from _runs("value", "all", array["local_ns"], np.flatnonzero(wrong), "a price or quantity that can't be")
 
 
-def _check_stream(stream: str, array: NDArray[Any], rows: NDArray[np.int64]) -> Iterator[Finding]:
-    """Check times, ids and repeats of one stream."""
+def _check_stream(stream: str, array: NDArray[Any], rows: NDArray[np.int64], *, restarts: bool) -> Iterator[Finding]:
+    """Check times, ids and repeats of one stream; `restarts`: its updates are counted from 1 after one."""
     part, local = array[rows], array["local_ns"]
     back = np.flatnonzero(np.diff(part["exchange_ns"]) < 0) + 1
     yield from _runs("backwards", stream, local, rows[back], "exchange time runs back")
@@ -134,7 +134,7 @@ def _check_stream(stream: str, array: NDArray[Any], rows: NDArray[np.int64]) -> 
     levels = part["kind"] != Kind.CLEAR
     yield from _runs("repeat", stream, local, rows[levels][_equal_rows(part[levels])], "a row that was there before")
     if stream != "orders" and len(rows):
-        yield from _check_updates(stream, local, part, rows)
+        yield from _check_updates(stream, local, part, rows, restarts)
 
 
 def _equal_rows(part: NDArray[Any]) -> NDArray[np.int64]:
@@ -146,7 +146,7 @@ def _equal_rows(part: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _check_updates(
-    stream: str, local: NDArray[np.int64], part: NDArray[Any], rows: NDArray[np.int64]
+    stream: str, local: NDArray[np.int64], part: NDArray[Any], rows: NDArray[np.int64], restarts: bool
 ) -> Iterator[Finding]:
     """Check the chain of a book's update ids; a message counts as one.
 
@@ -164,7 +164,8 @@ def _check_updates(
     if not len(ids):
         return
     before, known = ids[:-1], (ids[1:] != 0) & (ids[:-1] != 0)
-    continued = (known & (ids[1:] - before >= 0) & (ids[1:] - before <= 1)) | (ids[1:] == 1)  # 1: a restart
+    continued = known & (ids[1:] - before >= 0) & (ids[1:] - before <= 1)
+    continued |= restarts & (ids[1:] == 1)
     begins = whole[1:] & ~whole[:-1] & ~continued
     follows = known & ~whole[1:]
     highest = pd.Series(ids).groupby(np.cumsum(whole)).cummax().to_numpy()[:-1]

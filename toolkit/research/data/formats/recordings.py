@@ -60,7 +60,7 @@ def _read(path: Path, recording: Recording, left: list[str]) -> dict[str, Events
 
 
 def _interruptions(states: pd.DataFrame) -> list[str]:
-    """Return a sentence for each time the feed was interrupted."""
+    """Return a sentence for each time the feed was interrupted, or its recording."""
     usual = states["state"].str.startswith("live") | states["state"].isin(["connecting", "subscribing", "closed"])
     broken = states[~usual]
     rows = zip(broken["subject"], broken["state"], broken["received"], broken["reason"].fillna(""), strict=True)
