@@ -18,9 +18,9 @@ from ..model.book import Book
 from ..model.constants import GTC, LIMIT
 from ..model.market import Maker
 from ..model.simulation_state import MakerState, Simulation
-from . import flow, impact
+from . import flow
 from .flow import PARTS, Block, Order
-from .quoted import FINE, FINE_BITS, PPM, WIDTHS, Quoted, around, taken_of
+from .quoted import FINE, FINE_BITS, FLOW_TICKS, PPM, WIDTHS, Quoted, around, taken_of
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -147,7 +147,7 @@ class Quotes:
         sim.trend += (index - sim.trend) // _TREND_TICKS
         sim.drift += (index - sim.drift) // _DRIFT_TICKS
         sim.pressure = pressure = sim.pressure - sim.pressure // self._recovery_ticks
-        sim.flow -= sim.flow // impact.FLOW_TICKS
+        sim.flow -= sim.flow // FLOW_TICKS
         minute = time // flow.MINUTE_MS
         if minute != quoted.minute:
             block, quoted.minute = self.place(quoted, time), minute
@@ -169,10 +169,8 @@ class Quotes:
 
     def impress(self, quoted: Quoted, time: int, side: int, value_micro: int, *, own: bool) -> None:
         """Let what was taken move index and makers' prices; `own` is an order of a participant."""
-        sim, market = quoted.sim, self.simulation.market
-        volatility_ppm = quoted.source.flow.daily_volatility_ppm
-        heat_ppm = min(max(sim.heat * PPM // quoted.usual_heat, PPM // 5), 4 * PPM)
-        (impact.of_participant if own else impact.of_others)(sim, market, side, value_micro, volatility_ppm, heat_ppm)
+        sim = quoted.sim
+        (quoted.impress if own else quoted.impress_others)(self.simulation.market, side, value_micro)
         self._see(quoted, time, sim.index + sim.index * (sim.pressure + sim.basis) // PARTS)
 
     # quotes
