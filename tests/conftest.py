@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# Some hundred processes start in these tests: without bytecode each compiles the toolkit again, a third of their time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 settings.register_profile(
     "default", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None

@@ -21,7 +21,7 @@ import pytest
 
 import toolkit
 from tests.client.fake import AGENT_KEY, MASTER
-from tests.test_wallet import locals_in_the_toolkit, shows
+from tests.test_wallet import TESTS, locals_in_the_toolkit, shows
 from toolkit import Wallet
 from toolkit.errors import InputError, WalletError
 from toolkit.secrecy import Secret, is_like_key, sealed
@@ -162,7 +162,7 @@ def interrupted(work: Callable[[], Any], at: int) -> tuple[BaseException | None,
     def trace(frame: types.FrameType, event: str, arg: Any) -> Any:
         nonlocal steps
         name = frame.f_code.co_filename
-        if frame.f_code.co_qualname.startswith(("Secret.", "takes_secrets.")) or "tests" in Path(name).parts:
+        if frame.f_code.co_qualname.startswith(("Secret.", "takes_secrets.")) or name.startswith(TESTS):
             return None
         inside = name.startswith(toolkit.__path__[0])
         if event == ("line" if inside else "call"):

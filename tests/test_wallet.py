@@ -23,6 +23,10 @@ AGENT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 SECRETS = (MASTER_KEY[2:], AGENT_KEY[2:])
 
 
+TESTS = str(Path(__file__).parent)
+"""Only this folder: a checkout may well be in another one of that name."""
+
+
 def shows(text: str) -> bool:
     lowered = text.lower()
     raw = [bytes.fromhex(secret) for secret in SECRETS]
@@ -38,7 +42,7 @@ def locals_in_the_toolkit(error: BaseException) -> str:
     while chain:
         if (current := chain.pop()) is not None:
             for frame, _ in traceback.walk_tb(current.__traceback__):
-                if "tests" not in Path(frame.f_code.co_filename).parts:
+                if not frame.f_code.co_filename.startswith(TESTS):
                     seen.append(frame.f_code.co_filename)
                     for name, value in frame.f_locals.items():
                         with contextlib.suppress(AttributeError):  # an object of the library that is half made

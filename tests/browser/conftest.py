@@ -6,12 +6,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Error, Page
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 HERE = Path(__file__).parent
@@ -47,15 +47,35 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Page:
+    """The tab of one module: to start one takes longer than most tests do on its page."""
+    return browser.new_context().new_page()
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A fresh page; whatever it writes to its console as an error fails the test."""
-    context = browser.new_context(viewport={"width": 1320, "height": 900})
-    made = context.new_page()
-    made.set_default_timeout(30_000)
-    wrong: list[Any] = []
-    made.on("pageerror", lambda error: wrong.append(str(error)))
-    made.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    yield made
-    context.close()
+def page(tab: Page) -> Iterator[Page]:
+    """An empty page as of a new tab; whatever it writes to its console as an error fails the test."""
+    tab.context.clear_permissions()
+    tab.context.clear_cookies()
+    tab.context.set_offline(False)
+    tab.emulate_media(color_scheme="null", forced_colors="null")
+    tab.set_viewport_size({"width": 1320, "height": 900})
+    tab.set_default_timeout(30_000)
+    tab.mouse.move(0, 0)
+    wrong: list[str] = []
+
+    def failed(error: Error) -> None:
+        wrong.append(str(error))
+
+    def wrote(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            wrong.append(message.text)
+
+    tab.on("pageerror", failed)
+    tab.on("console", wrote)
+    yield tab
+    tab.goto("about:blank")
+    tab.remove_listener("pageerror", failed)
+    tab.remove_listener("console", wrote)
     assert not wrong

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).with_name("host.html")
 WAIT_SECONDS = 30.0
+_WIDGETS: dict[str, ipywidgets.Widget] = ipywidgets.widgets.widget._instances
 
 
 class Host:
@@ -61,10 +62,8 @@ class Host:
 
     def converse(self, page: ServerConnection) -> None:
         """Serve one page until it disconnects."""
-        widgets = ipywidgets.Widget._instances if hasattr(ipywidgets.Widget, "_instances") else {}
-        widgets = dict(widgets) or dict(ipywidgets.widgets.widget._instances)
         with self._lock:
-            models = {model_id: _plain(widget.get_state()) for model_id, widget in widgets.items()}
+            models = {model_id: _plain(widget.get_state()) for model_id, widget in list(_WIDGETS.items())}
             page.send(json.dumps({"models": models, "roots": self._roots}))
             self._page = page
         for text in page:
@@ -72,7 +71,7 @@ class Host:
                 continue
             message = json.loads(text)
             data = {name: message[name] for name in ("method", "state", "content") if name in message}
-            widget = ipywidgets.widgets.widget._instances.get(message["id"])
+            widget = _WIDGETS.get(message["id"])
             if widget is not None:
                 widget._handle_msg({"content": {"data": {**data, "buffer_paths": []}}, "buffers": []})
 
@@ -103,7 +102,7 @@ def expect(locator: Locator) -> LocatorAssertions:
 
 @contextmanager
 def hosting() -> Iterator[Host]:
-    """Serve a page on loopback for the widgets made inside the context."""
+    """Serve a page on loopback for the widgets made inside the context, which are closed at its end."""
     host = Host()
 
     class PageComm(BaseComm):  # type: ignore[misc]
@@ -120,7 +119,7 @@ def hosting() -> Iterator[Host]:
         response.headers["Content-Type"] = "text/html; charset=utf-8"
         return response
 
-    before = comm.create_comm
+    before, others = comm.create_comm, set(_WIDGETS)
     comm.create_comm = PageComm
     server: Server = serve(host.converse, "127.0.0.1", 0, process_request=answer)
     host.port = server.socket.getsockname()[1]
@@ -129,6 +128,8 @@ def hosting() -> Iterator[Host]:
     try:
         yield host
     finally:
+        for made in [widget for model_id, widget in _WIDGETS.items() if model_id not in others]:
+            made.close()
         comm.create_comm = before
         server.shutdown()
         thread.join(10)

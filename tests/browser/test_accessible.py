@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.host import Host
 from tests.browser.test_widgets import Open, host, session, show, venue
 from toolkit.session import Session
 from toolkit.venue.local import LocalVenue
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 __all__ = ["host", "session", "show", "venue"]
 
@@ -21,21 +19,16 @@ FOCUSED = "document.activeElement === document.body ? 'body' : document.activeEl
 
 
 @pytest.fixture(params=["light", "dark", "contrast"])
-def themed(request: pytest.FixtureRequest, browser: Browser, host: Host) -> Iterator[Any]:
+def themed(request: pytest.FixtureRequest, show: Open, page: Page) -> Open:
     """Open widgets in a light page, a dark page, and with the colours of a high-contrast system."""
-    forced = "active" if request.param == "contrast" else "none"
-    context = browser.new_context(viewport={"width": 1320, "height": 900}, forced_colors=forced)
-    page = context.new_page()
+    page.emulate_media(forced_colors="active" if request.param == "contrast" else "none")
 
     def opened(*widgets: Any) -> Page:
-        host.show(*widgets)
-        page.goto(f"{host.url}?theme={'dark' if request.param == 'dark' else 'light'}")
-        page.wait_for_selector("body[data-ready]")
+        show(*widgets, theme="dark" if request.param == "dark" else "light")
         page.locator(".tk-status", has_text="live").first.wait_for()
         return page
 
-    yield opened
-    context.close()
+    return opened
 
 
 def violations(page: Page) -> list[str]:
@@ -46,7 +39,7 @@ def violations(page: Page) -> list[str]:
     return [f"{one['id']}: {node['html'][:160]}" for one in found["violations"] for node in one["nodes"]]
 
 
-def test_axe_finds_nothing(themed: Any, session: Session, venue: LocalVenue) -> None:
+def test_axe_finds_nothing(themed: Open, session: Session, venue: LocalVenue) -> None:
     venue.advance("10m")
     session.buy("BTCUSDC", "0.05")
     session.buy("BTCUSDC", "0.01", price="50000")
@@ -64,7 +57,7 @@ def test_axe_finds_nothing(themed: Any, session: Session, venue: LocalVenue) -> 
 
 
 @pytest.mark.slow
-def test_axe_finds_nothing_in_any_kind_of_order(themed: Any, session: Session) -> None:
+def test_axe_finds_nothing_in_any_kind_of_order(themed: Open, session: Session) -> None:
     session.buy("BTCUSDC", "0.05")
     session.twap("BTCUSDC", "BUY", "0.03", "20m", slices=11)
     fields = {"order_type": "TWAP", "quantity": "0.05", "duration": "soon"}

@@ -18,7 +18,6 @@ from toolkit.classroom.routes import serving
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served.server import Served
 from toolkit.venue.served.settings import ServeSettings
-from toolkit.widgets.base_panel.panel import Panel
 from toolkit.widgets.panels import leaderboard
 
 if TYPE_CHECKING:
@@ -90,8 +89,6 @@ def host() -> Iterator[Host]:
     """A page for the widgets that the test makes."""
     with hosting() as made:
         yield made
-        for panel in list(Panel.open_panels):
-            panel.close()
 
 
 @pytest.fixture

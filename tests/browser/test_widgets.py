@@ -16,7 +16,6 @@ from toolkit.session import Session
 from toolkit.testing import session, venue  # fixtures
 from toolkit.venue import development
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets.base_panel.panel import Panel
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -31,8 +30,6 @@ def host() -> Iterator[Host]:
     """A page for the widgets that the test makes."""
     with hosting() as made:
         yield made
-        for panel in list(Panel.open_panels):
-            panel.close()
 
 
 @pytest.fixture
@@ -208,7 +205,7 @@ def test_many_updates_a_second_leave_the_page_at_its_rate(show: Open, session: S
     dashboard = session.dashboard("BTCUSDC")
     page = show(dashboard)
     before = dashboard.order_book.live.updates + dashboard.trades.live.updates
-    start = page.evaluate("({ ...window.counts, at: performance.now() })")
+    start = page.evaluate("(window.countFrames(), { ...window.counts, at: performance.now() })")
     begun = time.monotonic()
     while time.monotonic() - begun < 2:
         venue.advance("3s")
