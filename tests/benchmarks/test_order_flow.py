@@ -7,9 +7,9 @@ import pytest
 
 from toolkit.benchmarks.order_flow import single_orders
 from toolkit.research import data
-from toolkit.research.backtesting.events.single_orders import has_single_orders, with_levels
 from toolkit.research.data.books import BookUpdates
 from toolkit.research.data.events import Kind
+from toolkit.research.data.single_orders import has_single_orders, with_levels
 
 
 @pytest.mark.parametrize("speed", [0.0, 0.9, 3.0])

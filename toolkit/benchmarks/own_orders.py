@@ -32,6 +32,7 @@ LIMIT_USDC = 8_000
 AFTER_S = (0, 1, 5, 15, 60)
 """Seconds after a fill at which it is valued; 0 is the next full second."""
 ADDRESS = "0x" + "7" * 40
+_PARTS = 60
 _SECOND = 1_000
 _HOUR = 3_600_000
 _DEPOSIT = 10**15
@@ -56,36 +57,54 @@ def impact_rows(
     sizes: Sequence[int] = IMPACT_USDC, seeds: Sequence[int] = IMPACT_SEEDS, wait_ms: int = _HOUR
 ) -> list[Measurement]:
     """Return the rows about one's own orders: bought in a minute, against the same seed without them."""
-    rows = []
     without = [_mids_after(seed, 0, wait_ms) for seed in seeds]
+
+    def moved(usdc: int, parts: int) -> tuple[list[float], list[float]]:
+        """Return how far the mid of each seed was moved, at once and some time later, in basis points."""
+        pairs = [
+            zip(_mids_after(seed, usdc, wait_ms, parts), before, strict=True)
+            for seed, before in zip(seeds, without, strict=True)
+        ]
+        now, later = zip(*([(after / mid - 1) * 1e4 for after, mid in pair] for pair in pairs), strict=True)
+        return sorted(now), sorted(later)
+
+    rows = []
     for usdc in sizes:
-        moved = []
-        for seed, before in zip(seeds, without, strict=True):
-            pairs = zip(_mids_after(seed, usdc, wait_ms), before, strict=True)
-            moved.append([(after / mid - 1) * 1e4 for after, mid in pairs])
-        now, later = (fmean(column) for column in zip(*moved, strict=True))
-        name, seen = f"mid after {usdc:,} USDC were bought within a minute", sorted(each[0] for each in moved)
-        rows.append(Measurement(name, now, "bp", 0.0, note=f"seeds {seen[0]:.3g} to {seen[-1]:.3g}"))
-        least, most = (0.02, 0.98) if usdc >= 300_000 else (None, None)  # of small ones chance is the larger part
-        rows.append(
+        now, later = moved(usdc, _PARTS)
+        rows += [
             Measurement(
-                f"the part of it that is left after {wait_ms // 60_000} minutes", later / now, "", least, most=most
-            )
-        )
+                f"mid after {usdc:,} USDC were bought within a minute",
+                fmean(now),
+                "bp",
+                0.0,
+                note=f"seeds {now[0]:.3g} to {now[-1]:.3g}",
+            ),
+            Measurement(
+                f"the part of it that is left after {wait_ms // 60_000} minutes",
+                fmean(later) / fmean(now),
+                "",
+                0.3,
+                most=0.95,
+            ),
+        ]
+    now, later = moved(sizes[-1], _PARTS)
+    _, whole = moved(sizes[-1], 1)
+    name = f"what is left of {sizes[-1]:,} USDC in {_PARTS} orders, of what one order leaves"
+    rows.append(Measurement(name, fmean(later) / fmean(whole), "", 0.8, most=1.2))
     return rows
 
 
-def _mids_after(seed: int, usdc: int, wait_ms: int) -> tuple[float, float]:
+def _mids_after(seed: int, usdc: int, wait_ms: int, parts: int = _PARTS) -> tuple[float, float]:
     """Return the mids after a minute in which an account buys for so much, and some time later."""
     core = simulated(seed)
     buyer = core.account(ADDRESS)
     buyer.kind, product = "market", core.products[1]
     core.apply(Advance(core.state.time + 10 * 60 * _SECOND))
-    for _ in range(60):
-        core.apply(Advance(core.state.time + _SECOND))
+    for _ in range(parts):
+        core.apply(Advance(core.state.time + 60 * _SECOND // parts))
         if usdc:
             ask = core.books.top(1)[1]
-            steps = max(usdc * 1_000_000 // 60 // (ask * product.unit), 1)
+            steps = max(usdc * 1_000_000 // parts // (ask * product.unit), 1)
             orders.submit(core, buyer, product, 1, steps, ask * 102 // 100, tif=IOC)
             core.run_hooks()
     core.apply(Advance(core.state.time + _SECOND))

@@ -58,7 +58,11 @@ def run(args: argparse.Namespace) -> int:
             ) as recorder:
                 for live in recorder.live:
                     live.on_state(_tell)
+                    if live.is_live:  # since before the line above
+                        _tell(live)
                 print(f"recording {', '.join(symbols)} of {session.environment.base_url} to {args.out}", flush=True)
+                if recorder.resumed is not None:
+                    print(f"continues a recording; nothing was recorded since {recorder.resumed}", flush=True)
                 print("ready", flush=True)
                 _wait(stop, seconds)
             print(f"stopped: {', '.join(f'{count:,} {name}' for name, count in recorder.rows.items())}", flush=True)

@@ -106,9 +106,9 @@ class LocalVenue(Suggesting, AbstractContextManager["LocalVenue"]):
         if self.player is not None:
             market, start = False, self.player.start_ms if start is None else start
         begin = config.time if config else None if start is None else moment(start)
-        self.clock = clock_named(clock, begin, speed)
+        self.clock = clock_named(clock, begin, speed)  # the state begins at `begin`, which a fast clock soon leaves
         settings = {"permissions": True, "market": saved(market), "settleDelay": milliseconds(settle_delay)}
-        genesis = config or Genesis(seed=seed, time=self.clock.now_ms())
+        genesis = config or Genesis(seed=seed, time=self.clock.now_ms() if begin is None else begin)
         genesis = genesis if self.player is None else self.player.fit(genesis)
         if not 1 <= genesis.time <= MAX_TIME:  # 0 means "never" in many records
             raise InputError(

@@ -252,6 +252,8 @@ def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
     stream: Stream, alice: Trader, venue: LocalVenue
 ) -> None:
     book = stream.order_book("BTCUSDC")
+    states: list[str] = []
+    book.on_state(lambda live: states.append(live._topic.state))
     venue.feed.faults.cut("maintenance")
     assert book.state == "reconnecting"
     assert "maintenance" in book.reason
@@ -264,6 +266,7 @@ def test_a_cut_is_reported_and_repaired_after_the_back_off_in_venue_time(
     venue.advance("1s")
     assert book.state == "live"
     assert book.best_bid == 62500
+    assert states == ["reconnecting", "subscribing", "live"]
     assert stream.reconnects == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -115,6 +116,49 @@ def test_what_is_wrong_is_found_once() -> None:
 def test_findings_close_to_each_other_are_one_row() -> None:
     rows = [(n, n, Kind.TRADE, 1, 1.0, 1.0, 1, 0) for n in range(1, 6)]
     assert problems(made(*rows)) == [("repeat", "trades", 1, 4)]
+    newest_first = [(n * 5 * SECOND, n * 5 * SECOND, Kind.TRADE, 1, 1.0, 1.0, 0, 0) for n in range(9, 0, -1)]
+    assert problems(made(*newest_first)) == [("backwards", "all", 1, 8), ("backwards", "trades", 1, 8)]
+
+
+@pytest.mark.parametrize("kind", [Kind.DEPTH, Kind.SNAPSHOT, Kind.QUOTE, Kind.ADD])
+def test_a_row_of_a_book_that_is_there_twice_is_found_without_ids_too(kind: Kind) -> None:
+    stream = {Kind.QUOTE: "quotes", Kind.ADD: "orders"}.get(kind, "book")
+    rows = [(1, 10, kind, 1, 100.0, 1.0, 0, 0), (1, 10, kind, -1, 101.0, 1.0, 0, 0)]
+    assert problems(made(*rows)) == []
+    assert problems(made(*rows, rows[1])) == [("repeat", stream, 2, 1)]
+    assert problems(made(*rows, (1, 10, kind, -1, 101.0, 2.0, 0, 0))) == []
+    trades = [(1, 10, Kind.TRADE, 1, 100.0, 1.0, 0, 0)] * 2
+    assert problems(made(*trades)) == [], "two equal trades at one time without ids may be two"
+
+
+def test_a_crossed_book_of_single_orders_is_found_at_the_order() -> None:
+    add = Kind.ADD
+    rows = [(1, 10, add, 1, 100.0, 1.0, 1, 0), (1, 10, add, -1, 101.0, 1.0, 2, 0),
+            (2, 20, Kind.TRADE, 1, 101.0, 1.0, 9, 0), (3, 30, add, 1, 99.0, 1.0, 3, 0)]  # fmt: skip
+    assert problems(made(*rows)) == []
+    assert problems(made(*rows, (4, 40, add, 1, 102.0, 1.0, 4, 0))) == [("crossed", "book", 4, 1)]
+
+
+def test_a_snapshot_of_the_whole_book_begins_a_new_chain_of_updates() -> None:
+    def snapshot(time: int, identity: int) -> list[tuple[float, ...]]:
+        return [(time, time, Kind.CLEAR, 0, 0.0, 0.0, identity, 0),
+                (time, time, Kind.SNAPSHOT, 1, 100.0, 1.0, identity, 0)]  # fmt: skip
+
+    def change(time: int, identity: int) -> tuple[float, ...]:
+        return (time, time, Kind.DEPTH, 1, 99.0, 1.0, identity, max(identity - 1, 0))
+
+    def found(*rows: Any, exchange: str = "") -> list[tuple[str, str, int, int]]:
+        return problems(Events(made(*rows).array, exchange=exchange))
+
+    assert found(*snapshot(1, 5), change(2, 6), change(3, 7)) == []
+    assert found(*snapshot(1, 5), change(2, 7)) == [("gap", "book", 2, 1)]
+    assert found(*snapshot(1, 5), change(2, 6), *snapshot(3, 7), change(4, 8)) == [], "it goes on"
+    restarted = *snapshot(1, 5), change(2, 6), *snapshot(3, 1), change(4, 2)
+    assert found(*restarted, exchange="bybit") == []
+    assert found(*restarted) == [("gap", "book", 3, 1)]
+    assert found(*snapshot(1, 5), change(2, 6), *snapshot(3, 9), change(4, 10)) == [("gap", "book", 3, 1)]
+    assert found(*snapshot(1, 0), change(2, 0), *snapshot(3, 0)) == [("gap", "book", 3, 1)]
+    assert found(*snapshot(1, 0), *snapshot(2, 0), change(3, 0)) == []
 
 
 def test_candles_are_checked_too() -> None:
@@ -122,6 +166,11 @@ def test_candles_are_checked_too() -> None:
     frame = pd.DataFrame({"time": times, "open": 1.0, "high": 2.0, "low": 0.5, "close": [1.0, 3.0, 1.0, 1.0, 1.0]})
     found = data.check(frame)
     assert found["problem"].tolist() == ["value", "gap", "repeat", "backwards"]
+    newest_first = pd.DataFrame({"time": pd.to_datetime([300, 240, 120, 60, 0], unit="s", utc=True)})
+    assert data.check(newest_first)[["problem", "row", "count"]].to_numpy().tolist() == [
+        ["backwards", 1, 4], ["gap", 2, 1]
+    ]  # fmt: skip
+    assert data.check(frame.assign(volume=[1.0, 1.0, -1.0, 1.0, 1.0]))["problem"].tolist().count("value") == 2
     with pytest.raises(InputError, match="check takes Events"):
         data.check([1, 2])
 

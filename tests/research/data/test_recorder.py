@@ -178,6 +178,22 @@ def test_recording_on_adds_only_what_is_new(session: toolkit.Session, tmp_path: 
     assert recorder.recording.frame("trades", start=BEGIN)["tx_hash"].tolist() == [one.hash for one in done]
 
 
+def test_a_recording_that_goes_on_says_since_when_nothing_was_recorded(
+    session: toolkit.Session, tmp_path: Path
+) -> None:
+    with record(session, tmp_path, "BTCUSDC") as recorder:
+        advance(session, 15)
+        assert recorder.resumed is None
+    ended = recorder.recording.frame("trades")["received"].max()
+    venue_of(session).advance("10m")
+    with record(session, tmp_path, "BTCUSDC") as recorder:
+        assert recorder.resumed is not None
+        advance(session, 3)
+    found = data.check(data.load(tmp_path, format="recording"))
+    notes = found["detail"][found["problem"] == "note"].tolist()
+    assert [f"nothing was recorded since {ended}" in note for note in notes if note.startswith("trades.")] == [True]
+
+
 def test_when_the_feed_was_not_live_is_part_of_the_recording(session: toolkit.Session, tmp_path: Path) -> None:
     with record(session, tmp_path, "BTCUSDC", channels=["trades"]) as recorder:
         venue_of(session).feed.faults.cut("maintenance")

@@ -61,10 +61,11 @@ def test_funding_rates_differ_between_settlements_and_products() -> None:
 
 def test_own_orders_move_the_mid_and_larger_ones_move_it_further() -> None:
     rows = own_orders.impact_rows(sizes=(30_000, 1_000_000), seeds=(1,), wait_ms=600_000)
-    small, _, large, left = (row.value for row in rows)
+    small, _, large, left, parts = (row.value for row in rows)
     assert 0 < small < large
-    assert 2 < large / small < 15  # the square root of 33 is 5.8
-    assert 0 < left < 1
+    assert 4 < large / small < 8  # the square root of 33 is 5.8
+    assert 0.3 < left < 0.95
+    assert 0.8 < parts < 1.2
 
 
 def test_quotes_are_filled_by_takers_and_the_naive_one_is_filled_when_it_is_wrong() -> None:

@@ -117,6 +117,25 @@ def test_a_revert_goes_back_in_the_recording_too() -> None:
         assert venue.state_hash() == once
 
 
+def test_best_prices_and_single_orders_are_books_too() -> None:
+    quotes = [
+        (ms, Kind.QUOTE, side, 60000.0 + side_ms, 1.0) for ms in (0, 500) for side, side_ms in ((1, ms), (-1, ms + 1))
+    ]
+    with replayed(events_of(*quotes)) as venue:
+        venue.advance("1s")
+        assert (venue.core.books[1].bids.best, venue.core.books[1].asks.best) == (605_000, 605_010)
+    add = Kind.ADD
+    rows = [(0, add, 1, 60000.0, 0.1), (0, add, -1, 60001.0, 0.1), (200, Kind.FILL, 1, 60000.0, 0.1),
+            (200, Kind.CANCEL, 1, 60000.0, 0.1), (300, add, 1, 59999.0, 0.2)]  # fmt: skip
+    orders = events_of(*rows).array.copy()
+    orders["id"] = [1, 2, 1, 1, 3]
+    with replayed(Events(orders, symbol="BTCUSDC")) as venue:
+        venue.advance("1s")
+        found = [(one.side, one.price, one.quantity) for one in venue.core.state.history.trades[1]]
+        assert found == [(-1, 600_000, 100)]
+        assert (venue.core.books[1].bids.best, venue.core.books[1].asks.best) == (599_990, 600_010)
+
+
 def test_recordings_of_several_products_run_together() -> None:
     other = random_market(1)
     ether = Events(other.array, symbol="ETHUSDT", tick_size=other.tick_size, step_size=other.step_size)
@@ -141,15 +160,19 @@ def test_what_can_t_be_replayed_is_said(tmp_path: Path) -> None:
         LocalVenue(replay=Events(events.array, symbol="DOGEUSDT"))
     with pytest.raises(InputError, match="a replay has no journal"):
         LocalVenue(replay=events, journal=tmp_path / "j")
+    for wrong in (events.bars("1m"), [events], {"BTCUSDC": "tape"}):
+        with pytest.raises(InputError, match=r"replay takes events, .* played by toolkit\.research\.replay"):
+            LocalVenue(replay=wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the recording is empty"):
         LocalVenue(replay=events[:0])
     with LocalVenue(clock="manual") as venue, pytest.raises(VenueError, match="no recorded market"):
         venue.apply_control("play_recorded", product=1, changes=[])
 
 
-def test_the_real_clock_plays_at_its_speed() -> None:
+@pytest.mark.parametrize("speed", [1000, 10**6])
+def test_the_real_clock_plays_at_its_speed_from_the_first_event_on(speed: int) -> None:
     events = random_market(0)
-    with LocalVenue(replay=events, speed=1000) as venue:
+    with LocalVenue(replay=events, speed=speed) as venue:
         while venue.catch_up() < BEGIN_MS + 8000:
             pass
         assert len(venue.core.state.history.trades[1]) == events.counts()["trade"]

@@ -75,6 +75,7 @@ class Live:
         self._wakers: list[Callback] = []
         self._updates = 0
         self._closed = False
+        self._seen_state = ""
         self._topic = client.subscribe(self, channel, fields)
         client.shell.pump()
 
@@ -339,6 +340,7 @@ class Live:
         """Call `callback(live)` whenever `state` changes; returns it."""
         with self._client.condition:
             self._state_callbacks.append(callback)
+            self._seen_state = self._topic.state
         return callback
 
     def off(self, callback: Callable[..., object]) -> None:
@@ -410,10 +412,13 @@ class Live:
         """Take an event of the subscription, under the lock; return the callbacks to call. For the feed client."""
         for wake in self._wakers:
             wake()
-        if event.kind == "state":
-            return [self._guarded(callback, self) for callback in self._state_callbacks]
-        if not self._is_relevant(event):
-            return []
+        changed: list[Callback] = []
+        if self._state_callbacks:
+            if event.kind == "state" or self._topic.state != self._seen_state:  # a snapshot makes it live, too
+                changed = [self._guarded(callback, self) for callback in self._state_callbacks]
+            self._seen_state = self._topic.state
+        if event.kind == "state" or not self._is_relevant(event):
+            return changed
         self._updates += 1
         backlogs = self._open_backlogs()
         # Converting rows is the expensive part, so it is left out when no callback or iteration takes them.
@@ -422,10 +427,10 @@ class Live:
         for backlog in backlogs:
             backlog.extend(items if self._yields_items else [self])
         if not self._callbacks:
-            return []
+            return changed
         venue_time = None if event.timestamp_ms is None else moment(event.timestamp_ms, 1)
         update = Update(self, event.kind, items, event.sequence, venue_time)
-        return [self._guarded(callback, update) for callback in self._callbacks]
+        return [*changed, *(self._guarded(callback, update) for callback in self._callbacks)]
 
     def _is_relevant(self, event: FeedEvent) -> bool:
         return True

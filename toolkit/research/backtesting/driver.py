@@ -41,7 +41,7 @@ from .models import BarLiquidity, FixedLatency, Latency, Liquidity, RatioSlippag
 from .symbol_state import SymbolState
 
 T = TypeVar("T")
-Funding = float | pd.Series | Mapping[str, Any] | None
+Funding = float | pd.Series | pd.DataFrame | Mapping[str, Any] | None
 Member = tuple[SymbolState, Bar]
 Feed = tuple[Callable[[float], None], Iterator[float]]
 """What adds a value to an indicator, and the values to come."""
@@ -79,8 +79,9 @@ def backtest(
         leverage: set for every symbol at the start (default: the venue's).
         fees: (maker, taker) rates as ratios, in place of the venue's rates and volume tiers.
         funding: "interest" (the venue's formula at a premium of 0), a rate for each interval, a Series of rates over
-            UTC times, a mapping symbol → any of these, or None for none. A settlement meets the position held before
-            orders of the same instant; it is valued at the price of that instant.
+            UTC times, a frame of rates as `data.load` returns it, a mapping symbol → any of these, or None for none.
+            Recorded rates take the place of "interest". A settlement meets the position held before orders of the same
+            instant; it is valued at the price of that instant.
         path, liquidity, slippage, latency: see `models`; a number is a slippage ratio, or a latency in ms.
         warm_up: number of first bars that the strategy receives without trading; the results begin after them.
         every_point: visit every point of every bar, also where nothing can happen; slower, with the same results.
@@ -101,8 +102,9 @@ def backtest(
         check_known(recorded, [*own, *EventSettings.__annotations__], "backtest", "setting")
     events = events_by_symbol(data)
     if events is not None:
-        if warm_up:
-            raise InputError("warm_up counts bars; a run on events has none", field="warm_up", value=warm_up)
+        given = {"interval": interval, "path": path, "liquidity": liquidity, "slippage": slippage, "warm_up": warm_up}
+        for name in [name for name, value in {**given, "every_point": every_point}.items() if value]:
+            raise InputError(f"{name} is a setting of runs on bars, which events have not", field=name)
         return backtest_events(strategy, events, _core, latency=latency, progress=progress, **common, **recorded)
     if recorded:
         raise InputError(f"{next(iter(recorded))} is a setting of runs on events, not on bars", field="data")

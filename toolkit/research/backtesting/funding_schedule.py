@@ -51,6 +51,13 @@ def funding_schedule(core: Core, bars: Mapping[str, Bars], funding: Any) -> list
 
 def _rates(core: Core, code: int, symbol: str, given: Any, first: int, last: int) -> list[tuple[int, int]]:
     """Return (Unix ms, rate in 1e-8) of each settlement that `given` describes."""
+    if isinstance(given, pd.DataFrame):  # as `load` returns them
+        if missing := [name for name in ("time", "rate") if name not in given]:
+            lacks = ", ".join(missing)
+            text = f"{symbol}: a frame of funding rates has the columns time and rate; this one lacks {lacks}"
+            raise InputError(text, field="funding", rule="columns")
+        rows = given[given["symbol"] == symbol] if "symbol" in given and symbol in set(given["symbol"]) else given
+        given = rows.set_index("time")["rate"]
     if isinstance(given, pd.Series):
         times = pd.DatetimeIndex(pd.to_datetime(given.index, utc=True)).as_unit("ms").asi8.tolist()
         return [(time, round(_rate(symbol, rate) * RATE)) for time, rate in zip(times, given, strict=True)]
@@ -64,7 +71,7 @@ def predicted_rates(core: Core, bars: Mapping[str, Bars], funding: Any) -> dict[
     found = {}
     for code, symbol in zip(core.products, bars, strict=True):
         given = funding.get(symbol) if isinstance(funding, Mapping) else funding
-        if given is not None and not isinstance(given, pd.Series):
+        if given is not None and not isinstance(given, pd.Series | pd.DataFrame):
             found[code] = constant_rate(symbol, given, core.products[code].funding_interval / 3600)
     return found
 
@@ -88,7 +95,8 @@ def _rate(symbol: str, given: Any) -> float:
     except (ValueError, TypeError):
         pass
     raise InputError(
-        f'{symbol}: funding {given!r} is not a rate; give "interest", a number, a Series of numbers, or None',
+        f'{symbol}: funding {given!r} is not a rate; give "interest", a number, a Series of numbers, a frame with time'
+        " and rate, or None",
         field="funding",
         value=str(given),
     )

@@ -182,8 +182,8 @@ class Events:
 
     def tape(self, tick_size: Decimal, step_size: Decimal) -> Any:
         """Return the `Tape` that a venue replays, in ticks and steps of its product."""
-        # loaded by name, because tapes and the books they are made of are built from events
-        return importlib.import_module(".tape", __package__).Tape(self, tick_size, step_size)
+        # loaded by name, because tapes are made of events
+        return importlib.import_module(".replaying", __package__).Tape(self, tick_size, step_size)
 
     def bars(self, interval: str = "1m") -> pd.DataFrame:
         """Return OHLCV bars of the trades by exchange time; intervals without trades have none.
@@ -247,13 +247,16 @@ def to_arrow(events: Events) -> pa.Table:
 
 
 def merge(parts: Iterable[Events]) -> Events:
-    """Return the events of several files of one product as one, in the order they were received."""
+    """Return the events of several files of one product as one, in the order they were received.
+
+    Each file's events stay in its order, so that a local time that runs back is still found.
+    """
     parts = list(parts)
-    array = np.concatenate([part.array for part in parts])
     first = parts[0]
     if len(parts) == 1:
         return first
-    array = array[np.argsort(array["local_ns"], kind="stable")]
+    latest = [np.maximum.accumulate(part.array["local_ns"]) for part in parts]
+    array = np.concatenate([part.array for part in parts])[np.argsort(np.concatenate(latest), kind="stable")]
     source = "; ".join(dict.fromkeys(part.source for part in parts))
     notes = [note for part in parts for note in part.notes]
     exchange = next((part.exchange for part in parts if part.exchange), "")

@@ -13,8 +13,9 @@ import pandas as pd
 
 from ...errors import InputError
 from .events import Events, merge
-from .formats.files import Damaged, TextFile
+from .formats.files import BOM, Damaged, TextFile
 from .formats.tables import COMMENT, delimiter_of
+from .recording_store import JOURNAL
 
 FORMATS = ("binance-usdm", "tardis", "bybit", "hftbacktest", "freqtrade", "csv", "parquet", "recording")
 PathLike = str | os.PathLike[str]
@@ -32,13 +33,15 @@ def load(
     """Read market data: events of books and trades as `Events`, candles and funding rates as a DataFrame.
 
     Parameters:
-        path: a file (plain, .gz, .zst, .xz or .zip), the directory of a recording, a pattern with *, or a list of
-            these: files of one product become one, in the order of their local times.
+        path: a file (plain, .gz, .bz2, .xz, .zst or .zip), the directory of a recording or of files, a pattern with *,
+            or a list of these: files of one product become one, in the order of their local times (candles: of their
+            first times).
         format: "binance-usdm" (raw streams), "tardis" (incremental L2, snapshots, trades, quotes, derivative ticker),
             "bybit" (archives of books and trades), "hftbacktest" (.npz), "freqtrade" (feather, Parquet, JSON lists:
             candles, trades, funding rates), "csv" and "parquet" (candles; a Parquet file that `Events.save` wrote are
             events), "recording" (of `record`); None guesses from the contents and prints what it took it for.
-        symbol: which product, where there are several; without it they come as a dict symbol → data.
+        symbol: which product, where there are several; without it they come as a dict symbol → data (candles of
+            several as one frame). It names events that have no name.
         columns: of "csv" and "parquet", our name → the file's: time, open, high, low, close, volume, symbol, rate.
         damaged: "skip" leaves damaged lines out and says so in `notes`.
         progress: True shows a progress bar at once, False never, None when reading takes long.
@@ -59,7 +62,7 @@ def load(
     if damaged not in ("raise", "skip"):
         raise InputError(f"damaged is {damaged!r}; it is raise or skip", field="damaged", nearest=("raise", "skip"))
     found: dict[str, list[Any]] = {}
-    for file in _files(path):
+    for file in _files(path, format):
         chosen = format
         if chosen is None:
             chosen = guess_format(file)
@@ -85,11 +88,11 @@ def guess_format(path: Path) -> str:
     if name.endswith(".parquet"):
         freqtrade = re.search(r"-(futures|mark|spot|funding_rate|trades)\.parquet$", name)
         return "parquet" if holds_events(path) or not freqtrade else "freqtrade"
-    head = TextFile(path).head().removeprefix(b"\xef\xbb\xbf")
+    head = TextFile(path).head().removeprefix(BOM)
     if re.match(rb"\s*\[\s*(\[|\])", head):
         return "freqtrade"
     first = next((line.strip() for line in head.splitlines() if line.strip() and not COMMENT.match(line)), b"")
-    if re.match(rb"([^\s{\[]+\s+)?[\[{]", first):
+    if re.match(rb"([^\s{\[,;|]+[\s,;|]+)?[\[{]", first):
         return "bybit" if re.search(rb'"topic"\s*:\s*"(orderbook|publicTrade|tickers)\.', head) else "binance-usdm"
     names = {part.strip().strip('"') for part in first.decode(errors="replace").split(delimiter_of(first))}
     if {"exchange", "symbol", "timestamp", "local_timestamp"} <= names:
@@ -107,7 +110,7 @@ def guess_format(path: Path) -> str:
     )
 
 
-def _files(path: PathLike | Iterable[PathLike]) -> list[Path]:
+def _files(path: PathLike | Iterable[PathLike], format: str | None) -> list[Path]:
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
     files = []
     for one in given:
@@ -123,7 +126,17 @@ def _files(path: PathLike | Iterable[PathLike]) -> list[Path]:
             near = sorted(other.name for other in file.parent.glob("*"))[:5] if file.parent.is_dir() else []
             others = f"; {file.parent} has {', '.join(near)}" if near else ""
             raise InputError(f"there is no file {file}{others}", field="path", value=str(file), nearest=tuple(near))
-    return files
+    return files if format == "recording" else [one for file in files for one in _unfolded(file)]
+
+
+def _unfolded(path: Path) -> list[Path]:
+    """Return the files of a directory that is no recording; else the path itself."""
+    if not path.is_dir() or any(path.glob("channel=*")) or (path / JOURNAL).exists():
+        return [path]
+    found = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
+    if not found:
+        raise InputError(f"{path}: expected a recording or files; the directory is empty", field="path")
+    return found
 
 
 def _read(
@@ -160,19 +173,34 @@ def _read(
 def _joined(name: str, parts: list[Any]) -> Any:
     if all(isinstance(part, Events) for part in parts):
         return merge(parts)
-    if any(isinstance(part, Events) for part in parts):
-        raise InputError(f"{name}: some files hold events and some candles; load them one by one", field="path")
-    return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    if len(parts) == 1:
+        return parts[0]
+    forms = {"events" if isinstance(part, Events) else "rates" if "rate" in part else "candles" for part in parts}
+    if len(forms) > 1:
+        raise InputError(
+            f"{name}: the files hold {' and '.join(sorted(forms))}; load each kind by itself", field="path"
+        )
+    frames: list[pd.DataFrame] = sorted(parts, key=lambda part: part["time"].min())
+    joined = pd.concat(frames, ignore_index=True)
+    joined.attrs["notes"] = [note for part in parts for note in part.attrs.get("notes", ())]
+    return joined
 
 
 def _only(found: dict[str, Any], symbol: str | None) -> Any:
-    if symbol is not None and list(found) != [""]:
-        if symbol not in found:
-            raise InputError(
-                f"{symbol} is not in the data; it has {', '.join(found)}",
-                field="symbol",
-                value=symbol,
-                nearest=tuple(found),
-            )
-        return found[symbol]
-    return next(iter(found.values())) if len(found) == 1 else found
+    first = next(iter(found.values()))
+    if symbol is None:
+        return first if len(found) == 1 else found
+    if list(found) == [""]:
+        if isinstance(first, Events):
+            first.symbol = symbol
+        if isinstance(first, Events) or "symbol" not in first:
+            return first
+        found = {str(name): part.reset_index(drop=True) for name, part in first.groupby("symbol", sort=False)}
+    if symbol not in found:
+        raise InputError(
+            f"{symbol} is not in the data; it has {', '.join(found)}",
+            field="symbol",
+            value=symbol,
+            nearest=tuple(found),
+        )
+    return found[symbol]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from .books import BookUpdates
 from .events import BOOK_KINDS, Events, Kind
+from .single_orders import has_single_orders, with_levels
 
 COLUMNS = {
     "problem": "string",
@@ -49,14 +50,15 @@ class Finding(NamedTuple):
 def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
     """Return what is wrong with events or candles, one row a finding; an empty frame for none.
 
-    Problems of events: "gap" (a book update that does not follow the one before it, or missing trade ids), "crossed"
-    (a message leaves best bid ≥ best ask), "repeat" (an update or trade that was there before), "backwards" (a time or
-    id that runs back), "silence" (nothing received for longer than `silence`), "clock" (events received before they
-    happened), "value" (a price or quantity that can't be), "note" (what the reader left out). Of candles: "gap",
-    "repeat", "backwards", "value".
+    Problems of events: "gap" (a book update that does not follow the one before it, a book that begins again, or
+    missing trade ids), "crossed" (a message leaves best bid ≥ best ask), "repeat" (an update or trade that was there
+    before), "backwards" (a time or id that runs back), "silence" (nothing received for longer than `silence`), "clock"
+    (events received before they happened), "value" (a price or quantity that can't be), "note" (what the reader left
+    out). Of candles: "gap", "repeat", "backwards", "value".
 
     Columns: problem and stream (string), row (int64, the first one concerned), time and until (datetime64[ns, UTC], at
-    the recorder), count (int64, how many), detail (string). Findings within a second of each other are one row.
+    the recorder), count (int64, how many), detail (string). Findings in adjacent rows, or within a second of each
+    other, are one row.
     """
     if isinstance(data, pd.DataFrame):
         found = list(_check_candles(data))
@@ -82,20 +84,22 @@ def _check_events(events: Events, silence_ns: int) -> Iterator[Finding]:
     for row in np.flatnonzero(steps > silence_ns).tolist():
         seconds = f"nothing was received for {steps[row] / 1e9:.3f} s"
         yield Finding("silence", "all", row, int(local[row]), int(local[row + 1]), 1, seconds)
-    yield from _runs("backwards", "all", array, np.flatnonzero(steps < 0) + 1, "the local time runs back")
+    yield from _runs("backwards", "all", local, np.flatnonzero(steps < 0) + 1, "the local time runs back")
     yield from _check_clock(array)
     yield from _check_values(array)
     for stream, kinds in STREAMS.items():
         rows = np.flatnonzero(np.isin(array["kind"], kinds))
         if len(rows):
-            yield from _check_stream(stream, array, rows)
-    updates = BookUpdates(events, local)
+            yield from _check_stream(stream, array, rows, restarts=events.exchange == "bybit")
+    levels, fills = with_levels(events) if has_single_orders(events) else (events, None)
+    updates = BookUpdates(levels, levels.array["local_ns"])
     crossed = updates.rows[updates.crossed]
-    yield from _runs("crossed", "book", array, crossed, "best bid at or above best ask after the message")
+    crossed = crossed if fills is None else fills.sources[crossed]
+    yield from _runs("crossed", "book", local, crossed, "best bid at or above best ask after the message")
     quotes = array["kind"] == Kind.QUOTE
     pairs = np.flatnonzero(quotes[:-1] & quotes[1:] & (array["side"][:-1] == 1) & (array["side"][1:] == -1))
     pairs = pairs[array["price"][pairs] >= array["price"][pairs + 1]]
-    yield from _runs("crossed", "quotes", array, pairs, "best bid at or above best ask")
+    yield from _runs("crossed", "quotes", local, pairs, "best bid at or above best ask")
 
 
 def _check_clock(array: NDArray[Any]) -> Iterator[Finding]:
@@ -113,64 +117,98 @@ def _check_values(array: NDArray[Any]) -> Iterator[Finding]:
     wrong |= priced & (price <= 0) & (quantity > 0)
     wrong |= (array["kind"] == Kind.TRADE) & (quantity <= 0)
     wrong |= priced & ((price > LARGEST) | (quantity > LARGEST))
-    yield from _runs("value", "all", array, np.flatnonzero(wrong), "a price or quantity that can't be")
+    yield from _runs("value", "all", array["local_ns"], np.flatnonzero(wrong), "a price or quantity that can't be")
 
 
-def _check_stream(stream: str, array: NDArray[Any], rows: NDArray[np.int64]) -> Iterator[Finding]:
-    """Check times, ids and repeats of one stream; a message of a book counts as one."""
-    part = array[rows]
-    times = part["exchange_ns"]
-    yield from _runs(
-        "backwards", stream, array, rows[np.flatnonzero(np.diff(times) < 0) + 1], "exchange time runs back"
-    )
-    if stream == "orders":
-        return
-    ids, previous = part["id"], part["previous"]
-    new = np.concatenate([[True], (ids[1:] != ids[:-1]) | (part["local_ns"][1:] != part["local_ns"][:-1])])
+def _check_stream(stream: str, array: NDArray[Any], rows: NDArray[np.int64], *, restarts: bool) -> Iterator[Finding]:
+    """Check times, ids and repeats of one stream; `restarts`: its updates are counted from 1 after one."""
+    part, local = array[rows], array["local_ns"]
+    back = np.flatnonzero(np.diff(part["exchange_ns"]) < 0) + 1
+    yield from _runs("backwards", stream, local, rows[back], "exchange time runs back")
     if stream == "trades":
-        new[:] = True
-    first = np.flatnonzero(new & (ids != 0))
-    ids, previous, kinds, at = ids[first], previous[first], part["kind"][first], rows[first]
-    if stream == "trades" and len(ids):
-        yield from _check_trade_ids(array, ids, at)
-    elif len(ids):
-        snapshot = (kinds == Kind.SNAPSHOT) | (kinds == Kind.CLEAR)
-        diffs = np.flatnonzero(~snapshot)
-        # a snapshot stands outside the chain of updates, so each update is compared with the one before it
-        ids, previous, at = ids[diffs], previous[diffs], at[diffs]
-        highest = np.maximum.accumulate(ids)[:-1] if len(ids) else ids
-        back = np.flatnonzero(ids[1:] < highest) + 1
-        same = np.flatnonzero(ids[1:] == ids[:-1]) + 1
-        gaps = np.flatnonzero((previous[1:] != ids[:-1]) & (previous[1:] != 0) & (ids[1:] > highest)) + 1
-        if stream == "book":
-            yield from _runs("repeat", stream, array, at[same], "an update that was there before")
-        yield from _runs("backwards", stream, array, at[back], "the update id runs back")
-        yield from _runs("gap", stream, array, at[gaps], "updates are missing: the one before is not the one it names")
+        yield from _check_trade_ids(array, part["id"], rows)
+        return
+    if stream == "orders":  # equal fills and cancellations of one order may follow each other
+        part, rows = part[part["kind"] == Kind.ADD], rows[part["kind"] == Kind.ADD]
+    # a CLEAR says no more than the levels that follow it
+    levels = part["kind"] != Kind.CLEAR
+    yield from _runs("repeat", stream, local, rows[levels][_equal_rows(part[levels])], "a row that was there before")
+    if stream != "orders" and len(rows):
+        yield from _check_updates(stream, local, part, rows, restarts)
+
+
+def _equal_rows(part: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the places of rows that are equal in every field to one before."""
+    order = np.lexsort((part["price"], part["side"], part["kind"], part["local_ns"]))
+    ordered = part[order]
+    found: NDArray[np.int64] = order[1:][ordered[1:] == ordered[:-1]]
+    return found
+
+
+def _check_updates(
+    stream: str, local: NDArray[np.int64], part: NDArray[Any], rows: NDArray[np.int64], restarts: bool
+) -> Iterator[Finding]:
+    """Check the chain of a book's update ids; a message counts as one.
+
+    A snapshot of the whole book begins a new chain. One of limited depth, which was asked for elsewhere, stands outside
+    of it.
+    """
+    new = np.ones(len(part), dtype=bool)
+    new[1:] = np.logical_or.reduce([part[name][1:] != part[name][:-1] for name in ("id", "local_ns", "exchange_ns")])
+    first = np.flatnonzero(new)
+    ids, previous, kinds = part["id"][first], part["previous"][first], part["kind"][first]
+    whole = (kinds == Kind.CLEAR) & (part["price"][first] == 0)
+    change = ~whole & (kinds != Kind.CLEAR) & (kinds != Kind.SNAPSHOT)
+    kept = whole | change
+    ids, previous, whole, at = ids[kept], previous[kept], whole[kept], rows[first[kept]]
+    if not len(ids):
+        return
+    before, known = ids[:-1], (ids[1:] != 0) & (ids[:-1] != 0)
+    continued = known & (ids[1:] - before >= 0) & (ids[1:] - before <= 1)
+    continued |= restarts & (ids[1:] == 1)
+    begins = whole[1:] & ~whole[:-1] & ~continued
+    follows = known & ~whole[1:]
+    highest = pd.Series(ids).groupby(np.cumsum(whole)).cummax().to_numpy()[:-1]
+    same = follows & (ids[1:] == before) & ~whole[:-1]
+    gaps = follows & (previous[1:] != before) & (previous[1:] != 0) & (ids[1:] > highest)
+    if stream == "book":
+        yield from _runs("repeat", stream, local, at[1:][same], "an update that was there before")
+        text = "the book begins again with a snapshot: what changed since the update before is not known"
+        yield from _runs("gap", stream, local, at[1:][begins], text)
+    yield from _runs("backwards", stream, local, at[1:][follows & (ids[1:] < highest)], "the update id runs back")
+    yield from _runs("gap", stream, local, at[1:][gaps], "updates are missing: the one before is not the one it names")
 
 
 def _check_trade_ids(array: NDArray[Any], ids: NDArray[np.int64], at: NDArray[np.int64]) -> Iterator[Finding]:
-    _, firsts = np.unique(ids, return_index=True)
-    repeated = np.ones(len(ids), dtype=bool)
-    repeated[firsts] = False
-    yield from _runs("repeat", "trades", array, at[repeated], "a trade that was there before")
+    local, ids, at = array["local_ns"], ids[ids != 0], at[ids != 0]
+    yield from _runs("repeat", "trades", local, at[_repeats(ids)], "a trade that was there before")
     steps = np.diff(ids)
-    counted = len(ids) > 2 and np.median(np.abs(steps)) <= 2  # ids that count trades; others (hashes) say nothing
-    if counted:
-        yield from _runs("backwards", "trades", array, at[np.flatnonzero(steps < 0) + 1], "the trade id runs back")
+    # ids that count trades; others (hashes, or those of several products together) say nothing
+    if len(ids) > 2 and (np.median(np.abs(steps)) <= 2 or np.mean(steps == 1) > 1 / 3):
+        yield from _runs("backwards", "trades", local, at[np.flatnonzero(steps < 0) + 1], "the trade id runs back")
         for place in np.flatnonzero(steps > 1).tolist():
-            row, before = int(at[place + 1]), int(at[place])
-            missing = int(steps[place]) - 1
-            span = int(array["local_ns"][before]), int(array["local_ns"][row])
+            row, missing = int(at[place + 1]), int(steps[place]) - 1
+            span = int(local[at[place]]), int(local[row])
             yield Finding("gap", "trades", row, *span, missing, f"{missing} trade ids are missing")
 
 
-def _runs(problem: str, stream: str, array: NDArray[Any], rows: NDArray[np.int64], detail: str) -> Iterator[Finding]:
-    """Yield rows with a problem; those within a second of each other as one."""
+def _repeats(values: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which values were there before."""
+    repeated = np.ones(len(values), dtype=bool)
+    repeated[np.unique(values, return_index=True)[1]] = False
+    return repeated
+
+
+def _runs(
+    problem: str, stream: str, times: NDArray[np.int64], rows: NDArray[np.int64], detail: str
+) -> Iterator[Finding]:
+    """Yield rows with a problem; adjacent ones, and those within a second of each other, as one."""
     if not len(rows):
         return
     rows = np.sort(rows)
-    times = array["local_ns"][rows]
-    starts = np.flatnonzero(np.concatenate([[True], np.abs(np.diff(times)) > MERGED_NS]))
+    times = times[rows]
+    far = (np.abs(np.diff(times)) > MERGED_NS) & (np.diff(rows) > 1)
+    starts = np.flatnonzero(np.concatenate([[True], far]))
     for first, after in zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
         span = int(times[first]), int(times[after - 1])
         yield Finding(problem, stream, int(rows[first]), *span, after - first, detail)
@@ -187,35 +225,36 @@ def _check_candles(data: pd.DataFrame) -> Iterator[Finding]:
         raise InputError("a frame of candles has a column time; load made one", field="data", rule="columns")
     for note in data.attrs.get("notes", ()):
         yield Finding("note", "file", 0, 0, 0, 1, note)
-    groups = data.groupby("symbol", sort=False) if "symbol" in data else [("candles", data)]
-    for name, part in groups:
-        times = np.asarray(part["time"].astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64)
-        rows = np.flatnonzero(data.index.isin(part.index))
+    every = np.asarray(data["time"].astype("datetime64[ns, UTC]").astype("int64"), dtype=np.int64)
+    names = data["symbol"].astype("str").to_numpy() if "symbol" in data else np.full(len(data), "candles")
+    for name in map(str, pd.unique(names)):
+        rows = np.flatnonzero(names == name)
+        times = every[rows]
         steps = np.diff(times)
-        lengths, counts = np.unique(steps[steps > 0], return_counts=True)
+        forward = -steps if len(steps) and steps.max() < 0 else steps  # some archives begin with the newest row
+        lengths, counts = np.unique(np.diff(np.unique(times)), return_counts=True)
         usual = int(lengths[np.argmax(counts)]) if len(lengths) else 0
-        for place in np.flatnonzero((steps > usual * 1.5) if usual else np.zeros(0, dtype=bool)).tolist():
-            missing = round(steps[place] / usual) - 1
+        for place in np.flatnonzero((forward > usual * 1.5) if usual else np.zeros(0, dtype=bool)).tolist():
+            missing = round(forward[place] / usual) - 1
             span = int(times[place]), int(times[place + 1])
             text = f"{missing} intervals of {pd.Timedelta(usual)} are missing"
-            yield Finding("gap", str(name), int(rows[place + 1]), *span, missing, text)
-        for problem, wrong in (("repeat", steps == 0), ("backwards", steps < 0)):
-            for place in np.flatnonzero(wrong).tolist():
-                at = int(times[place + 1])
-                text = "the time of the row before" if problem == "repeat" else "a time before that of the row before"
-                yield Finding(problem, str(name), int(rows[place + 1]), at, at, 1, text)
-        yield from _candle_values(str(name), part, rows, times)
+            yield Finding("gap", name, int(rows[place + 1]), *span, missing, text)
+        yield from _runs("repeat", name, every, rows[_repeats(times)], "a time that was there before")
+        back = rows[np.flatnonzero(steps < 0) + 1]
+        yield from _runs("backwards", name, every, back, "a time before that of the row before")
+        yield from _candle_values(name, data.iloc[rows], rows, every)
 
 
 def _candle_values(
     name: str, part: pd.DataFrame, rows: NDArray[np.int64], times: NDArray[np.int64]
 ) -> Iterator[Finding]:
-    if not {"open", "high", "low", "close"} <= set(part.columns):
-        return
-    open_, high, low, close = (part[column].to_numpy() for column in ("open", "high", "low", "close"))
-    inside = (low <= np.minimum(open_, close)) & (np.maximum(open_, close) <= high) & (low > 0) & np.isfinite(high)
-    for place in np.flatnonzero(~inside).tolist():
-        at = int(times[place])
-        yield Finding(
-            "value", name, int(rows[place]), at, at, 1, "open and close must lie between low and high, above 0"
-        )
+    if {"open", "high", "low", "close"} <= set(part.columns):
+        open_, high, low, close = (part[column].to_numpy() for column in ("open", "high", "low", "close"))
+        inside = (low <= np.minimum(open_, close)) & (np.maximum(open_, close) <= high) & (low > 0) & np.isfinite(high)
+        text = "open and close must lie between low and high, above 0"
+        yield from _runs("value", name, times, rows[~inside], text)
+    if "rate" in part:
+        yield from _runs("value", name, times, rows[~np.isfinite(part["rate"].to_numpy())], "a rate that is no number")
+    if "volume" in part:
+        wrong = part["volume"].to_numpy() < 0
+        yield from _runs("value", name, times, rows[wrong], "a volume below 0")

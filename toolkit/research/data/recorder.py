@@ -37,13 +37,15 @@ ACCOUNTS = ("fills", "order_history", "closed_positions", "funding", "positions"
 class Recorder:
     """A recording in progress. Made by `record`; a context manager, which closes it at the end.
 
-    Attributes: `path`; `live` (the live objects it records); `rows` (rows received so far, by channel).
+    Attributes: `path`; `live` (the live objects it records); `rows` (rows received so far, by channel); `resumed`
+    (when the recording that it continues received its last row; None for a new one).
     """
 
     def __init__(self, store: Store, live: Sequence[Live], now: Callable[[], datetime]) -> None:
         self.path = store.path
         self.live = tuple(live)
         self.rows: dict[str, int] = {}
+        self.resumed: datetime | None = None
         self._store = store
         self._now = now
         self._started: set[tuple[str, str]] = set()
@@ -93,11 +95,14 @@ class Recorder:
     def follow(self, channel: str, live: Live, product: str) -> None:
         """Record a live object. `product` is "" for a channel of the account."""
         self.rows.setdefault(channel, 0)
+        if (ended := self._store.ended(channel, product)) is not None:
+            self.resumed = max(ended, self.resumed or ended)
+            self._append_status(live, product, "resumed", f"nothing was recorded since {ended}")
         live.on_state(lambda changed: self._append_status(changed, product))
         live.on_update(lambda update: self._append_update(channel, product, update), begin=True)
 
-    def _append_status(self, live: Live, product: str) -> None:
-        row = {"subject": live.subject, "state": live.state, "reason": live.reason}
+    def _append_status(self, live: Live, product: str, state: str = "", reason: str = "") -> None:
+        row = {"subject": live.subject, "state": state or live.state, "reason": reason or live.reason}
         self._store.append("status", product or "all", [row], self._now(), "state", live.sequence)
 
     def _append_update(self, channel: str, product: str, update: Update) -> None:
@@ -144,7 +149,7 @@ def record(
 
     Each channel is a table: the columns of its live frame, then `received` (UTC), `sequence` and `kind` (snapshot or
     incremental). `order_book` has one row for each changed level (quantity 0 removes it). The table `status`
-    has each change of a subscription's state, with the reason.
+    has each change of a subscription's state, with the reason, and "resumed" where this recording continues another.
 
     Raises InputError for an unknown channel, missing symbols, or a directory that another recorder writes to.
     """

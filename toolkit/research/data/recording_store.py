@@ -180,6 +180,18 @@ class Store:
                 break
         return rows[-count:]
 
+    def ended(self, channel: str, product: str) -> datetime | None:
+        """Return when the last row on disk was received, None without one; product "" means any."""
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        parts = self.path.glob(f"channel={channel}/product={product or '*'}/day=*/part-*.parquet")
+        last = max(parts, key=_order, default=None)
+        if last is None:
+            return None
+        found: datetime = pc.max(pq.read_table(last, columns=["received"], partitioning=None)["received"]).as_py()
+        return found
+
     def flush(self) -> None:
         """Write all rows as parts."""
         with self._lock:

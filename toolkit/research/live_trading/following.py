@@ -184,7 +184,11 @@ class Following:
         with self._lock:
             broken = next((live for live in self._lives if not live.is_live), None)
             state = "live" if broken is None else "stale"
-            self.reason = "" if broken is None else f"{broken.subject} is {broken.state} {broken.reason}".rstrip()
+            self.reason = (
+                ""
+                if broken is None
+                else f"{broken.subject} is {broken.state}{f': {broken.reason}' if broken.reason else ''}"
+            )
             if state == self.state:
                 return
             self.state = state

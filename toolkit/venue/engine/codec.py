@@ -21,7 +21,7 @@ from ...errors import VenueError
 from ..model.history import History, Log
 from ..model.state import State
 
-MAGIC = b"toolkit venue state 4\n"
+MAGIC = b"toolkit venue state 5\n"
 """First bytes of a dump; the number changes with the shape of the state."""
 
 RECORDS = 16_384

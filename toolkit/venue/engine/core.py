@@ -250,11 +250,12 @@ class Core:
             outcome = result if isinstance(result, Outcome) else Outcome(data=result)
             if outcome.code:
                 code, message = outcome.code, outcome.message
-        kept = outcome.data or {} if late else {}
-        returned = {name: value for name, value in kept.items() if name != "results"}
+        returned = None
+        if late and outcome.data:
+            returned = {name: value for name, value in outcome.data.items() if name != "results"} or None
         done = Transaction(
             self.state.transactions, self.height, self.state.time, self.tx_hash(), submit.signer,
-            context.account.address, action, submit.nonce, code, message, returned or None,
+            context.account.address, action, submit.nonce, code, message, returned,
         )  # fmt: skip
         self._record(done)
         data = {"txHash": self.tx_hash(), "txCode": code, "txMsg": message, **(outcome.data or {})}
@@ -313,7 +314,8 @@ class Core:
         state.history.transactions.add(done.address, done)
         if "blocks" not in state.schedule:
             state.schedule["blocks"] = state.genesis_time + done.height * state.block_ms
-        self.emit(ev.TxDone(done.height, done.time, done.hash, done.signer, done.address, done.action, done.code))
+        if self.recording:
+            self.emit(ev.TxDone(done.height, done.time, done.hash, done.signer, done.address, done.action, done.code))
 
     def advance(self, until: int) -> None:
         """Run every process that is due up to and including `until` ms, in order of time, then set the time to it."""
@@ -361,7 +363,8 @@ class Core:
         while again:
             again = False
             for _, rule in self.post_command_hooks:
-                again = bool(rule(self)) or again
+                if rule(self):
+                    again = True
 
     def _verify(self) -> None:
         """Assert what must hold of time and of the records a command added, at the cost of these records only.
@@ -372,11 +375,11 @@ class Core:
         orders, transfers = state.history.orders.records, state.history.ledger.records
         self._verified = state.time, len(orders), len(transfers)
         assert state.time >= time, f"time ran back from {time} to {state.time}"
-        for order in orders[ended:]:
+        for order in orders[ended:] if len(orders) > ended else ():
             assert order.status in ENDED, f"an ended order has the status of an open one: {order}"
             assert not order.leaves, f"an ended order has open steps: {order}"
             assert order.id not in state.accounts[order.address].orders, f"an ended order is live: {order}"
-        for transfer in transfers[booked:]:
+        for transfer in transfers[booked:] if len(transfers) > booked else ():
             # The rounding account gets what the receiver does not; it never pays.
             assert 0 <= transfer.received <= transfer.paid, f"a transfer does not balance: {transfer}"
 

@@ -48,11 +48,15 @@ class Player:
 
     def __init__(self, replay: Replayable, rows: Sequence[Mapping[str, Any]]) -> None:
         """Raises InputError for a symbol that is not listed, and for a recording without a book."""
-        given = replay if isinstance(replay, Mapping) else {_listed(replay.symbol, rows): replay}
+        if not isinstance(replay, Mapping):
+            _check_replayable(replay)
+            replay = {_listed(replay.symbol, rows): replay}
+        for one in replay.values():
+            _check_replayable(one)
         by_symbol = {str(row["symbol"]): dict(row) for row in rows}
         self._tapes: dict[int, TapeLike] = {}
         self.prices: dict[int, str] = {}
-        for symbol, events in given.items():
+        for symbol, events in replay.items():
             row = by_symbol.get(symbol)
             if row is None:
                 raise _unknown(symbol, rows)
@@ -60,7 +64,8 @@ class Player:
             code, tick = int(row["code"]), Decimal(row["tickSize"])
             tape = self._tapes[code] = events.tape(tick, Decimal(row["stepSize"]))
             if not tape.times:
-                raise InputError(f"{symbol}: the recording is empty", field="replay", rule="not empty")
+                text = f"{symbol}: the recording is empty: it has no book and no trades"
+                raise InputError(text, field="replay", rule="not empty")
             first = next(price for _, _, price, _ in _all_changes(tape) if price)
             self.prices[code] = format(tick * first, "f")
         self.rows = list(by_symbol.values())
@@ -101,6 +106,17 @@ class Player:
 
     def _find_next(self) -> None:
         self.next_ms = min(map(self._due, self._tapes))
+
+
+def _check_replayable(replay: Any) -> None:
+    if not hasattr(replay, "tape"):
+        raise InputError(
+            f"replay takes events, as toolkit.research.data.load returns them, or a mapping symbol → events, not"
+            f" {type(replay).__name__}; the prices of bars are played by toolkit.research.replay(venue, bars)",
+            field="replay",
+            rule="events",
+            value=type(replay).__name__,
+        )
 
 
 def _all_changes(tape: TapeLike) -> Any:

@@ -61,11 +61,12 @@ def check_accounts(core: Core) -> bool:
             if core.state.liquidations or not account_margin.healthy(core, account):
                 checked.append(account)
                 due += [group for group in _groups(core, account) if judge_group(core, group)]
-        for group in sorted(due, key=lambda each: each.urgency(core)):
-            closed = close_group(core, group) or closed
-        for account in sorted(checked, key=lambda each: each.balance):  # the largest debt first
-            if account.balance < 0 and not MarginGroup(account, 0).open_legs():
-                settle_debt(core, account)
+        if checked:
+            for group in sorted(due, key=lambda each: each.urgency(core)):
+                closed = close_group(core, group) or closed
+            for account in sorted(checked, key=lambda each: each.balance):  # the largest debt first
+                if account.balance < 0 and not MarginGroup(account, 0).open_legs():
+                    settle_debt(core, account)
         for address in outside:
             _set_bands(core, accounts[address])
     return closed

@@ -48,7 +48,11 @@ class SimulatedProduct:
     basis: int = 0
     """Premium over the index that comes from outside."""
     surprise: int = 0
-    """Mean of the latest taker sides, millionths: what of the next one is expected."""
+    """Mean of the participants' latest sides, millionths: what of the next one is expected."""
+    flow: int = 0
+    """What others have lately bought, less sold, from the makers or each other, in thousandths of USDC; it fades."""
+    hedged: int = 0
+    """Steps of the makers' inventory that they have from others than the participants, and hedge elsewhere."""
     trend: int = 0
     """Slower means of the index, fine: over about 2 and 15 minutes."""
     drift: int = 0

@@ -200,9 +200,11 @@ def take(core: Core, quotes: Quotes, quoted: Quoted, order: Order, time: int) ->
     steps = min(max(value // (best * quoted.unit), 1), quoted.product.max_steps)
     taker = TAKERS[order[0]]
     if quoted.sim.busy:
+        _absorb(core, quotes, quoted, time, own=False)
         with suppress(Refused):
             account = core.state.accounts[taker]
             orders.submit(core, account, quoted.product, side, steps, limit, kind=LIMIT, tif=IOC)
+        _absorb(core, quotes, quoted, time, own=True)
         return
     if quoted.code in core.books:  # somebody looks
         quotes.take_back(quoted)
@@ -233,7 +235,7 @@ def _wish(quotes: Quotes, quoted: Quoted, order: Order, bid: int, ask: int) -> t
         if abs(moved) >= 6 * (sim.index // PARTS * quoted.minute_parts):
             side, value, reach = 1 if moved > 0 else -1, 4 * value, 3 * _REACH_PPM
     elif kind == HEDGER:
-        inventory = sum(maker.inventory for maker in sim.makers) * bid * quoted.unit
+        inventory = inventory_of(sim) * bid * quoted.unit
         if abs(inventory) >= quotes.simulation.market.inventory_usdc * _MICRO // 20:
             side = 1 if inventory > 0 else -1
     best = ask if side > 0 else bid
@@ -262,7 +264,7 @@ def _sweep(
     if paid:
         _wait(sim, taker, side * (steps - left), side * paid)
         sim.seen = market.trades
-        quotes.impress(quoted, time, side, paid)
+        quotes.impress(quoted, time, side, paid, own=True)
         quoted.forget_quotes()
         quotes.tell(quoted, -side)
 
@@ -299,7 +301,7 @@ def book_pending(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
     sim.booked = time
     numbers = quotes.simulation.market
     most = numbers.inventory_usdc * _MICRO
-    worth = sum(maker.inventory for maker in sim.makers) * market.last * quoted.unit
+    worth = inventory_of(sim) * market.last * quoted.unit
     sim.skew = -max(-most, min(most, worth)) * numbers.skew_ppm * 1000 // most
     quoted.forget_quotes()
 
@@ -316,9 +318,8 @@ def follow_books(core: Core) -> None:
     time = core.state.time
     for code in [code for code in core.books if code in quotes.products]:
         quoted = quotes.products[code]
-        sim, market = quoted.sim, core.state.markets[code]
-        if market.trades != sim.seen:
-            _absorb(core, quotes, quoted, time)
+        sim = quoted.sim
+        _absorb(core, quotes, quoted, time, own=False)
         foreign = quotes.has_foreign(quoted)
         if foreign != sim.busy:
             if sim.busy:
@@ -330,22 +331,32 @@ def follow_books(core: Core) -> None:
             core.wake("market", max(quotes.next_answer(quoted, time), time + 1))
 
 
-def _absorb(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:
-    """Let the trades of the matching move the index, each taker order by its whole value."""
-    sim, market = quoted.sim, core.state.markets[quoted.code]
+def inventory_of(sim: SimulatedProduct) -> int:
+    """Return the steps that all makers hold, without what they hedge elsewhere; negative: short."""
+    return sum(maker.inventory for maker in sim.makers) - sim.hedged
+
+
+def _absorb(core: Core, quotes: Quotes, quoted: Quoted, time: int, *, own: bool) -> None:
+    """Let the new trades of the matching move the index, with what each side has taken in all."""
+    sim, market = quoted.sim, quoted.market
+    if market.trades == sim.seen:
+        return
     trades = core.state.history.trades[quoted.code]
     fresh = trades[len(trades) - (market.trades - sim.seen) :]
     sim.seen = market.trades
     quotes.note_taken(quoted, time)
+    before = inventory_of(sim)
     for number, state in enumerate(sim.makers):
         address = MAKERS[number]
         position = core.state.accounts[address].positions[quoted.code]
         waiting = sim.pending.get(address, (0, 0))[0]
         state.inventory = position.long.size - position.short.size + waiting
+    if not own:
+        sim.hedged += inventory_of(sim) - before
     for side in (1, -1):
         value = sum(trade.price * trade.quantity * quoted.unit for trade in fresh if trade.side == side)
         if value:
-            quotes.impress(quoted, time, side, value)
+            quotes.impress(quoted, time, side, value, own=own)
 
 
 def requote_resting(core: Core, quotes: Quotes, quoted: Quoted, time: int) -> None:

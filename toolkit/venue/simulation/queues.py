@@ -88,8 +88,9 @@ def queue_model(given: str | QueueModel, step: float) -> QueueModel:
 
     Raises InputError for other names, and for a power that is not above 0.
     """
-    if not isinstance(given, str):
+    if hasattr(given, "on_level") and hasattr(given, "on_trade"):
         return given
+    given = str(given)
     name, _, argument = given.partition(":")
     if given == "risk-averse":
         return RiskAverse()

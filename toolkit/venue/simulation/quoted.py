@@ -1,10 +1,16 @@
-"""One product of a simulated market as its makers quote it: its state and numbers, and what was computed of them."""
+"""One product of a simulated market as its makers quote it: its state and numbers, and what was computed of them.
+
+Trades move its prices: a part stays in the index, another moves the makers' prices and fades. Both grow with the square
+root of the traded value, the volatility of the product, and the size of the latest news.
+"""
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import TYPE_CHECKING
 
 from ..model.accounts import VenueOrder
+from ..model.market import Market
 from ..model.simulation_state import MakerState, SimulatedProduct, Simulation
 from . import flow
 from .flow import PARTS, Block, Source
@@ -19,6 +25,10 @@ FINE = 1 << FINE_BITS
 PPM = 1_000_000
 WIDTHS = PPM * PPM
 """Half spreads in millionths times widths in millionths."""
+FLOW_TICKS = 1_200
+"""Ticks of 3 s, an hour, in which the net flow of others than the participants falls to a third."""
+_GRAIN = 1_000
+"""Roots of a net flow are counted in parts of this, because a small order adds little to that of a large flow."""
 
 
 class Quoted:
@@ -72,6 +82,36 @@ class Quoted:
         self.width = (-1, 0)
         self.forget_quotes()
 
+    def impress(self, market: Market, side: int, value_micro: int) -> None:
+        """Let a participant's order move the prices: the less, the more its side was expected."""
+        sim, surprise = self.sim, self.sim.surprise
+        sim.surprise = surprise + (side * PPM - surprise) // 8
+        size = self._scaled(isqrt(value_micro // 1_000))
+        self._move(
+            market.permanent_ppm * size * (side * PPM - surprise * 6 // 10) // PPM, market.transient_ppm * size * side
+        )
+
+    def impress_others(self, market: Market, side: int, value_micro: int) -> None:
+        """Let what others than the participants took move the prices, by what it adds to the root of their net flow.
+
+        So an order that is cut into parts moves them as far as in one piece, whoever sends the parts, and what is
+        bought and sold again leaves them where they were. If each part counted by a root of its own, one could push
+        prices up with many small orders, and sell to the makers above what they cost.
+        """
+        before, after = self.sim.flow, self.sim.flow + side * (value_micro // 1_000)
+        self.sim.flow = after
+        size = self._scaled(abs(_signed_root(after) - _signed_root(before))) * side
+        self._move(market.permanent_ppm * size // _GRAIN, market.transient_ppm * size // _GRAIN)
+
+    def _scaled(self, root: int) -> int:
+        heat_ppm = min(max(self.sim.heat * PPM // self.usual_heat, PPM // 5), 4 * PPM)
+        return root * self.source.flow.daily_volatility_ppm // 24_000 * heat_ppm // PPM
+
+    def _move(self, stays: int, fades: int) -> None:
+        sim = self.sim
+        sim.index = max(sim.index + sim.index * stays // PARTS, FINE)
+        sim.pressure = max(min(sim.pressure + fades, PARTS // 50), -PARTS // 50)
+
     def forget_quotes(self) -> None:
         """Compute the quotes again when they are next asked for, because what they follow changed."""
         self.quotes = self.top = None
@@ -85,6 +125,12 @@ def around(fair: int, skew: int, width: int) -> tuple[int, int]:
     if bid < 1:
         bid = 1
     return bid, ask if ask > bid else bid + 1
+
+
+def _signed_root(flow: int) -> int:
+    """Return the square root of a net flow in thousandths of USDC with its sign, in parts of _GRAIN."""
+    root = isqrt(abs(flow) * _GRAIN * _GRAIN)
+    return root if flow > 0 else -root
 
 
 def taken_of(state: MakerState, side: int, time: int) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from math import isqrt
 from typing import TYPE_CHECKING
 
 from ..engine import events as ev
@@ -21,7 +20,7 @@ from ..model.market import Maker
 from ..model.simulation_state import MakerState, Simulation
 from . import flow
 from .flow import PARTS, Block, Order
-from .quoted import FINE, FINE_BITS, PPM, WIDTHS, Quoted, around, taken_of
+from .quoted import FINE, FINE_BITS, FLOW_TICKS, PPM, WIDTHS, Quoted, around, taken_of
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -148,6 +147,7 @@ class Quotes:
         sim.trend += (index - sim.trend) // _TREND_TICKS
         sim.drift += (index - sim.drift) // _DRIFT_TICKS
         sim.pressure = pressure = sim.pressure - sim.pressure // self._recovery_ticks
+        sim.flow -= sim.flow // FLOW_TICKS
         minute = time // flow.MINUTE_MS
         if minute != quoted.minute:
             block, quoted.minute = self.place(quoted, time), minute
@@ -167,18 +167,11 @@ class Quotes:
         if self.core.recording:
             self.core.events.append(ev.BookChange(quoted.code, side, 0, 0, market.sequence))
 
-    def impress(self, quoted: Quoted, time: int, side: int, value_micro: int) -> None:
-        """Let an order that traded move the index for good, and the makers' prices for a while."""
-        sim, market = quoted.sim, self.simulation.market
-        heat = min(max(sim.heat * PPM // quoted.usual_heat, PPM // 5), 4 * PPM)
-        root = isqrt(value_micro // 1_000) * quoted.source.flow.daily_volatility_ppm // 24_000 * heat // PPM
-        index, surprise = sim.index, sim.surprise
-        moved = market.permanent_ppm * root * (side * PPM - surprise * 6 // 10) // PPM
-        sim.index = index = max(index + index * moved // PARTS, FINE)
-        pressure = sim.pressure + market.transient_ppm * root * side
-        sim.pressure = pressure = max(min(pressure, PARTS // 50), -PARTS // 50)
-        sim.surprise = surprise + (side * PPM - surprise) // 8
-        self._see(quoted, time, index + index * (pressure + sim.basis) // PARTS)
+    def impress(self, quoted: Quoted, time: int, side: int, value_micro: int, *, own: bool) -> None:
+        """Let what was taken move index and makers' prices; `own` is an order of a participant."""
+        sim = quoted.sim
+        (quoted.impress if own else quoted.impress_others)(self.simulation.market, side, value_micro)
+        self._see(quoted, time, sim.index + sim.index * (sim.pressure + sim.basis) // PARTS)
 
     # quotes
 

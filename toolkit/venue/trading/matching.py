@@ -21,7 +21,10 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
         return
     leg = position.short if order.side > 0 else position.long
     covered = leg.size and account.position_mode != HEDGE
-    match(core, account, position, order, limit_ticks)
+    book = core.books[order.product]
+    # most orders meet nobody: they are spared the matching
+    if 0 < book.asks.best <= limit_ticks if order.side > 0 else book.bids.best >= limit_ticks:
+        match(core, account, position, order, limit_ticks)
     if not order.leaves:
         # a reduce-only order that was cut to its position has traded less than it ordered
         status = FILLED if order.filled == order.quantity else CANCELED

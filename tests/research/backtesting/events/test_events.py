@@ -199,6 +199,27 @@ def test_funding_is_settled_as_given() -> None:
     assert result.funding["payment"].tolist() == pytest.approx([-0.01 * 60000.5 * 0.001], abs=1e-5)
 
 
+def test_funding_may_be_a_frame_of_rates_or_recorded_and_each_settlement_has_its_own() -> None:
+    hour = 3_600_000
+    first = (-(START // MS)) % (4 * hour)
+    book = [*BOOK, (first + 4 * hour + 5000, DEPTH, 1, 50000.0, 2.0)]
+    strategy = Once(orders=((1, "0.01", None, {}),), timer_ms=hour)
+
+    def rates(events: Events, **settings: Any) -> list[float]:
+        return backtest(strategy, {"BTCUSDC": events}, **settings).funding["rate"].tolist()
+
+    rows = [(10, Kind.FUNDING, 0, 0.001, 0.0), (first + hour, Kind.FUNDING, 0, -0.002, 0.0)]
+    recorded = events_of(*sorted([*book, *rows], key=lambda row: row[0]))
+    assert rates(recorded) == pytest.approx([0.001, -0.002])
+    assert rates(recorded, funding=0.0005) == pytest.approx([0.0005, 0.0005])
+    times = pd.to_datetime([START // MS + first, START // MS + first + 4 * hour] * 2, unit="ms", utc=True)
+    symbols = ["BTCUSDC", "BTCUSDC", "ETHUSDC", "ETHUSDC"]
+    frame = pd.DataFrame({"time": times, "symbol": symbols, "rate": [0.001, 0.003, 0.0, 0.0]})
+    assert rates(events_of(*book), funding=frame) == pytest.approx([0.001, 0.003])
+    with pytest.raises(InputError, match="the columns time and rate; this one lacks rate"):
+        rates(events_of(*book), funding=frame[["time"]])
+
+
 def test_measured_latency_is_interpolated() -> None:
     times = pd.to_datetime([START // MS, START // MS + 1000], unit="ms", utc=True)
     table = pd.DataFrame({"sent": times, "arrived": times + pd.to_timedelta([10, 110], unit="ms")})
@@ -245,6 +266,11 @@ def test_settings_say_how_the_run_was_made_and_wrong_ones_what_would_pass() -> N
     for wrong, text in (
         ({"queue": "first"}, "give risk-averse, power:2, log"),
         ({"queue": "power:-1"}, "give risk-averse"),
+        ({"queue": None}, "give risk-averse"),
+        ({"slippage": 0.001}, "slippage is a setting of runs on bars"),
+        ({"interval": "1m"}, "interval is a setting of runs on bars"),
+        ({"impact": "soon"}, 'give ms or text like "10ms"$'),
+        ({"latency": ("10ms", None)}, "latency None is no span"),
         ({"latency": ("10ms", "soon")}, "is no span"),
         ({"latency": -1}, "must not be negative"),
         ({"latency": pd.DataFrame({"sent": [1]})}, "lacks arrived, answered"),

@@ -13,9 +13,9 @@ import pytest
 from tests.research.backtesting.events.recorded import MS, START, events_of, random_market
 from toolkit.errors import InputError
 from toolkit.research import Strategy, backtest, data
-from toolkit.research.backtesting.events.single_orders import has_single_orders, with_levels
 from toolkit.research.data.books import BookUpdates
 from toolkit.research.data.events import EVENT, Events, Kind
+from toolkit.research.data.single_orders import has_single_orders, with_levels
 
 MAKER = {"tif": "POST_ONLY"}
 

@@ -146,6 +146,9 @@ LISTED = [[MS + 3_600_000 * n, 1.5, 2.0, 1.0, 1.7, 9.0] for n in range(4)]
 SAMPLES: dict[str, tuple[str, str, Callable[[], bytes]]] = {
     "combined": ("binance-usdm", "raw.gz", lambda: gzip.compress(binance(f"{MS}000000 ", combined=True))),
     "bare": ("binance-usdm", "raw.txt", lambda: binance("", combined=False)),
+    "with a byte order mark and CRLF": (
+        "binance-usdm", "raw.txt",
+        lambda: b"\xef\xbb\xbf" + binance(f"{MS}000000,", combined=False).replace(b"\n", b"\r\n")),
     "stamped in µs": ("binance-usdm", "raw.txt", lambda: binance(f"{MS}000\t", combined=True)),
     "stamped in s": ("binance-usdm", "raw.jsonl", lambda: binance("1700000000.25 ", combined=False)),
     "stamped in ISO": ("binance-usdm", "raw.jsonl", lambda: binance("2023-11-14T22:13:20.5Z ", combined=False)),

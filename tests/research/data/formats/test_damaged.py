@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import random
@@ -158,14 +159,14 @@ def test_what_the_variants_hold(tmp_path: Path) -> None:
         assert str(events(name)["time"].iloc[0]) == "2024-01-01 00:00:00+00:00"
 
 
-@pytest.mark.parametrize("ending", ["gz", "zip", "xz", "zst"])
+@pytest.mark.parametrize("ending", ["gz", "bz2", "zip", "xz", "zst"])
 def test_files_may_be_packed_and_are_refused_when_they_are_cut_off(ending: str, tmp_path: Path) -> None:
     rows = b"\n".join([b"time,open,high,low,close,volume", *(b"%d,1,2,1,2,%d" % (MS + n, n) for n in range(2000))])
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as out:
         out.write(rows)
-    packed = {"gz": gzip.compress(rows), "zip": zipped("a.csv", rows), "xz": lzma.compress(rows),
-              "zst": sink.getvalue().to_pybytes()}[ending]  # fmt: skip
+    packed = {"gz": gzip.compress(rows), "bz2": bz2.compress(rows), "xz": lzma.compress(rows),
+              "zip": zipped("a.csv", rows), "zst": sink.getvalue().to_pybytes()}[ending]  # fmt: skip
     path = tmp_path / f"candles.csv.{ending}"
     path.write_bytes(packed)
     assert len(data.load(path, format="csv")) == 2000

@@ -238,3 +238,76 @@ def test_an_empty_array_is_events_too() -> None:
     assert len(events) == 0
     assert data.check(events).empty
     assert events.frame().dtypes["kind"] == "string"
+
+
+def test_a_snapshot_without_a_symbol_is_the_only_product_s_and_left_out_among_several(tmp_path: Path) -> None:
+    book = {"lastUpdateId": 4, "E": 1700000000000, "T": 1700000000000, "bids": [["9", "1"]], "asks": [["10", "1"]]}
+    trade = {"e": "trade", "E": 1700000000000, "T": 1700000000000, "t": 1, "p": "9", "q": "1", "s": "AUSDT"}
+    other = trade | {"s": "BUSDT"}
+    one = data.load(write(tmp_path / "one", *map(json.dumps, (book, trade, book))), format="binance-usdm")
+    assert [one.symbol, *one.array["kind"].tolist()] == ["AUSDT", 3, 3, 4, 4, 2, 3, 3, 4, 4]
+    two = data.load(write(tmp_path / "two", *map(json.dumps, (trade, other, book))), format="binance-usdm")
+    assert {symbol: part.counts() for symbol, part in two.items()} == {"AUSDT": {"trade": 1}, "BUSDT": {"trade": 1}}
+    assert two["AUSDT"].notes == ("4 events without a symbol, among those of several, were left out",)
+
+
+def test_trades_that_are_there_aggregated_too_are_not_counted_twice(tmp_path: Path) -> None:
+    part = {"E": 1700000000000, "T": 1700000000000, "s": "AUSDT", "p": "9", "q": "1", "m": False}
+    trades = [{"e": "trade", "t": number, **part} for number in (11, 12)]
+    whole = {"e": "aggTrade", "a": 5, "f": 11, "l": 12, **part}
+    missed = {"e": "aggTrade", "a": 6, "f": 13, "l": 13, **part}
+    events = data.load(write(tmp_path / "raw", *map(json.dumps, (*trades, whole, missed))), format="binance-usdm")
+    assert events.array[["kind", "id", "previous"]].tolist() == [(2, 11, 0), (2, 12, 0), (2, 6, 0)]
+    assert events.notes == ("1 aggregated trades were left out, as their trades are there one by one",)
+
+
+def test_a_directory_of_files_is_read_in_the_order_of_their_times(tmp_path: Path) -> None:
+    row = "binance,AUSDT,1700000{}000000,1700000{}000500,{},buy,9,1"
+    head = "exchange,symbol,timestamp,local_timestamp,id,side,price,amount"
+    folder = tmp_path / "days"
+    folder.mkdir()
+    write(folder / "b.csv", head, row.format(100, 100, 1), row.format(102, 101, 3), row.format(101, 100, 2))
+    write(folder / "a.csv", head, row.format(200, 200, 4))
+    events = data.load(folder, format="tardis")
+    assert events.array["id"].tolist() == [1, 3, 2, 4], "in the order of the days, and of the rows of each file"
+    assert "the local time runs back" in data.check(events)["detail"].tolist()
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="expected a recording or files; the directory is empty"):
+        data.load(tmp_path / "none")
+    write(folder / "c.csv", "time,open,high,low,close", "1700000300,1,1,1,1")
+    with pytest.raises(InputError, match="the files hold candles and rates; load each kind by itself"):
+        data.load([folder / "c.csv", write(tmp_path / "d.csv", "time,rate", "1700000300,0.1")], format="csv")
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns"),
+    [
+        (["<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<VOL>", "2024.01.01\t00:01:00\t1\t2\t0.5\t1.5\t9"], None),
+        (["20240101 000100;1;2;0.5;1.5;9"], None),
+        ([",open,high,low,close,volume", "2024-01-01 01:01:00+01:00,1,2,0.5,1.5,9"], None),
+        (["date,open,high,low,close,volume", "20240101,1,2,0.5,1.5,9"], None),
+        (["date,time,open,high,low,close,volume", "2023-12-31,1704067260,1,2,0.5,1.5,9"], {"time": "time"}),
+    ],
+)
+def test_candles_as_programs_write_them(tmp_path: Path, lines: list[str], columns: dict[str, str] | None) -> None:
+    frame = data.load(write(tmp_path / "c.csv", *lines), format="csv", columns=columns)
+    day = lines[0].startswith("date,open")
+    assert str(frame["time"][0]) == f"2024-01-01 00:0{0 if day else 1}:00+00:00"
+    assert frame[["open", "high", "low", "close", "volume"]].iloc[0].tolist() == [1.0, 2.0, 0.5, 1.5, 9.0]
+
+
+def test_candles_without_a_volume_have_none_and_those_of_one_product_can_be_asked_for(tmp_path: Path) -> None:
+    listed = tmp_path / "A_USDT_USDT-1h-mark.json"
+    listed.write_text(json.dumps([[1700000000000, 1, 2, 0.5, 1.5, None]]))
+    assert np.isnan(data.load(listed, format="freqtrade")["volume"][0])
+    path = write(tmp_path / "c.csv", "time,symbol,open,high,low,close,volume", "1700000000,A,1,2,0.5,1.5,",
+                 "1700000000,B,1,2,0.5,1.5,3")  # fmt: skip
+    assert data.load(path, format="csv")["volume"].isna().tolist() == [True, False]
+    assert data.load(path, format="csv", symbol="B")["volume"].tolist() == [3.0]
+    with pytest.raises(InputError, match="C is not in the data; it has A, B"):
+        data.load(path, format="csv", symbol="C")
+
+
+def test_events_without_a_name_take_the_one_that_is_asked_for(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([(2, 1.7e15, 1.7e15, 1, 100.0, 2.0)]))
+    assert data.load(tmp_path / "a.npy", format="hftbacktest", symbol="BTCUSDT").symbol == "BTCUSDT"

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, TypedDict
 
 import numpy as np
+import pandas as pd
 
 from ....errors import InputError
 from ....products import Amount
@@ -16,18 +17,18 @@ from ....venue.engine.core import Core
 from ....venue.simulation.queues import EXAMPLES, QueueModel, queue_model
 from ...analysis.results import Results
 from ...data.bars import Bars
-from ...data.events import BOOK_KINDS, MS, Events, Kind, empty
+from ...data.events import BOOK_KINDS, MS, Events, Kind
+from ...data.single_orders import as_levels, has_single_orders, with_levels
 from ...market_data import Trade
 from ...strategy import StrategyLike, as_strategy, overrides, timer_call
 from ..build_results import build_results
-from ..funding_schedule import Settlement, funding_schedule
+from ..funding_schedule import Settlement, constant_rate, funding_schedule
 from ..symbol_state import SymbolState
 from .broker import EventBroker
 from .context import EventContext
 from .impact import Impact
 from .latency import request_latency, to_ns
 from .market import FAR, RecordedMarket
-from .single_orders import has_single_orders, with_levels
 
 EXACT = "exact"
 POINTS = 10_000
@@ -110,7 +111,7 @@ def backtest_events(
         None if impact is None or impact is False else to_ns("10s" if impact is True else impact, "impact")
     )
     broker = EventBroker(core, states, markets, requests, recovery, wanted, partial_fills=partial_fills)
-    settlements = funding_schedule(core, spans, _funding(data, funding))
+    settlements = funding_schedule(core, spans, _funding(core, data, funding))
     driver = _Driver(broker, settlements)
     broker.open_account(capital, leverage, fees)
     driver.run(progress)
@@ -349,9 +350,8 @@ def _products(data: Mapping[str, Events], given: Mapping[str, Any] | None) -> di
 def _market(state: SymbolState, events: Events, feed_ns: int | None) -> RecordedMarket:
     key = "market", state.product.tick_size, state.product.step_size, feed_ns
     if key not in events.cache:
-        gridded, fills = _on_grid(state, events), None
-        if has_single_orders(events):
-            gridded, fills = with_levels(gridded)
+        gridded = _on_grid(state, events)
+        gridded, fills = with_levels(gridded) if has_single_orders(events) else (as_levels(gridded), None)
         events.cache[key] = RecordedMarket(gridded, feed_ns, fills)
     found: RecordedMarket = events.cache[key]
     return found
@@ -367,35 +367,30 @@ def _on_grid(state: SymbolState, events: Events) -> Events:
             rule="tick_size",
             value=str(tick),
         )
-    array = events.array
-    if not np.isin(array["kind"], (*BOOK_KINDS, Kind.ADD)).any():
-        array = _quotes_as_book(array)
-    return Events(array, symbol=state.symbol, tick_size=tick, step_size=state.product.step_size)
+    return Events(events.array, symbol=state.symbol, tick_size=tick, step_size=state.product.step_size)
 
 
-def _quotes_as_book(array: Any) -> Any:
-    """Return best prices as snapshots of a book of one level, for data that has no other book."""
-    quotes = np.flatnonzero(array["kind"] == Kind.QUOTE)
-    clears = empty(len(quotes))
-    for name in ("exchange_ns", "local_ns", "side", "id"):
-        clears[name] = array[name][quotes]
-    clears["kind"] = Kind.CLEAR
-    rest = array.copy()
-    rest["kind"][quotes] = Kind.SNAPSHOT
-    places = np.concatenate([quotes, np.arange(len(array))])
-    return np.concatenate([clears, rest])[np.argsort(places, kind="stable")]
-
-
-def _funding(data: Mapping[str, Events], given: Any) -> Any:
+def _funding(core: Core, data: Mapping[str, Events], given: Any) -> Any:
     """Return the funding of each symbol: as given, else the recorded rates where there are some."""
-    if given != "interest":
+    if not isinstance(given, str) or given != "interest":
         return given
-    return {symbol: _recorded_rate(events) for symbol, events in data.items()}
+    products = zip(core.products.values(), data.items(), strict=True)
+    return {symbol: _recorded_rates(events, product.funding_interval * 1000) for product, (symbol, events) in products}
 
 
-def _recorded_rate(events: Events) -> Any:
+def _recorded_rates(events: Events, interval_ms: int) -> Any:
+    """Return the rate of each settlement: the last that was recorded before it, else the venue's for no premium."""
     rates = events.of(Kind.FUNDING)
-    return float(rates["price"][-1]) if len(rates) else "interest"
+    if not len(rates):
+        return "interest"
+    rates = rates[np.argsort(rates["exchange_ns"], kind="stable")]
+    ends = int(events.array["exchange_ns"].max()) // MS + interval_ms
+    times = np.arange(int(events.array["exchange_ns"].min()) // MS // interval_ms * interval_ms, ends, interval_ms)
+    places = np.searchsorted(rates["exchange_ns"], times * MS, side="right") - 1
+    values = np.where(
+        places < 0, constant_rate(events.symbol, "interest", interval_ms / 3_600_000), rates["price"][places]
+    )
+    return pd.Series(values, index=pd.to_datetime(times, unit="ms", utc=True))
 
 
 def _marks(state: SymbolState, market: RecordedMarket) -> Bars:

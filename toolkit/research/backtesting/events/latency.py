@@ -100,6 +100,8 @@ def to_ns(given: Any, field: str) -> int:
         span = round(float(given) * MS) if numeric else int(pd.Timedelta(given).as_unit("ns").value)
     except (ValueError, TypeError, OverflowError):
         raise _wrong(given, field) from None
+    if given is None or given is pd.NaT:
+        raise _wrong(given, field)
     if span < 0:
         raise InputError(f"{field} is {given}; it must not be negative", field=field, rule="not negative", value=given)
     return span
@@ -125,8 +127,9 @@ def _measured(table: pd.DataFrame) -> MeasuredLatency:
 
 
 def _wrong(given: Any, field: str = "latency") -> InputError:
+    pair = ", or a pair (order there, answer back)" if field == "latency" else ""
     return InputError(
-        f'{field} {given!r} is no span; give ms or text like "10ms", or a pair (order there, answer back)',
+        f'{field} {given!r} is no span; give ms or text like "10ms"{pair}',
         field=field,
         value=str(given),
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ....venue.simulation.queues import QueueEntry, QueueModel
 from ...data.books import BookCursor, BookUpdates, Levels, feed_times
 from ...data.events import Events, Kind, whole_units_of
-from .single_orders import OrderFills
+from ...data.single_orders import OrderFills
 
 FAR = 1 << 62
 Integers = NDArray[np.int64]

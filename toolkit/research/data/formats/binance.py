@@ -20,6 +20,9 @@ from .files import Columns, Levels, TextFile, stamped, to_ns
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Number = str | int | float
 
+AGGREGATED = 255
+"""Kind of an aggregated trade while a file is read, with the id of its first trade as `previous`: the same trades may
+be there one by one."""
 PARTIAL = re.compile(r"@depth(5|10|20)(@|$)")
 EXPECTED = 'a local time and a JSON message, such as 1723161255030314667 {"stream":…,"data":{"e":"trade",…}}'
 
@@ -43,6 +46,7 @@ class Message(msgspec.Struct, gc=False):
     X: str = "MARKET"
     m: bool = False
     t: Whole = 0
+    f: Whole = 0
     i: Number = ""
     r: Number = ""
     lastUpdateId: Whole = 0
@@ -66,7 +70,6 @@ class _Reader:
         self.columns: dict[str, Columns] = {}
         self.unread: dict[str, int] = {}
         self._decode = msgspec.json.Decoder(Message | list[Message]).decode
-        self._last_symbol = ""
         self._depths: dict[str, set[int]] = {}
         """Levels a side of the depthUpdates without a stream's name, by symbol; 0 for those that are changes."""
 
@@ -80,15 +83,19 @@ class _Reader:
                 decoded, stream = decoded.data, decoded.stream
             for message in decoded if isinstance(decoded, list) else (decoded,):
                 if not message.s:
-                    named = "" if stream.startswith("!") else stream.partition("@")[0].upper()
-                    message.s = named or self._last_symbol
-                columns = self.columns.setdefault(message.s, Columns())
-                self._last_symbol = message.s
-                self._add(columns, message, local_ns, stream)
+                    message.s = self._unnamed(stream)
+                self._add(self.columns.setdefault(message.s, Columns()), message, local_ns, stream)
         except (ValueError, TypeError, msgspec.MsgspecError):  # the latter covers text that is no JSON
             for symbol, columns in self.columns.items():
                 columns.truncate(before.get(symbol, 0))
             self.source.damaged(number, line, EXPECTED)
+
+    def _unnamed(self, stream: str) -> str:
+        """Return the symbol of a message without one: its stream's, else the file's so far, "" if that is not known."""
+        if stream and not stream.startswith("!"):
+            return stream.partition("@")[0].upper()
+        named = [symbol for symbol, columns in self.columns.items() if symbol and len(columns)]
+        return named[0] if len(named) == 1 else ""
 
     def _add(self, columns: Columns, message: Message, local_ns: int, stream: str) -> None:
         kind = message.e
@@ -103,7 +110,8 @@ class _Reader:
                 return
             identity = message.t or (message.a if isinstance(message.a, int) else 0)
             side = -1 if message.m else 1
-            columns.add(_known(time), local, Kind.TRADE, side, float(message.p), float(message.q), identity)
+            first, of = (0, Kind.TRADE) if kind == "trade" else (message.f, AGGREGATED)
+            columns.add(_known(time), local, of, side, float(message.p), float(message.q), identity, first)
         elif kind == "depthUpdate":
             self._add_depth(columns, message, _known(time), local, stream)
         elif kind == "bookTicker" or (not kind and message.u and message.B):
@@ -142,8 +150,23 @@ class _Reader:
         shared += self.source.notes
         where = f"{self.source.path.name} (binance-usdm)"
         found = {}
+        unnamed = self.columns.pop("", None)
+        filled = [symbol for symbol, columns in self.columns.items() if len(columns)]
+        if unnamed and not filled:
+            self.columns[""] = unnamed
+        elif unnamed and len(filled) == 1:  # they came before the first message with a symbol
+            for name, values in self.columns[filled[0]].fields.items():
+                values[:0] = unnamed.fields[name]
+        elif unnamed:
+            shared.append(f"{len(unnamed)} events without a symbol, among those of several, were left out")
         for symbol, columns in self.columns.items():
             array, notes = from_columns(columns.fields, len(columns)), list(shared)
+            aggregated = array["kind"] == AGGREGATED
+            twice = aggregated & np.isin(array["previous"], array["id"][array["kind"] == Kind.TRADE])
+            array["kind"][aggregated], array["previous"][aggregated] = Kind.TRADE, 0
+            if count := int(twice.sum()):
+                notes.append(f"{count} aggregated trades were left out, as their trades are there one by one")
+                array = array[~twice]
             depths = self._depths.get(symbol, {0})
             if len(depths) == 1 and 0 not in depths:
                 array = _as_snapshots(array)

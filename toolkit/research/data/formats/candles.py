@@ -24,7 +24,7 @@ from .tables import A_TIME, convert, delimiter_of, first_line, hashed, read_tabl
 
 NAMES = {
     "time": "time timestamp open_time opentime date datetime start start_time start_at starttime t ts unix"
-    " unix_timestamp time_utc period_start calc_time fundingtime funding_time fundingratetimestamp",
+    " unix_timestamp time_utc period_start calc_time fundingtime funding_time fundingratetimestamp unnamed_0",
     "symbol": "symbol ticker instrument pair s",
     "open": "open o open_price first",
     "high": "high h high_price max",
@@ -35,6 +35,8 @@ NAMES = {
 }
 """Column → the names it is known by, in lower case, the most usual first."""
 
+CLOCK = r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?"
+"""A time of day."""
 WANTED = ("time", "open", "high", "low", "close")
 MATRIX = ("time", "open", "high", "low", "close", "volume")
 """Columns of lists without names: freqtrade's, and those of archives without a header line."""
@@ -44,13 +46,20 @@ def read_csv(source: TextFile, columns: Mapping[str, str] | None) -> pd.DataFram
     """Return the candles or funding rates of a CSV file; `columns` names those that can't be guessed."""
     line, _ = first_line(source)
     fields = line.decode(errors="replace").split(delimiter_of(line))
-    header = not all(part.strip().strip('"').replace(".", "", 1).isdigit() for part in fields[:5])
+    header = not all(part.strip().strip('"').replace(".", "", 1).isdigit() for part in fields[1:5])
     table = read_table(source, header=header)
     if not header:
         table = table.iloc[:, : len(MATRIX)].set_axis(MATRIX[: min(len(MATRIX), table.shape[1])], axis=1)
     found = guess(source.path, list(table.columns), columns)
-    numbers = [found[name] for name in found if name not in ("time", "symbol")]
-    table = convert(source, table, times=(found["time"],), numbers=numbers)
+    named = {name.lower().strip("<>"): name for name in table.columns}
+    if (
+        found["time"] == named.get("time", "") and "date" in named
+    ):  # the day and the time of day in columns of their own
+        clock = table[found["time"]]
+        table[found["time"]] = clock.where(~clock.str.fullmatch(CLOCK), table[named["date"]] + " " + clock)
+    numbers = [found[name] for name in found if name not in ("time", "symbol", "volume")]
+    optional = [found["volume"]] if "volume" in found else []
+    table = convert(source, table, times=(found["time"],), numbers=numbers, optional=optional)
     return _frame({name: table[column] for name, column in found.items()}, source.notes)
 
 
@@ -160,9 +169,7 @@ def _json_columns(source: TextFile, names: Sequence[str], texts: Sequence[str] =
             if not isinstance(row, list) or len(row) < len(names):
                 raise ValueError("too few values")
             named = zip(names, row, strict=False)
-            values = [str(value or "") if name in texts else float(value) for name, value in named]
-            if not all(isinstance(value, str) or math.isfinite(value) for value in values):
-                raise ValueError("not finite")
+            values = [str(value or "") if name in texts else _number(name, value) for name, value in named]
             values[0] = to_ns(int(row[0]))
         except (ValueError, TypeError, OverflowError):
             expected = f"a list of {len(names)} values ({', '.join(names)})"
@@ -172,6 +179,15 @@ def _json_columns(source: TextFile, names: Sequence[str], texts: Sequence[str] =
             made[name].append(value)
     source.close_notes()
     return {name: pd.Series(values, dtype="str" if name in texts else None) for name, values in made.items()}
+
+
+def _number(name: str, value: Any) -> float:
+    """Return a number; a volume that is null, as of mark prices, is NaN. Raises ValueError or TypeError for others."""
+    if value is None and name == "volume":
+        return math.nan
+    if not math.isfinite(number := float(value)):
+        raise ValueError("not finite")
+    return number
 
 
 def _freqtrade_trades(source: TextFile) -> Events:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
@@ -25,12 +26,13 @@ INFINITE = float("inf")
 SHOWN = 80
 """Characters of a damaged line in its error."""
 CHUNK = 1 << 20
+BOM = b"\xef\xbb\xbf"
 DAMAGE = (EOFError, OSError, RuntimeError, NotImplementedError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 """What reading a damaged, cut off or encrypted compressed file raises."""
 
 
 class TextFile:
-    """One file of lines, plain or compressed (.gz, .zst, .xz, .zip with one member).
+    """One file of lines, plain or compressed (.gz, .bz2, .xz, .zst, .zip with one member).
 
     `skip` leaves damaged lines out, counted in `notes`, in place of raising InputError at the first one.
     """
@@ -50,6 +52,8 @@ class TextFile:
         """Yield (line number from 1, line without its end); blank lines are left out."""
         read, rest = 0, b""
         for part in self._parts():
+            if not read and not rest:
+                part = part.removeprefix(BOM)
             *whole, rest = (rest + part).split(b"\n")
             for number, line in enumerate(whole, read + 1):
                 if line and not line.isspace():
@@ -96,7 +100,8 @@ class TextFile:
         got = line[:SHOWN].decode(errors="replace") + ("…" if len(line) > SHOWN else "")
         text = f"{self.path}, line {number}: expected {expected}" + (f"; got {got!r}" if got else "")
         if not self.skips:
-            raise InputError(text, field="path", rule=expected, value=str(self.path))
+            hint = '. damaged="skip" leaves out what is damaged, and says so'
+            raise InputError(text + hint, field="path", rule=expected, value=str(self.path))
         self._damaged += 1
         self._first = self._first or text
 
@@ -123,6 +128,9 @@ class TextFile:
                 import pyarrow as pa
 
                 with pa.CompressedInputStream(raw, "zstd") as packed, io.BufferedReader(packed) as stream:
+                    yield stream
+            elif start[:3] == b"BZh":
+                with bz2.open(raw) as stream:
                     yield stream
             elif start == b"\xfd7zXZ\x00":
                 with lzma.open(raw) as stream:

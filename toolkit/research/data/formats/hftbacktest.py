@@ -56,7 +56,6 @@ def read(path: Path) -> Events:
     array = from_columns({**fields, "kind": kind, "side": side}, len(rows))
     # A row that only the exchange processes has a twin that only the recorder does, when the two orders differ.
     array = array[(kind != 0) & ((flags & LOCAL != 0) | (flags & EXCHANGE == 0))]
-    array = array[np.argsort(array["local_ns"], kind="stable")]
     return Events(array, source=f"{path.name} (hftbacktest)", notes=notes)
 
 

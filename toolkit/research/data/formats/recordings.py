@@ -60,7 +60,7 @@ def _read(path: Path, recording: Recording, left: list[str]) -> dict[str, Events
 
 
 def _interruptions(states: pd.DataFrame) -> list[str]:
-    """Return a sentence for each time the feed was interrupted."""
+    """Return a sentence for each time the feed was interrupted, or its recording."""
     usual = states["state"].str.startswith("live") | states["state"].isin(["connecting", "subscribing", "closed"])
     broken = states[~usual]
     rows = zip(broken["subject"], broken["state"], broken["received"], broken["reason"].fillna(""), strict=True)
@@ -126,5 +126,4 @@ def _prices(recording: Recording, symbol: str) -> Events:
             there = np.isfinite(price) & np.concatenate([[True], price[1:] != price[:-1]])[: len(price)]
             values = {**_times(frame[there]), "kind": kind, "price": price[there]}
             parts.append(from_columns(values, int(there.sum())))
-    array = np.concatenate(parts)
-    return Events(array[np.argsort(array["local_ns"], kind="stable")], symbol=symbol)
+    return merge(Events(part, symbol=symbol) for part in parts)

@@ -22,12 +22,13 @@ DELIMITERS = (",", ";", "\t", "|")
 COMMENT = re.compile(rb"\s*(#|//|https?:)")
 A_TIME = "a time, as ISO text or a number since 1970"
 LAST_NS = 2**63 - 1
+DAY = r"(19|20)\d\d[01]\d[0-3]\d"
+"""A day without separators; as s since 1970 it would be one of that year."""
 
 
 def first_line(source: TextFile) -> tuple[bytes, int]:
     """Return the first line that is no comment, and its number; nothing and 0 for an empty file."""
     for number, line in source.lines():
-        line = line.removeprefix(b"\xef\xbb\xbf")
         if not COMMENT.match(line):
             return line, number
     return b"", 0
@@ -150,10 +151,11 @@ def _without(source: TextFile, table: pd.DataFrame, bad: NDArray[np.bool_], desc
 
 
 def times_of(texts: pd.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return times (numbers since 1970 in s, ms, µs or ns, or ISO text; UTC) as int64 ns, and which ones are none."""
+    """Return times as int64 ns, and which ones are none: numbers since 1970 (s, ms, µs, ns), or ISO text; UTC."""
     texts = texts.astype("str").str.strip()
     # Bounded: a longer number is no time, and one damaged exponent could ask for a text of gigabytes.
     numeric = texts.str.fullmatch(r"\d{1,30}(\.\d+)?([eE]\+?\d{1,2})?").to_numpy(dtype=bool)
+    numeric = numeric & ~texts.str.fullmatch(DAY).to_numpy(dtype=bool)
     if numeric.sum() * 2 > len(texts):
         return _numeric_times(texts, numeric)
     plain = texts.str.replace(r"\s*(UTC|GMT)$", "", regex=True)

@@ -1,4 +1,4 @@
-"""Events of single orders (level 3): the levels they make, and which of them were filled before which.
+"""Books in other forms, as levels: best prices alone, and single orders (level 3) with which was filled before which.
 
 An order's place in time is that of the event that brought it to its price, or raised its quantity there. A FILL says
 that an order was traded; the CANCEL or MODIFY that takes the traded quantity away follows. A CANCEL of quantity 0, or
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.events import BOOK_KINDS, ORDER_KINDS, Events, Kind, empty, whole_units_of
+from .events import BOOK_KINDS, ORDER_KINDS, Events, Kind, empty, whole_units_of
 
 Integers = NDArray[np.int64]
 
@@ -26,12 +26,35 @@ class OrderFills(NamedTuple):
     steps: Integers
     priority_rows: Integers
     """The row with which the order took its place in the queue."""
+    sources: Integers
+    """Of every row of the events with levels: the row of the given events that it comes from."""
 
 
 def has_single_orders(events: Events) -> bool:
     """Return whether the book is one of single orders, without totals of levels."""
     kinds = events.array["kind"]
     return bool((kinds == Kind.ADD).any()) and not np.isin(kinds, (Kind.DEPTH, Kind.SNAPSHOT)).any()
+
+
+def as_levels(events: Events) -> Events:
+    """Return events whose book is one of levels: as they are, else with those that best prices or orders make."""
+    if has_single_orders(events):
+        return with_levels(events)[0]
+    return events if np.isin(events.array["kind"], BOOK_KINDS).any() else _quotes_as_levels(events)
+
+
+def _quotes_as_levels(events: Events) -> Events:
+    """Return best prices as snapshots of a book of one level."""
+    quotes = np.flatnonzero(events.array["kind"] == Kind.QUOTE)
+    clears = empty(len(quotes))
+    for name in ("exchange_ns", "local_ns", "side", "id"):
+        clears[name] = events.array[name][quotes]
+    clears["kind"] = Kind.CLEAR
+    rest = events.array.copy()
+    rest["kind"][quotes] = Kind.SNAPSHOT
+    places = np.concatenate([quotes, np.arange(len(rest))])
+    joined = np.concatenate([clears, rest])[np.argsort(places, kind="stable")]
+    return Events(joined, symbol=events.symbol, tick_size=events.tick_size, step_size=events.step_size)
 
 
 def with_levels(events: Events) -> tuple[Events, OrderFills]:
@@ -58,6 +81,7 @@ def with_levels(events: Events) -> tuple[Events, OrderFills]:
         np.array(book.ticks, dtype=np.int64)[filled],
         np.array(book.filled, dtype=np.int64)[filled],
         mine[priorities[filled]],
+        np.concatenate([others, sources])[order],
     )
     joined = np.concatenate([array[others], made])[order]
     return Events(joined, symbol=events.symbol, tick_size=events.tick_size, step_size=events.step_size), fills
