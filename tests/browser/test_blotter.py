@@ -123,7 +123,7 @@ def test_histories_are_chosen_on_the_page(show: Open, session: Session, venue: L
     page = show(session.blotter())
     page.get_by_role("button", name="Order history").click()
     page.get_by_role("cell", name="canceled").wait_for()
-    venue.advance("8h")
+    venue.advance("4h")  # to the first settlement
     page.get_by_role("button", name="Funding", exact=True).last.click()
     page.get_by_role("region", name="Funding").get_by_role("cell", name="BTCUSDC").first.wait_for()
 

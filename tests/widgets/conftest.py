@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from ipywidgets import Widget
 
 from toolkit.protocol import signing
 from toolkit.protocol.signing import PrivateKey
 from toolkit.session import Session
 from toolkit.testing import session  # a fixture
 from toolkit.venue.local import LocalVenue
-from toolkit.widgets.base_panel.panel import Panel
 from toolkit.widgets.base_panel.refresher import REFRESHER
 
 __all__ = ["session"]
@@ -42,8 +42,7 @@ def signed(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """Close every panel, and hold that its thread ends."""
+    """Close every widget, and hold that the panels' thread ends."""
     yield
-    for panel in list(Panel.open_panels):
-        panel.close()
+    Widget.close_all()
     assert not REFRESHER.running

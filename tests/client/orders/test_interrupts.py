@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,15 +50,25 @@ class InterruptAt:
         return self._trace
 
 
+def unsynchronised(empty: Path, path: Path) -> SqliteLedger:
+    """Return a ledger that never waits for the disk: an interrupt loses nothing of what the system has taken."""
+    shutil.copy(empty, path)
+    ledger = SqliteLedger(path)
+    ledger._database.execute("PRAGMA synchronous=OFF")
+    return ledger
+
+
 @pytest.mark.parametrize("durable", [False, True])
 @pytest.mark.parametrize("script", [[], ["answer lost"]])
 def test_an_interrupt_at_any_line_leaves_nothing_in_doubt(durable: bool, script: list[str], tmp_path: Path) -> None:
     assert session(FakeVenue()).buy("BTCUSDC", "0.01", price="60000")  # imports what is imported on first use
+    empty = tmp_path / "empty.db"
+    SqliteLedger(empty).close()
     count, interrupted, stride = 0, 0, 7 if durable else 3
     while True:
         count += stride
         fake = FakeVenue(list(script))
-        ledger = SqliteLedger(tmp_path / f"{count}.db") if durable else MemoryLedger()
+        ledger = unsynchronised(empty, tmp_path / f"{count}.db") if durable else MemoryLedger()
         s = session(fake, ledger=ledger)
         s.product("BTCUSDC")
         guard = InterruptAt(count)
