@@ -18,6 +18,16 @@ _SETTINGS = {"wire": os.environ.get("TOOLKIT_TEST_WIRE"), "settle_delay": os.env
 _GIVEN = {name: value for name, value in _SETTINGS.items() if value}
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Let `-n auto` start one worker more than there are cores: they wait for pages and kernels a fifth of their time.
+
+    Not for the slow part, whose tests measure times.
+    """
+    cores = os.cpu_count()
+    return cores + 1 if cores and "not slow" in config.option.markexpr else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Set the environment, which kernels and processes of the tests inherit."""
     folder = os.environ["TOOLKIT_STATE"] = tempfile.mkdtemp(prefix="toolkit-state-")
