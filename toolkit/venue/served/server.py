@@ -157,7 +157,7 @@ def running(
 
 def _run(server: uvicorn.Server, listener: socket.socket, started: threading.Event) -> None:
     async def serve() -> None:
-        asyncio.get_running_loop().set_exception_handler(_report_descriptors())
+        asyncio.get_running_loop().set_exception_handler(_report_descriptors(listener))
         task = asyncio.ensure_future(server.serve(sockets=[listener]))
         while not server.started and not task.done():
             await asyncio.sleep(0.005)
@@ -171,13 +171,19 @@ def _run(server: uvicorn.Server, listener: socket.socket, started: threading.Eve
         started.set()
 
 
-def _report_descriptors() -> Any:
-    """Return an exception handler that reports running out of file descriptors once a minute, not at every attempt."""
+def _report_descriptors(listener: socket.socket) -> Any:
+    """Return an exception handler that reports running out of file descriptors once a minute, not at every attempt.
+
+    For each failed attempt asyncio plans to listen again after a second. When the server stops before, each of these
+    plans meets a closed socket, which is no error.
+    """
     last = -_QUIET
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         nonlocal last
         error = context.get("exception")
+        if isinstance(error, ValueError) and listener.fileno() < 0:
+            return
         if not isinstance(error, OSError) or error.errno not in _NO_DESCRIPTORS:
             loop.default_exception_handler(context)
         elif time.monotonic() - last >= _QUIET:
