@@ -24,7 +24,7 @@ def levels(rng: random.Random, bid: int) -> dict[str, list[list[str]]]:
     set_ = {"b": [[f"{one / 10}", str(rng.randint(1, 9))] for one, _ in near[:3]],
             "a": [[f"{one / 10}", str(rng.randint(1, 9))] for _, one in near[:3]]}  # fmt: skip
     void = {"b": [[f"{one / 10}", "0"] for _, one in near], "a": [[f"{one / 10}", "0"] for one, _ in near]}
-    return {side: set_[side] + void[side] for side in "ba"}
+    return {side: set_[side] + void[side] for side in ("b", "a")}
 
 
 def clean(rng: random.Random, format: str) -> Rows:
