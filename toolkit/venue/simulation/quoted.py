@@ -95,8 +95,8 @@ class Quoted:
         """Let what others than the participants took move the prices, by what it adds to the root of their net flow.
 
         So an order that is cut into parts moves them as far as in one piece, whoever sends the parts, and what is
-        bought and sold again leaves them where they were. If each part counted by a root of its own, one could push
-        prices up with many small orders, and sell to the makers above what they cost.
+        bought and soon sold again leaves them where they were. If each part counted by a root of its own, one could
+        push prices up with many small orders, and sell to the makers above what they cost.
         """
         before, after = self.sim.flow, self.sim.flow + side * (value_micro // 1_000)
         self.sim.flow = after
@@ -104,6 +104,7 @@ class Quoted:
         self._move(market.permanent_ppm * size // _GRAIN, market.transient_ppm * size // _GRAIN)
 
     def _scaled(self, root: int) -> int:
+        """Return a root as the product's volatility and the latest news have it count."""
         heat_ppm = min(max(self.sim.heat * PPM // self.usual_heat, PPM // 5), 4 * PPM)
         return root * self.source.flow.daily_volatility_ppm // 24_000 * heat_ppm // PPM
 
