@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -189,6 +190,8 @@ class Session(SessionMethods):
         self._clock = None if venue is not None else VenueClock(runtime.now, runtime.elapsed, jumps=jumps)
         self._runtime = runtime if self._clock is None else replace(runtime, now=self._clock.now_ms)
         self._known_account = account or (wallet.account if wallet else None)
+        self._panels: weakref.WeakSet[Any] = weakref.WeakSet()
+        """The widgets of this session; they register themselves, and closing the session stops them."""
         self._http = HttpTransport(environment.base_url, transport, timeout)
         send = self._http.send if self._clock is None else self._clock.timed(self._http.send)
         self._driver = Driver(send, self._runtime, self._sleep, self._settle)
@@ -344,8 +347,8 @@ class Session(SessionMethods):
             self._parents.close()
             if self.venue is not None and self._parents in self.venue.alarms:
                 self.venue.alarms.remove(self._parents)
-        if "widgets" in self.__dict__:
-            self.widgets.close()
+        for panel in list(self._panels):
+            panel.stop()
         if "stream" in self.__dict__:
             self.stream.close()
         self._http.close()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ..extras import need
 from ..guards import without_keys
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from .panels.permissions import Permissions
     from .panels.portfolio import Account, Blotter
 
-W = TypeVar("W")
-
 
 @without_keys
 class Widgets:
@@ -30,34 +27,24 @@ class Widgets:
     def __init__(self, session: Session) -> None:
         need("ipywidgets", "anywidget")
         self._session = session
-        self._panels: weakref.WeakSet[Any] = weakref.WeakSet()
-
-    def _register(self, panel: W) -> W:
-        self._panels.add(panel)
-        return panel
-
-    def close(self) -> None:
-        """Stop all widgets made here; what they show stays, marked as closed. Closing the session does this."""
-        for panel in list(self._panels):
-            panel.stop()
 
     def ticket(self, symbol: str | int, **fields: Any) -> OrderTicket:
         """Return an order ticket with these `fields` filled in, e.g. side="SELL", price="70000" (see `OrderTicket`)."""
         from .order_ticket.ticket import OrderTicket
 
-        return self._register(OrderTicket(self._session, symbol, **fields))
+        return OrderTicket(self._session, symbol, **fields)
 
     def order_book(self, symbol: str | int, depth: int = 12) -> OrderBook:
         """Return the live order book of a product, `depth` levels a side."""
         from .panels.market import OrderBook
 
-        return self._register(OrderBook(self._session, symbol, depth))
+        return OrderBook(self._session, symbol, depth)
 
     def trades(self, symbol: str | int) -> Trades:
         """Return the live public trades of a product."""
         from .panels.market import Trades
 
-        return self._register(Trades(self._session, symbol))
+        return Trades(self._session, symbol)
 
     def candles(self, symbol: str | int, interval: str | int = "1m", *, indicators: Iterable[str] = ()) -> Candles:
         """Return a live candle chart of a product; `interval` is "1m", "15m", "4h", "1d" or seconds.
@@ -66,19 +53,19 @@ class Widgets:
         """
         from .panels.candles import Candles
 
-        return self._register(Candles(self._session, symbol, interval, indicators=indicators))
+        return Candles(self._session, symbol, interval, indicators=indicators)
 
     def depth(self, symbol: str | int, levels: int = 200) -> Depth:
         """Return a live depth chart of a product: cumulative quantity of up to `levels` levels a side."""
         from .panels.market import Depth
 
-        return self._register(Depth(self._session, symbol, levels))
+        return Depth(self._session, symbol, levels)
 
     def funding(self, symbol: str | int) -> Funding:
         """Return the funding of a product: running rate, next settlement, one's own payments, settled rates."""
         from .panels.exposure import Funding
 
-        return self._register(Funding(self._session, symbol))
+        return Funding(self._session, symbol)
 
     def leaderboard(self) -> Leaderboard:
         """Return the live leaderboard of a class, for its teacher and its students.
@@ -87,37 +74,37 @@ class Widgets:
         """
         from .panels.leaderboard import Leaderboard
 
-        return self._register(Leaderboard(self._session))
+        return Leaderboard(self._session)
 
     def liquidation_map(self) -> LiquidationMap:
         """Return where the account would be liquidated: each position's price, and what a move of all prices leaves."""
         from .panels.exposure import LiquidationMap
 
-        return self._register(LiquidationMap(self._session))
+        return LiquidationMap(self._session)
 
     def blotter(self, symbol: str | int | None = None) -> Blotter:
         """Return the account's positions, open orders and fills (of one product, or all)."""
         from .panels.portfolio import Blotter
 
-        return self._register(Blotter(self._session, symbol))
+        return Blotter(self._session, symbol)
 
     def account(self) -> Account:
         """Return the account's wallet."""
         from .panels.portfolio import Account
 
-        return self._register(Account(self._session))
+        return Account(self._session)
 
     def permissions(self) -> Permissions:
         """Return the table of agents, builders and vaults that may act for the account, with buttons to revoke."""
         from .panels.permissions import Permissions
 
-        return self._register(Permissions(self._session))
+        return Permissions(self._session)
 
     def dashboard(self, symbol: str | int, interval: str | int = "1m") -> Dashboard:
         """Return ticket, order book, trades, candles, account and blotter of one product in one layout."""
         from .panels.dashboard import Dashboard
 
-        return self._register(Dashboard(self._session, symbol, interval))
+        return Dashboard(self._session, symbol, interval)
 
     def __repr__(self) -> str:
         return (
