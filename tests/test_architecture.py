@@ -76,7 +76,7 @@ LAYERS = {
 }
 """Rooms of each house from the top floor down; files import from their own room and lower floors. "*" is the rest."""
 
-LOADED_BY_NAME = {"__init__", "_moved", "__main__"}
+LOADED_BY_NAME = {"__init__", "__main__"}
 """Files at the top of the toolkit that name modules of every room, to load them on first use."""
 
 
@@ -209,9 +209,7 @@ def test_no_room_uses_a_private_name_of_another() -> None:
     for name, path in modules().items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("toolkit")):
-                private = [
-                    a.name for a in node.names if a.name.startswith("_") and a.name not in {"_moved", "__version__"}
-                ]
+                private = [a.name for a in node.names if a.name.startswith("_") and a.name != "__version__"]
                 assert not private or node.level == 1, f"{name} imports {private} from {node.module}"
             if name.startswith("research") and isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 foreign = node.value.id in {"core", "venue", "session"} and node.attr.startswith("_")

@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import _moved
-
 __version__ = "0.1.0"
 
 _LAZY: dict[str, str] = {
@@ -64,8 +62,6 @@ __all__ = [
     "research",
     "widgets",
 ]
-
-_moved.install()
 
 if TYPE_CHECKING:
     from . import checks, errors, learn, margin, orders, plots, products, report, research, widgets
