@@ -224,7 +224,7 @@ def test_importing_the_toolkit_loads_no_heavy_module() -> None:
         "matplotlib",
         "ipywidgets",
         "eth_account",
-        "coincurve",
+        "btclib_libsecp256k1",
         "google.protobuf",
     )
     code = f"import sys, toolkit; print([m for m in {heavy!r} if m in sys.modules])"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..session import Session
     from ..wallet import Wallet
 
-PACKAGES = ("pandas", "httpx", "eth-account", "coincurve", "protobuf", "websockets")
+PACKAGES = ("pandas", "httpx", "eth-account", "btclib-libsecp256k1", "protobuf", "websockets")
 EXTRAS = {"ipywidgets": "notebook", "anywidget": "notebook", "matplotlib": "notebook", "pyarrow": "data"}
 """Packages that not every user needs → the extra that brings them."""
 NOT_OURS = ("test", "docs")
