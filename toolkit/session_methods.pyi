@@ -18,10 +18,7 @@ from toolkit.client.reads.conversion import Time
 from toolkit.client.reads.reading import Query
 from toolkit.orders import Bracket, Ladder, Order, Twap
 from toolkit.products import Amount, Product, ProductTable
-from toolkit.widgets.factory import Widgets
-from toolkit.widgets.order_ticket.ticket import OrderTicket
-from toolkit.widgets.panels.dashboard import Dashboard
-from toolkit.widgets.panels.portfolio import Blotter
+from toolkit.widgets import Dashboard, OrderTicket
 
 class SessionMethods(Synchronous):
     """The methods of Session."""
@@ -452,13 +449,8 @@ class SessionMethods(Synchronous):
         """
     def end_builder(self, *, expiry_after: int | Unset | None = ...) -> Receipt:
         """End this account's active builder authorisation. Signed by: Trader master."""
-    @property
-    def widgets(self) -> Widgets:
-        """Live widgets for notebooks: `session.widgets.order_book(symbol)` and others."""
     def ticket(self, symbol: str | int, **fields: Any) -> OrderTicket:
         """Return an order ticket, a widget; `fields` fills it, e.g. side="SELL", price="70000"."""
-    def blotter(self, symbol: str | int | None = None) -> Blotter:
-        """Return a widget with the account's positions, open orders and fills (of one product, or all)."""
     def dashboard(self, symbol: str | int, interval: str | int = "1m") -> Dashboard:
         """Return a widget with ticket, candles, order book, trades, account and blotter for one product."""
 

@@ -36,7 +36,7 @@ def module(*names: str) -> str:
 
 
 class Panel(anywidget.AnyWidget):
-    """A widget that follows live objects. Made by `session.widgets`, `session.ticket` and others.
+    """A widget of a session that follows live objects: `toolkit.widgets.OrderBook(session, symbol)`.
 
     It opens its live objects when it is made, is refreshed at the display's rate, and stops with `stop()`, `close()` or
     the session. It may be displayed any number of times. Amounts in `view` are decimal text.
@@ -74,6 +74,7 @@ class Panel(anywidget.AnyWidget):
         self.on_msg(self._on_message)
         KERNEL_LOOP.attach()
         Panel.open_panels[self] = None
+        session._panels.add(self)
 
     def _make_view(self) -> dict[str, Any]:
         """Return the current view."""
