@@ -89,6 +89,11 @@ def _member(name: str, member: Any) -> tuple[str, list[str]]:
     """Return the text of a function or property, and its annotations."""
     function = _function(member)
     signature = inspect.signature(function)
+    # a method that is written outside its class says what `self` is
+    parameters = [
+        each.replace(annotation=each.empty) if each.name == "self" else each for each in signature.parameters.values()
+    ]
+    signature = signature.replace(parameters=parameters)
     annotations = [parameter.annotation for parameter in signature.parameters.values()]
     annotations = [given for given in (*annotations, signature.return_annotation) if given is not signature.empty]
     word = "async def" if inspect.iscoroutinefunction(function) else "def"
@@ -136,9 +141,8 @@ def _imports(annotation: str, module: ModuleType) -> set[str]:
 def _statement(name: str, module: ModuleType) -> str:
     if name in (imported := _imported(module)):
         return imported[name]
-    # what a module neither imports nor defines is the twin of a receipt (see toolkit.client.io.flow), or a class of the
-    # widgets (see toolkit.session_methods)
-    homes = (module, *map(importlib.import_module, ("toolkit.client.orders.receipts", "toolkit.widgets")))
+    # what a module neither imports nor defines is the twin of a receipt (see toolkit.client.io.flow)
+    homes = (module, importlib.import_module("toolkit.client.orders.receipts"))
     home = next(home for home in homes if hasattr(home, name))
     found = getattr(home, name)
     return _import(found.__module__ if inspect.isclass(found) else home.__name__, name)

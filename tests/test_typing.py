@@ -120,7 +120,10 @@ def signature_of(function: Any) -> tuple[list[tuple[str, str]], str | None]:
     """Return names with annotations, and the return type, normalised; keyword-only names begin with a star."""
     signature = inspect.signature(function)
     found = [
-        ("*" * (p.kind is p.KEYWORD_ONLY) + name, "" if p.annotation is p.empty else normal(p.annotation))
+        (
+            "*" * (p.kind is p.KEYWORD_ONLY) + name,
+            "" if p.annotation is p.empty or name == "self" else normal(p.annotation),
+        )
         for name, p in signature.parameters.items()
     ]
     returned = signature.return_annotation
@@ -186,7 +189,7 @@ def completions(code: str) -> set[str]:
         ("s.buy('BTCUSDC', 1, ", {"price=", "tif=", "tp="}),
         ("s.buy('BTCUSDC', 1).", {"order_id", "results"}),
         ("s.ticket('BTCUSDC').", {"price", "quantity", "problems", "submit"}),
-        ("s.widgets.", {"order_book", "dashboard"}),
+        ("toolkit.widgets.", {"OrderBook", "Dashboard"}),
         ("s.builder.", {"register", "traders", "place"}),
         ("s.stream.order_book('BTCUSDC').", {"bids", "asks", "frame", "wait"}),
         ("s.aio.exchange.", {"place_order", "cancel_all"}),
