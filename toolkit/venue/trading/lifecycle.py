@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..engine import events as ev
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.book import Ladder
+from ..model.book import BookSide
 from ..model.constants import CANCELED, FILLED, REJECTED, UNTRIGGERED
 from ..model.history import OrderEvent
 from ..risk import order_margin
@@ -111,7 +111,7 @@ def reduce_leaves(core: Core, position: Position, order: VenueOrder, leaves: int
     _publish_level(core, order, level.total)
 
 
-def fill_resting(core: Core, position: Position, order: VenueOrder, ladder: Ladder, steps: int) -> None:
+def fill_resting(core: Core, position: Position, order: VenueOrder, ladder: BookSide, steps: int) -> None:
     """Take what is traded out of a resting order; an empty order leaves the book, an empty level too."""
     level = ladder.levels[order.price]
     order.leaves -= steps

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...products import Product
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.book import Ladder
+from ..model.book import BookSide
 from ..model.constants import CANCELED, FILLED, FOK, GTC, HEDGE, IOC, ISOLATED, MAKER, POST_ONLY, TAKER
 from ..model.state import MarketState
 from ..risk import account_margin, isolated_fills
@@ -101,7 +101,7 @@ def _fill(
     position: Position,
     order: VenueOrder,
     maker: VenueOrder,
-    ladder: Ladder,
+    ladder: BookSide,
     most_steps: int,
 ) -> None:
     """Trade up to `most_steps` of an order against a resting one at its price.
