@@ -226,6 +226,10 @@ class MemoryLedger:
         return f"<MemoryLedger: {len(self._intents)} intents>"
 
 
+FORMAT = 1
+"""Number of the file's format, kept as SQLite's user_version (0 in files from before it was written)."""
+SCHEMA = "4bafb1a3ab894015"
+"""Hash of the fields of an intent; tests/test_persisted_formats.py says what to do on a change."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS intents (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -478,7 +482,12 @@ def _connect(path: str | os.PathLike[str]) -> sqlite3.Connection:
     try:
         _use_write_ahead_log(database)
         database.execute("PRAGMA synchronous=FULL")
+        [version] = database.execute("PRAGMA user_version").fetchone()
+        if version > FORMAT:
+            raise sqlite3.OperationalError(f"a later version of the toolkit wrote it (format {version})")
         database.executescript(_SCHEMA)
+        if version != FORMAT:
+            database.execute(f"PRAGMA user_version = {FORMAT}")
     except BaseException:
         database.close()
         raise
