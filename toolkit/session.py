@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
@@ -182,6 +182,8 @@ class Session(SessionMethods):
         self.wallet = wallet
         self.venue = venue
         self._owns_venue = owns_venue
+        self._panels: WeakSet[Any] = WeakSet()
+        """Widgets that follow this session; closing it stops them."""
         self._control_token = control_token
         self._transport = transport
         self._timeout = timeout
@@ -190,8 +192,6 @@ class Session(SessionMethods):
         self._clock = None if venue is not None else VenueClock(runtime.now, runtime.elapsed, jumps=jumps)
         self._runtime = runtime if self._clock is None else replace(runtime, now=self._clock.now_ms)
         self._known_account = account or (wallet.account if wallet else None)
-        self._panels: weakref.WeakSet[Any] = weakref.WeakSet()
-        """The widgets of this session; they register themselves, and closing the session stops them."""
         self._http = HttpTransport(environment.base_url, transport, timeout)
         send = self._http.send if self._clock is None else self._clock.timed(self._http.send)
         self._driver = Driver(send, self._runtime, self._sleep, self._settle)

@@ -27,7 +27,6 @@ AGENT_VARIABLE = "TOOLKIT_AGENT_KEY"
 MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
 KEYRING_NAME = "toolkit"
 """Name under which the system's keyring keeps keys by default."""
-_CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
 class Wallet:
@@ -295,6 +294,7 @@ def _parsed(secret: Secret, what: str) -> PrivateKey | None:
 
 def _parse(text: object) -> tuple[PrivateKey | None, str]:
     """Return the key and "", or None and what is wrong. Called through `sealed`, as its frames hold the key."""
+    from .protocol.curve import hold
     from .protocol.signing import PrivateKey
 
     if text is None:
@@ -313,7 +313,7 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
         return None, f"is {type(text).__name__}; give 64 hex digits or 32 bytes"
     if len(secret) != 32:
         return None, f"has {len(secret)} bytes; a private key has 32"
-    if not 0 < int.from_bytes(secret, "big") < _CURVE_ORDER:
+    if hold(secret) is None:
         return None, "is outside the range of secp256k1"
     return PrivateKey(secret), ""
 
@@ -321,7 +321,9 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
 def _random_secret() -> bytes:
     import secrets
 
-    return (secrets.randbelow(_CURVE_ORDER - 1) + 1).to_bytes(32, "big")
+    from .protocol.curve import ORDER
+
+    return (secrets.randbelow(ORDER - 1) + 1).to_bytes(32, "big")
 
 
 def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> tuple[PrivateKey | None, str]:

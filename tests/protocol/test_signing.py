@@ -10,7 +10,6 @@ import traceback
 from types import MappingProxyType
 from typing import Any
 
-import coincurve
 import pytest
 from eth_account import Account
 from eth_account.messages import encode_typed_data
@@ -21,7 +20,7 @@ from tests.protocol import strategies
 from tests.protocol.golden import CHAINS, key, vectors
 from toolkit.environments import MAINNET_CHAIN, TESTNET_CHAIN, Chain
 from toolkit.errors import BadSignature, MalformedRequest, WalletError
-from toolkit.protocol import envelope, hexbytes, signing
+from toolkit.protocol import curve, envelope, hexbytes, signing
 from toolkit.protocol.signing import PrivateKey
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -168,7 +167,7 @@ def test_mutations_reach_recovery() -> None:
     ("r", "s", "field"),
     [
         (1, ORDER - 1, "signature.s"),
-        (1, signing.HALF_ORDER + 1, "signature.s"),
+        (1, curve.HALF_ORDER + 1, "signature.s"),
         (1, 2**256 - 1, "signature.s"),
         (0, 1, "signature"),
         (1, 0, "signature"),
@@ -336,10 +335,12 @@ def test_address_bytes_need_an_address() -> None:
             hexbytes.to_checksummed(bad)
 
 
-def test_the_signature_is_the_bare_librarys() -> None:
+def test_the_signature_is_the_curves() -> None:
     digest = hexbytes.keccak(b"x")
-    raw = coincurve.PrivateKey(bytes.fromhex(SECRET)).sign_recoverable(digest, hasher=None)
-    assert PrivateKey.from_hex(SECRET).sign(digest) == (raw[:64], 27 + raw[64])
+    secret = curve.hold(bytes.fromhex(SECRET))
+    assert secret is not None
+    compact, recovery_id = curve.sign(secret, digest)
+    assert PrivateKey.from_hex(SECRET).sign(digest) == (compact, 27 + recovery_id)
     with pytest.raises(ValueError, match="32 bytes"):
         PrivateKey.from_hex(SECRET).sign(b"short")
 
@@ -368,7 +369,7 @@ def test_without_tiny_keccak_pycryptodome_is_used(monkeypatch: pytest.MonkeyPatc
 
 
 def test_s_at_half_of_the_order_is_still_low() -> None:
-    for s, low in ((signing.HALF_ORDER, True), (signing.HALF_ORDER + 1, False)):
+    for s, low in ((curve.HALF_ORDER, True), (curve.HALF_ORDER + 1, False)):
         signature = {"r": f"0x{1:064x}", "s": f"0x{s:064x}", "v": 27}
         request = {"action": PLACE, "signature": signature, "nonce": 1}
         if low:
@@ -376,4 +377,4 @@ def test_s_at_half_of_the_order_is_still_low() -> None:
         else:
             with pytest.raises(BadSignature, match="malleable"):
                 signing.recover(request, TESTNET_CHAIN)
-    assert 2 * signing.HALF_ORDER + 1 == ORDER
+    assert 2 * curve.HALF_ORDER + 1 == curve.ORDER == ORDER

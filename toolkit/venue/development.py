@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ..errors import InputError
+from ..protocol import curve
+from ..protocol.signing import PrivateKey
 
 MNEMONIC = "test test test test test test test test test test test junk"
 MASTERS = range(0, 10)
@@ -24,7 +26,6 @@ MOST = 1_000
 FUNDING = "10000"
 """Balance of each master account at the start, in USDC."""
 
-_CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _HARDENED = 1 << 31
 """Added to the index of a child whose derivation needs the private key (BIP-32)."""
 _PATH = (44 | _HARDENED, 60 | _HARDENED, 0 | _HARDENED, 0)
@@ -44,7 +45,7 @@ def account(index: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
     """Return the account at place `index` of a mnemonic: the path m/44'/60'/0'/0/index."""
     key, chain_code = _parent(mnemonic)
     key, _ = _child(key, chain_code, index)
-    return DevelopmentAccount(index, _address(key), key)
+    return DevelopmentAccount(index, PrivateKey(key).address, key)
 
 
 def master(number: int, mnemonic: str = MNEMONIC) -> DevelopmentAccount:
@@ -113,18 +114,13 @@ def _parent(mnemonic: str) -> tuple[bytes, bytes]:
 
 
 def _child(key: bytes, chain_code: bytes, index: int) -> tuple[bytes, bytes]:
-    from coincurve import PrivateKey
-
-    public = PrivateKey(key).public_key.format(compressed=True)
-    head = b"\0" + key if index >= _HARDENED else public
+    if index >= _HARDENED:
+        head = b"\0" + key
+    else:
+        held = curve.hold(key)
+        assert held is not None
+        public = curve.public_key(held)
+        head = bytes([2 + public[-1] % 2]) + public[:32]  # the compressed form: whether y is odd, and x
     node = hmac.digest(chain_code, head + index.to_bytes(4, "big"), "sha512")
-    child = (int.from_bytes(node[:32], "big") + int.from_bytes(key, "big")) % _CURVE_ORDER
+    child = (int.from_bytes(node[:32], "big") + int.from_bytes(key, "big")) % curve.ORDER
     return child.to_bytes(32, "big"), node[32:]
-
-
-def _address(key: bytes) -> str:
-    from coincurve import PrivateKey
-
-    from ..protocol.hexbytes import checksummed, keccak
-
-    return checksummed(keccak(PrivateKey(key).public_key.format(compressed=False)[1:])[-20:])
