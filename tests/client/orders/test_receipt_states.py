@@ -250,7 +250,7 @@ def test_each_order_of_a_receipt_is_described(given: Receipt, words: str) -> Non
 def test_events_are_exact_only_where_that_is_asked_for(kind: type[Receipt]) -> None:
     asked: list[bool] = []
 
-    def events(_: Receipt, exact: bool) -> Any:
+    def events(_: Receipt, exact: bool, index: str | None) -> Any:
         asked.append(exact)
         yield from ()
 

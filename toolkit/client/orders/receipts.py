@@ -204,9 +204,9 @@ class Receipt(Synchronous):
         return made
 
     @flow
-    def events(self, *, exact: bool = False) -> Flow[pd.DataFrame]:
+    def events(self, *, exact: bool = False, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return every event of the order, oldest first; columns as in `help(session.info.order_events)`."""
-        frame: pd.DataFrame = yield from self._calls().events(self, exact)
+        frame: pd.DataFrame = yield from self._calls().events(self, exact, index)
         return frame
 
     def _calls(self) -> Any:
@@ -303,9 +303,11 @@ class AsyncReceipt(Receipt):
         made: AsyncReceipt = await self._run(self._calls().replace(self, new, expiry_after, self.owner))
         return made
 
-    async def events(self, *, exact: bool = False) -> pd.DataFrame:  # type: ignore[override]
+    async def events(  # type: ignore[override]
+        self, *, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame:
         """As Receipt.events."""
-        frame: pd.DataFrame = await self._run(self._calls().events(self, exact))
+        frame: pd.DataFrame = await self._run(self._calls().events(self, exact, index))
         return frame
 
     async def _run(self, flow: Flow[Any]) -> Any:

@@ -257,11 +257,13 @@ class AsyncLive(Generic[L]):
         await self.sync.await_update(until, timeout)
         return self
 
-    async def frame(self, *, exact: bool = False, timeout: float | None = None) -> pd.DataFrame:
+    async def frame(
+        self, *, exact: bool = False, index: str | None = None, timeout: float | None = None
+    ) -> pd.DataFrame:
         """As `Live.frame`, without blocking the event loop while it waits for the first data."""
         if self.sync.age_ms is None:
             await self.sync.await_update(None, timeout)
-        return self.sync.frame(exact=exact)
+        return self.sync.frame(exact=exact, index=index)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self.sync.__aiter__()
