@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...errors import ExchangeError, InputError, ToolkitError, TransportError, WaitFailed, WaitTimeout
@@ -133,7 +134,7 @@ class OrderCalls:
         if made.state in OPEN and made.intent and not self._delivery.closed:
             yield from self._delivery.resolve([made.intent], resend=False)
             with suppress(ToolkitError):  # another session's ledger, or an intent that was dropped from it
-                made.update_from(receipt(self._delivery.ledger.get(made.intent)))
+                _update(made, receipt(self._delivery.ledger.get(made.intent)))
         for at in range(len(made.items)) if positions is None else positions:
             result = made.results[at] if at < len(made.results) else None
             refused = result is None or (made.state not in OPEN and not result.accepted)
@@ -142,7 +143,9 @@ class OrderCalls:
                 if row is not None:
                     made.rows[at] = row
                     if result.order_id is None:
-                        made.learn_id(at, parse_id(row.get("ordId")))
+                        known = list(made.results)
+                        known[at] = replace(result, order_id=parse_id(row.get("ordId")))
+                        made.results = tuple(known)
 
     def _row(self, made: Receipt, item: Mapping[str, Any], result: ItemResult) -> Flow[Mapping[str, Any] | None]:
         owner = made.owner or (yield from self._account())
@@ -273,7 +276,7 @@ class OrderCalls:
     @bounded
     def events(self, made: Receipt, exact: bool, index: str | None = None) -> Flow[pd.DataFrame]:
         """Return the events of the receipt's order as a frame."""
-        made.check_single()
+        made._single()
         ref = _ref(made.results[0])
         owner = made.owner or (yield from self._account())
         given = {"account": owner, "order_id": ref.order_id, "client_order_id": ref.cl_ord_id}
@@ -283,6 +286,14 @@ class OrderCalls:
     def _rows(self, query: str, owner: str, name: str, number: int | None) -> Flow[list[Mapping[str, Any]]]:
         """Return what a query has of one order, given by one of its ids."""
         return (yield from fetch_rows(query, self._delivery.retry, userAddr=owner, **{name: str(number)}))
+
+
+def _update(made: Receipt, fresh: Receipt) -> None:
+    """Give a receipt a later state of the same request."""
+    for name in ("state", "code", "message", "tx_hash", "tx_code", "data"):
+        setattr(made, name, getattr(fresh, name))
+    by_client_id = {result.cl_ord_id: result for result in fresh.results}
+    made.results = tuple(by_client_id.get(old.cl_ord_id, old) for old in made.results) or fresh.results
 
 
 def cancel_item(code: int, ref: OrderRef) -> dict[str, Any]:

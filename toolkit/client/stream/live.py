@@ -249,7 +249,7 @@ class Live:
                 f"{self.subject}: a callback can't wait for the feed, because the feed waits for the callback"
             )
 
-    async def await_update(self: Self, until: Until = None, timeout: float | None = None) -> Self:
+    async def _await_update(self: Self, until: Until = None, timeout: float | None = None) -> Self:
         """As `wait`, without blocking the event loop."""
         done = self._predicate(until)
         end = time.monotonic() + self._timeout_seconds(timeout)
@@ -409,8 +409,8 @@ class Live:
         self._backlogs = [ref for ref, backlog in found if backlog is not None]
         return [backlog for _, backlog in found if backlog is not None]
 
-    def on_event(self, event: FeedEvent) -> list[Callback]:
-        """Take an event of the subscription, under the lock; return the callbacks to call. For the feed client."""
+    def _on_event(self, event: FeedEvent) -> list[Callback]:
+        """Take an event of the subscription, under the lock; return the callbacks to call."""
         for wake in self._wakers:
             wake()
         changed: list[Callback] = []
