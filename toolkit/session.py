@@ -322,8 +322,8 @@ class Session(SessionMethods):
         return what_if(self.venue, self.account, symbol, shock)
 
     @no_keys
-    def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
-        """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
+    def intents(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
+        """Return the orders and actions that this client recorded before sending, oldest first, by `intent`.
 
         Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED,
         FAILED, UNKNOWN),
@@ -333,7 +333,7 @@ class Session(SessionMethods):
             with suppress(ToolkitError):  # the ledger is the account's; without one it is that of the key
                 self._driver.run(self._account())
         states = None if state is None else [IntentState(str(state).upper())]
-        return frame(self._delivery.ledger.all(states))
+        return frame(self._delivery.ledger.all(states), index)
 
     @no_keys
     def intent(self, id: str) -> Intent:
@@ -462,9 +462,9 @@ class AsyncSession(AsyncSessionMethods):
         return self._session.clock_skew_ms
 
     @no_keys
-    def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
+    def intents(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
         """As Session.intents; nothing to await."""
-        return self._session.intents(state)
+        return self._session.intents(state, index=index)
 
     @no_keys
     def intent(self, id: str) -> Intent:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..checks import MIN_DEPOSIT
+from ..client.reads.reading import fetch_rows
 from ..errors import (
     BadAnswer,
     Disconnected,
@@ -396,9 +397,8 @@ def _agent(session: Session) -> Iterator[Finding]:
     agent = session.wallet.agent if session.wallet else None
     if agent is None:
         return
-    query = (("userAddr", agent), ("role", "AGENT"))
     try:
-        rows = session._driver.run(session._rows("/info/account/agent", query))
+        rows = session._driver.run(fetch_rows("agents", session._delivery.retry, userAddr=agent, role="AGENT"))
     except (TransportError, ExchangeError) as error:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return
@@ -464,7 +464,7 @@ def _account(session: Session) -> Iterator[Finding]:
 
 def _equity(session: Session, address: str) -> Decimal:
     """Return the equity of an account, USDC."""
-    rows = session._driver.run(session._rows("/info/account/wallet", (("userAddr", address),)))
+    rows = session._driver.run(fetch_rows("wallet_balances", session._delivery.retry, userAddr=address))
     return sum((Decimal(str(row.get("equity") or 0)) for row in rows), Decimal(0))
 
 
