@@ -48,10 +48,10 @@ from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide,
 from .wallet import Wallet
 
 if TYPE_CHECKING:
-    import httpx
     import pandas as pd
 
     from .client.io.control import VenueControl
+    from .client.io.transport import AnyTransport
     from .client.orders.exchange import AsyncExchange, Exchange
     from .client.parent_orders.runner import ParentRunner
     from .client.reads.info import AsyncInfo, Info
@@ -74,7 +74,7 @@ def connect(
     base_url: str | None = None,
     ws_url: str | None = None,
     control_token: str | None = None,
-    transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
+    transport: AnyTransport | None = None,
     timeout: float = 10.0,
     intents: Ledger | str | os.PathLike[str] | None = None,
     confirm: Confirm = None,
@@ -99,8 +99,9 @@ def connect(
     "pause" or "continue" (trading without its feed). `intents` is a SQLite file for the ledger of orders (default: one
     for each account in the user's data folder; memory in process). `confirm` is needed to write on Mainnet: True, or a
     function that confirms each request (see `ask`). `rates` limits requests per action on this side. `timeout` is in
-    seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at most until what
-    was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
+    seconds, `expiry_ms` (the default of expiryAfter) in ms. `transport` is one of httpx or httpx2. A call waits
+    `settle_timeout` seconds at most until what was submitted is executed; 0 returns at submission. (With a manual
+    clock a `settle_delay` passes.)
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
     if wrong := wrong_type(environment, wallet, account):
