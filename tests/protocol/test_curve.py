@@ -146,7 +146,7 @@ def test_what_is_no_key_is_not_held(secret: Any) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_signature_has_no_signer(compact: bytes, recovery_id: int) -> None:
-    with pytest.raises(ValueError, match="no key|has 32 bytes"):
+    with pytest.raises(ValueError, match=r"no key|has 32 bytes"):
         curve.recover(DIGEST, compact, recovery_id)
 
 
@@ -172,7 +172,7 @@ def test_a_held_secret_shows_an_address_in_memory_only() -> None:
         assert SECRET.hex() not in shown
         assert repr(SECRET)[2:-1] not in shown
     for part in (slice(0, 32), 0):
-        with pytest.raises((TypeError, ValueError), match="void|unknown size"):
+        with pytest.raises((TypeError, ValueError), match=r"void|unknown size"):
             holder[part]
 
 
