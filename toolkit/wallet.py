@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from .errors import WalletError
+from .ethereum import decrypt, encrypt
 from .extras import need
 from .files import write_private
 from .guards import no_keys, takes_secrets
@@ -330,8 +331,6 @@ def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> t
     """Do as `_parse` for a key file. Its password is asked for when the file can be read."""
     import json
 
-    from eth_account import Account
-
     try:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)
@@ -342,7 +341,7 @@ def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> t
     except ValueError:
         return None, "is not JSON, so it is not a key file"
     password = _password(given, f"Password of {path}: ")
-    result, fault = sealed(lambda: _parse(bytes(Account.decrypt(stored, password.reveal()))))
+    result, fault = sealed(lambda: _parse(decrypt(stored, password.reveal())))
     if fault is not None and issubclass(fault, ValueError):
         return None, "the password does not open it"
     return result or (None, f"is not a readable key file ({fault and fault.__name__})")
@@ -374,6 +373,4 @@ def _encrypted(key: PrivateKey, password: Secret) -> str:
     """Return the text of a key file. Called through `sealed`, as its frames hold key and password."""
     import json
 
-    from eth_account import Account
-
-    return json.dumps(Account.encrypt(key.reveal(), password.reveal()))
+    return json.dumps(encrypt(key.reveal(), password.reveal()))

@@ -11,13 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from eth_account import Account
-from eth_account.messages import encode_typed_data
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.protocol import strategies
 from tests.protocol.golden import CHAINS, key, vectors
+from toolkit import ethereum
 from toolkit.environments import MAINNET_CHAIN, TESTNET_CHAIN, Chain
 from toolkit.errors import BadSignature, MalformedRequest, WalletError
 from toolkit.protocol import curve, envelope, hexbytes, signing
@@ -43,7 +42,9 @@ PLACE = {
 
 def by_eth_account(explained: signing.Explained, secret: bytes) -> Any:
     """Return what eth-account signs for the explained typed data."""
-    return Account.sign_message(encode_typed_data(full_message=explained.typed_data), secret)
+    eth_account = pytest.importorskip("eth_account", reason=ethereum.MISSING)
+    document = eth_account.messages.encode_typed_data(full_message=explained.typed_data)
+    return eth_account.Account.sign_message(document, secret)
 
 
 @pytest.mark.parametrize("vector", vectors(), ids=lambda vector: vector["name"])
@@ -71,7 +72,7 @@ def test_any_request_is_what_eth_account_signs(
     reference = by_eth_account(signing.explain(payload, chain, **fields), signer.reveal())
     assert signed["signature"] == {"r": f"0x{reference.r:064x}", "s": f"0x{reference.s:064x}", "v": reference.v}
     assert signing.recover(json.loads(envelope.dump(signed)), chain) == signer.address
-    assert signer.address == Account.from_key(signer.reveal()).address
+    assert signer.address == pytest.importorskip("eth_account").Account.from_key(signer.reveal()).address
 
 
 def changed_text(text: str, at: int) -> str:
@@ -228,13 +229,15 @@ def test_withdraw_signs_both_forms_and_they_differ() -> None:
 def test_eth_account_serves_the_typed_data_of_masters_and_is_not_loaded_for_agents(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    messages = pytest.importorskip("eth_account.messages", reason=ethereum.MISSING)
+    encode_typed_data = messages.encode_typed_data
     served: list[str] = []
 
     def encode(*, full_message: dict[str, Any]) -> Any:
         served.append(full_message["primaryType"])
         return encode_typed_data(full_message=full_message)
 
-    monkeypatch.setattr("eth_account.messages.encode_typed_data", encode)
+    monkeypatch.setattr(messages, "encode_typed_data", encode)
     signing.explain({"type": "withdraw", "destination": ADDRESS, "amount": "5"}, TESTNET_CHAIN, 1)
     signing.explain(PLACE, TESTNET_CHAIN, 1)
     assert served == ["Withdraw"]

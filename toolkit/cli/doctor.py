@@ -35,6 +35,7 @@ from ..errors import (
     TransportError,
     WalletError,
 )
+from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
 from ..protocol.enums import AgentStatus
 
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
     from ..session import Session
     from ..wallet import Wallet
 
-PACKAGES = ("pandas", "httpx", "eth-account", "btclib-libsecp256k1", "protobuf", "websockets")
+PACKAGES = ("pandas", "httpx", "btclib-libsecp256k1", "protobuf", "websockets")
+FIRST_PYTHON, LAST_PYTHON = (3, 11), (3, 14)
+"""The Pythons that the whole toolkit is tested on."""
 OPTIONAL = ("ipywidgets", "anywidget", "matplotlib", "pyarrow")
 """Packages that not every user needs."""
 NOT_OURS = ("test", "docs")
@@ -133,11 +136,15 @@ def versions() -> Iterator[Finding]:
     from .. import __version__
     from ..protocol.actions import INTERFACE_VERSION
 
-    if sys.version_info[:2] < (3, 11) or sys.version_info[:2] > (3, 13):
-        advice = "use Python 3.11, 3.12 or 3.13"
-        yield Finding("python", "warn", f"{platform.python_version()} is not one the toolkit is tested on", advice)
+    if not FIRST_PYTHON <= sys.version_info[:2] <= LAST_PYTHON:
+        text = f"{platform.python_version()} is not one that the whole toolkit is tested on"
+        yield Finding("python", "warn", text, "use Python 3.11, 3.12, 3.13 or 3.14")
+    if not has_eth_account():
+        works = "key files work without it, mnemonics and class rooms need it"
+        yield Finding("eth-account", "note", f"{MISSING}; {works}", ADVICE)
     found, missing, without = [], [], set()
-    for name in (*PACKAGES, *OPTIONAL):
+    signing = ("eth-account",) if has_eth_account() else ("eth-keyfile",)
+    for name in (*PACKAGES, *signing, *OPTIONAL):
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from ..environments import Chain
 from ..errors import BadSignature, MalformedRequest, WalletError
+from ..ethereum import typed_data_hashes
 from . import curve, envelope
 from .actions import Action, TypedData, declaration
 from .codec import WRITERS
@@ -245,7 +246,7 @@ def explain(
     expiry_after: int | None = None,
     vault_address: str | None = None,
 ) -> Explained:
-    """Return the steps of `digest`, computed without its shortcuts, those of master actions by eth-account.
+    """Return the steps of `digest`, computed without its shortcuts. eth-account computes those of master actions.
 
     Raises MalformedRequest.
     """
@@ -267,15 +268,10 @@ def explain(
         "domain": _domain(domain, chain),
         "message": message if connection is None else {**message, "connectionId": hex_text(connection)},
     }
-    if typed is None:
-        separator, struct = _domain_separator(domain, chain), _struct_hash(primary, fields, message)
-    else:
-        # What a wallet makes of the document. Signing has its own shorter way to the same digest, because loading
-        # eth-account takes longer than everything else that connecting does.
-        from eth_account.messages import encode_typed_data
-
-        wallets = encode_typed_data(full_message=document)
-        separator, struct = wallets.header, wallets.body
+    # What a wallet makes of the document. Signing has its own shorter way to the same digest, because loading
+    # eth-account takes longer than everything else that connecting does.
+    of_wallets = typed_data_hashes(document) if typed is not None else None
+    separator, struct = of_wallets or (_domain_separator(domain, chain), _struct_hash(primary, fields, message))
     return Explained(proto, connection, document, separator, struct, keccak(b"\x19\x01" + separator + struct))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ..errors import InputError
+from ..ethereum import mnemonic_words
 from ..protocol import curve
 from ..protocol.signing import PrivateKey
 
@@ -81,10 +82,8 @@ def opened(mnemonic: str, accounts: Container[str]) -> tuple[str, ...]:
 
 def check_mnemonic(mnemonic: str) -> str:
     """Return a mnemonic with single spaces. Raises InputError, without the words, when it is none (BIP-39)."""
-    from eth_account.hdaccount.mnemonic import Mnemonic
-
     plain = " ".join(unicodedata.normalize("NFKD", mnemonic).split())
-    if not Mnemonic().is_mnemonic_valid(plain):
+    if not mnemonic_words("check_mnemonic").is_mnemonic_valid(plain):
         count = len(plain.split())
         del mnemonic, plain
         raise InputError(
@@ -98,9 +97,7 @@ def check_mnemonic(mnemonic: str) -> str:
 
 def new_mnemonic() -> str:
     """Return a new mnemonic of twelve words from the system's randomness."""
-    from eth_account.hdaccount.mnemonic import Mnemonic
-
-    return str(Mnemonic().generate(12))
+    return str(mnemonic_words("new_mnemonic").generate(12))
 
 
 @cache
