@@ -212,7 +212,7 @@ class HttpTransport:
     """
 
     def __init__(self, base_url: str, transport: httpx.BaseTransport | None = None, timeout: float = 10.0) -> None:
-        self._base_url = base_url
+        self.base_url = base_url
         self._transport = transport
         self._timeout = timeout
         self._client: httpx.Client | None = None
@@ -239,7 +239,7 @@ class HttpTransport:
         try:
             answer = answers.get(timeout=_total_seconds(fetch, self._timeout))
         except queue.Empty:
-            raise _too_slow(fetch, self._base_url) from None
+            raise _too_slow(fetch, self.base_url) from None
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -248,14 +248,14 @@ class HttpTransport:
         import httpx
 
         seconds = _total_seconds(fetch, self._timeout)
-        client, reader = self._open(), _Body(fetch, self._base_url, seconds)
+        client, reader = self._open(), _Body(fetch, self.base_url, seconds)
         try:
             with client.stream(fetch.method, fetch.path, **_arguments(fetch, self._timeout)) as response:
                 if reader.begin(response):
                     for chunk in response.iter_raw():
                         reader.add(chunk)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise transport_error(error, fetch, self._base_url) from error
+            raise transport_error(error, fetch, self.base_url) from error
         return reader.reply(response)
 
     def _open(self) -> httpx.Client:
@@ -263,7 +263,7 @@ class HttpTransport:
             if self._client is None:
                 import httpx
 
-                self._client = httpx.Client(transport=self._transport, **_client_options(self._base_url, self._timeout))
+                self._client = httpx.Client(transport=self._transport, **_client_options(self.base_url, self._timeout))
             return self._client
 
     def close(self) -> None:
