@@ -50,6 +50,7 @@ MAY_IMPORT = {
 LAYERS = {
     "venue": (
         "local",
+        "host",
         "lab served",
         "feed",
         "api",

@@ -46,7 +46,7 @@ class World:
 
     @property
     def core(self) -> Core:
-        return self.venue.core
+        return self.venue.host.core
 
     def account(self, session: Session | None = None) -> VenueAccount:
         return self.core.state.accounts[self.address(session)]
@@ -56,7 +56,7 @@ class World:
 
     def get(self, path: str, **query: Any) -> tuple[int, dict[str, Any]]:
         """Query the venue as any HTTP client would."""
-        answer = self.venue.handle("GET", path, [(name, str(value)) for name, value in query.items()], b"")
+        answer = self.venue.host.gateway.handle("GET", path, [(name, str(value)) for name, value in query.items()], b"")
         return answer.status, msgspec.json.decode(answer.body)
 
     def data(self, path: str, **query: Any) -> Any:
@@ -199,7 +199,7 @@ def test_klines_reach_back_before_genesis_without_a_seam(world: World) -> None:
 
 
 def test_last_and_before_are_the_newest_first_end_of_the_list(world: World) -> None:
-    info, now = world.trader.info, world.venue.now_ms()
+    info, now = world.trader.info, world.venue.host.now_ms()
     window = info.klines("BTCUSDC", "5m", now - 86_400_000, now)
     last = info.klines_last("BTCUSDC", "5m", limit=50)
     pd.testing.assert_frame_equal(last[::-1].reset_index(drop=True), window.tail(50).reset_index(drop=True))
@@ -214,7 +214,7 @@ def test_last_and_before_are_the_newest_first_end_of_the_list(world: World) -> N
 
 
 def test_a_window_of_too_many_candles_is_refused(world: World) -> None:
-    query = {"symbol_name": "BTCUSDC", "interval": 60, "startTime": 0, "endTime": world.venue.now_ms()}
+    query = {"symbol_name": "BTCUSDC", "interval": 60, "startTime": 0, "endTime": world.venue.host.now_ms()}
     status, envelope = world.get("/info/kline/list", **query)
     assert (status, envelope["code"]) == (400, 40003)
     assert envelope["message"].startswith("startTime 0 is")
@@ -258,23 +258,25 @@ def test_wallet_is_what_the_risk_rules_say(world: World) -> None:
 
 def test_an_account_with_nothing_is_shown_when_zeros_are_asked_for() -> None:
     with LocalVenue(clock="manual", market=False, accounts=1) as venue:
-        [address] = [each for each, account in venue.core.state.accounts.items() if account.kind == "user"]
+        [address] = [each for each, account in venue.host.core.state.accounts.items() if account.kind == "user"]
         venue.control.act(address, {"type": "withdraw", "destination": address, "amount": "10000"})
 
         def rows(query: str) -> int:
-            return len(msgspec.json.decode(venue.handle("GET", "/info/account/wallet", query).body)["data"])
+            return len(
+                msgspec.json.decode(venue.host.gateway.handle("GET", "/info/account/wallet", query).body)["data"]
+            )
 
         assert (rows(f"userAddr={address}"), rows(f"userAddr={address}&includeZero=true")) == (0, 1)
 
 
 def test_an_order_is_found_by_any_client_id() -> None:
     with LocalVenue(clock="manual", market=False, accounts=1) as venue:
-        [address] = [each for each, account in venue.core.state.accounts.items() if account.kind == "user"]
+        [address] = [each for each, account in venue.host.core.state.accounts.items() if account.kind == "user"]
         item = {"symbolCode": 1, "ordPx": "60000", "ordQty": "0.01", "ordType": "LIMIT", "ordSide": "BUY"}
         order = {**item, "timeInForce": "GTC", "clOrdId": -(2**63)}
         assert venue.control.act(address, {"type": "placeOrder", "orders": [order]})["code"] == 0
         for path in ("/info/order/states", "/info/order/events"):
-            answer = venue.handle("GET", path, f"userAddr={address}&clientOrderId={-(2**63)}")
+            answer = venue.host.gateway.handle("GET", path, f"userAddr={address}&clientOrderId={-(2**63)}")
             assert msgspec.json.decode(answer.body)["data"]["total"] == 1
 
 
@@ -596,7 +598,7 @@ def minimal(world: World, endpoint: Endpoint) -> dict[str, Any]:
         "symbol_name": "BTCUSDC",
         "interval": 3600,
         "startTime": world.core.state.genesis_time,
-        "endTime": world.venue.now_ms(),
+        "endTime": world.venue.host.now_ms(),
         "txHash": "0x" + "0" * 64,
         "blockHeight": 1,
     }
@@ -611,7 +613,7 @@ def test_answers_hold_the_fields_of_their_record_and_nothing_else(
     known = set(endpoint.record.by_wire)
     unpublished = known - {*endpoint.record.published, "reason"} if endpoint.published else set()
     for extended, left_out in ((True, set()), (False, unpublished)):
-        monkeypatch.setattr(world.venue.gateway, "extended", extended)
+        monkeypatch.setattr(world.venue.host.gateway, "extended", extended)
         for row in endpoint.rows(world.data(endpoint.path, **minimal(world, endpoint))):
             assert set(row) <= known, set(row) - known
             assert known - set(row) - {"expiresAt"} == left_out - {"expiresAt"}

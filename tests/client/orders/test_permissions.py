@@ -229,7 +229,7 @@ def test_what_has_ended_is_listed_on_request(venue: LocalVenue, trader: toolkit.
     }
     row = ended.query("kind == 'vault'").iloc[0]
     assert row["may"] == "be traded, rebalanced, handed over and closed by your agents"
-    assert row["since"].timestamp() * 1000 == pytest.approx(venue.now_ms(), abs=60_000)
+    assert row["since"].timestamp() * 1000 == pytest.approx(venue.host.now_ms(), abs=60_000)
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ def test_a_lost_leverage_change_is_asked_for_by_its_nonce(venue: LocalVenue, ali
     s, transport = flaky(venue, ["answer lost"] * 3)
     with pytest.raises(errors.OutcomeUnknown):
         s.set_leverage("BTCUSDC", 7)
-    venue.settle()  # by then it is executed, also at a venue that takes a second for it
+    venue.advance(until=venue.host.settled_ms())  # by then it is executed, also at a venue that takes a second for it
     (receipt,) = s.resolve()
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.tx_hash.startswith("0x")
@@ -283,7 +283,7 @@ def session_behind(venue: LocalVenue, ms: int) -> toolkit.Session:
         runs = False
 
         def now_ms(self) -> int:
-            return venue.now_ms() - ms
+            return venue.host.now_ms() - ms
 
     return toolkit.connect(
         "local", base_url="http://venue", transport=Executed(venue), clock=Behind(), retry=HASTY
@@ -449,7 +449,7 @@ def test_what_was_done_for_a_vault_is_asked_for_there(venue: LocalVenue, alice: 
     s, transport = flaky(venue, ["answer lost"] * 3 + ["ok"] + ["answer lost"] * 3)
     with pytest.raises(errors.OutcomeUnknown):
         s.buy("BTCUSDC", "0.001", price="50000", vault_address=vault)
-    venue.settle()
+    venue.advance(until=venue.host.settled_ms())
     (receipt,) = s.resolve()
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id
@@ -457,7 +457,7 @@ def test_what_was_done_for_a_vault_is_asked_for_there(venue: LocalVenue, alice: 
     s.cancel(receipt, vault_address=vault)
     with pytest.raises(errors.OutcomeUnknown):
         s.set_leverage("BTCUSDC", 7, vault_address=vault)
-    venue.settle()
+    venue.advance(until=venue.host.settled_ms())
     (receipt,) = s.resolve(resend=False)
     assert receipt.state is IntentState.ACCEPTED
     assert len(transport.bodies) == sent + 4

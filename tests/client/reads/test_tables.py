@@ -227,7 +227,7 @@ def test_no_candle_is_lost_where_a_venue_cuts_its_answers_off(
 def test_the_forming_candle_can_be_left_out(session: Session, venue: LocalVenue) -> None:
     every = session.klines("BTCUSDC", "1m", limit=4)
     closed = session.klines("BTCUSDC", "1m", limit=4, closed=True)
-    now = pd.Timestamp(venue.now_ms(), unit="ms", tz="UTC")
+    now = pd.Timestamp(venue.host.now_ms(), unit="ms", tz="UTC")
     assert every.index[-1] > now - pd.Timedelta("1min")
     assert closed.index[-1] <= now - pd.Timedelta("1min")
     assert len(every) == len(closed) == 4
@@ -241,7 +241,7 @@ def test_a_limit_gives_that_many_candles_at_any_moment(offset_ms: int, limit: in
         for interval in ("1m", "1h"):
             assert len(s.klines("BTCUSDC", interval, limit=limit)) == limit
             assert len(s.klines("BTCUSDC", interval, limit=limit, closed=True)) == limit
-            assert len(s.klines("BTCUSDC", interval, limit=limit, end=venue.now_ms() - 86_400_000)) == limit
+            assert len(s.klines("BTCUSDC", interval, limit=limit, end=venue.host.now_ms() - 86_400_000)) == limit
 
 
 def test_intervals_without_trades_do_not_count() -> None:
@@ -350,7 +350,7 @@ def test_the_cache_never_keeps_a_candle_that_may_still_change(
 ) -> None:
     session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)
     kept, covered = CandleCache(tmp_path, f"local {session.environment.base_url}").load("BTCUSDC", 60)
-    assert covered[-1][1] <= venue.now_ms() - candles.GRACE_MS
+    assert covered[-1][1] <= venue.host.now_ms() - candles.GRACE_MS
     assert kept["time"].max() < pd.Timestamp(covered[-1][1], unit="ms", tz="UTC")
     wire.paths.clear()
     fresh = session.klines("BTCUSDC", "1m", limit=10, cache=tmp_path)

@@ -311,7 +311,7 @@ def test_history_and_what_a_break_cost_come_from_the_info_api() -> None:
         assert (fills.state, len(fills), len(history)) == ("live-unsequenced", 1, 2)
         trade()
         assert (len(fills), len(history)) == (2, 4)
-        venue.feed.faults.cut()
+        venue.host.feed.faults.cut()
         trade()
         venue.advance("1m")
         assert fills.is_live
