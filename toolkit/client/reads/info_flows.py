@@ -1,6 +1,6 @@
 """The flows of `session.info`: one for each query of the Info API, made from the declarations, returning a DataFrame.
 
-Each flow sends one query; with `page="all"` it reads all pages, as `session.fills()` and its like do.
+A flow sends one request, or, where rows have times and no page is asked for, as many as there are pages.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ _TYPES = {
     "symbol": "str | int",
 }
 """Kind of a parameter → what a caller may give, as an annotation; other kinds are text."""
+
+
+_SHAPING: dict[str, Any] = {"exact": False, "index": None, "progress": None}
+"""Parameters of a method that are not sent → their defaults."""
 
 
 class InfoSession(ReadingSession, Protocol):
@@ -69,7 +73,12 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
         except TypeError as error:
             raise TypeError(f"{endpoint.name}(): {error}") from None
         del given["self"]
-        return self._reader.table(endpoint.name, given, given.pop("exact", False), given.pop("index", None))
+        exact, index, progress = (given.pop(name, default) for name, default in _SHAPING.items())
+        if endpoint.windowed and given.get("page") is None and given.get("page_size") is None:
+            start, end = given.pop("start", None), given.pop("end", None)
+            options: dict[str, Any] = {"progress": progress, "exact": exact, "index": index}
+            return self._reader.complete(endpoint.name, given, start, end, **options)
+        return self._reader.table(endpoint.name, given, exact, index)
 
     call.__name__ = endpoint.name
     call.__qualname__ = f"Info.{endpoint.name}"
@@ -87,12 +96,15 @@ def _signature(endpoint: Endpoint) -> Signature:
     parameters += [
         Parameter(param.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_annotation(param)) for param in required
     ]
-    parameters += [
-        Parameter(param.name, Parameter.KEYWORD_ONLY, default=_default(param), annotation=_annotation(param))
-        for param in optional
-    ]
+    for param in optional:
+        default, annotation = _default(param), _annotation(param)
+        if endpoint.windowed and param.kind == "page":
+            default, annotation = None, "int | None"
+        parameters.append(Parameter(param.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
     parameters.append(Parameter("exact", Parameter.KEYWORD_ONLY, default=False, annotation="bool"))
     parameters.append(Parameter("index", Parameter.KEYWORD_ONLY, default=None, annotation="str | None"))
+    if endpoint.windowed:
+        parameters.append(Parameter("progress", Parameter.KEYWORD_ONLY, default=None, annotation="bool | None"))
     return Signature(parameters, return_annotation="Flow[pd.DataFrame]")
 
 
@@ -111,8 +123,6 @@ def _annotation(param: Param) -> str:
         annotation = _literal(known.names) + (" | int" if known.name_of else "")
     elif param.kind == "choice":
         annotation = _literal(param.choices)
-    elif param.name == "page":
-        annotation = 'int | Literal["all"]'
     elif param.kind == "integer" and param.name == "interval":
         annotation = "int | str | timedelta"
     else:
@@ -133,8 +143,6 @@ def _accepts(param: Param) -> str:
         return "seconds, '1m', '4h', '1d' or a timedelta"
     if param.fill:
         return "default: the session's account"
-    if param.name == "page":
-        return f'{param.rule}; "all": all rows, oldest first'
     return param.rule
 
 
@@ -144,6 +152,9 @@ def _docstring(endpoint: Endpoint) -> str:
     lines.append("exact: amounts as Decimal instead of float64")
     lines.append("index: the column that becomes the index; None: every column stays one")
     rows = f"Rows: {endpoint.order}. " if endpoint.order else ""
+    if endpoint.windowed:
+        lines.append("progress: a bar for a long read: True at once, False never, None when it takes long")
+        rows = f"Rows: all, oldest first; with `page` or `page_size` one page, {endpoint.order}. "
     lines += ["", f"{rows}Columns (dtype; unit):"]
     for field in endpoint.record.fields:
         unit = f"; {field.unit}" if field.unit else ""

@@ -96,15 +96,10 @@ class Reader:
     def table(
         self, name: str, given: Mapping[str, Any], exact: bool = False, index: str | None = None
     ) -> Flow[pd.DataFrame]:
-        """Return the response of a query as a frame; `given` has values by Python name. `page` "all" reads all rows."""
+        """Send one request and return the response as a frame; `given` has values by Python name."""
         from . import frames
 
         endpoint = ENDPOINTS[name]
-        if given.get("page") == "all":
-            rest = {key: value for key, value in given.items() if key not in ("page", "page_size", "start", "end")}
-            return (
-                yield from self.complete(name, rest, given.get("start"), given.get("end"), exact=exact, index=index)
-            )
         query = yield from self.query(endpoint, given)
         reply = yield from self.fetch(endpoint, query)
         if name == "products":
