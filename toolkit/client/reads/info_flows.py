@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta  # noqa: F401 - for annotations made below
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, Literal, Protocol  # noqa: F401
+from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
 
 from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint
@@ -17,12 +17,10 @@ from ...protocol.reads.info import ENDPOINTS, FORMER_NAMES
 from ...protocol.reads.info_params import Param
 from ...suggestions import Suggesting
 from ..io.flow import Flow, flow
-from .reading import Reader, ReadingSession
+from .reading import InfoSession, Reader
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ...environments import Environment
 
 _TYPES = {
     "integer": "int",
@@ -37,13 +35,6 @@ _TYPES = {
 
 _SHAPING: dict[str, Any] = {"exact": False, "index": None, "progress": None}
 """Parameters of a method that are not sent → their defaults."""
-
-
-class InfoSession(ReadingSession, Protocol):
-    """What `session.info` needs of its session: besides reading, something that runs its flows."""
-
-    environment: Environment
-    _driver: Any
 
 
 class InfoFlows(Suggesting):

@@ -21,6 +21,7 @@ from .conversion import Query, Time, milliseconds, query_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...environments import Environment
     from ..io.progress import Progress
     from ..io.rate_limits import RateLimiter
     from .paging import PagedRead
@@ -84,6 +85,13 @@ class ReadingSession(Protocol):
         """The account that queries are filled in with, None while it is not known."""
 
     def _account(self) -> Flow[str]: ...
+
+
+class InfoSession(ReadingSession, Protocol):
+    """What `session.info` needs of its session: besides reading, what runs its flows."""
+
+    environment: Environment
+    _driver: Any
 
 
 class Reader:
