@@ -58,6 +58,11 @@ class Endpoint:
         """Wire name of the page-size parameter, "" for a query without pages."""
         return next((name for name in ("pageSize", "size") if name in self.params), "")
 
+    @property
+    def windowed(self) -> bool:
+        """True for a query whose pages can be read completely by the times of its rows."""
+        return self.shape == "paged" and "endTime" in self.params and bool(self.record.time)
+
     def parse(self, query: Iterable[tuple[str, str]] | Mapping[str, str]) -> dict[str, Any]:
         """Return the typed values of a query string by wire name, including defaults.
 
