@@ -22,6 +22,7 @@ import pandas as pd
 from msgspec import structs
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from ...products import Amount
 from ...suggestions import check_known
 from ...venue.engine.core import Core
@@ -97,10 +98,11 @@ def backtest(
     Raises InputError for invalid data or settings; errors of the strategy propagate with the time as a note.
     """
     common: dict[str, Any] = {"capital": capital, "products": products, "leverage": leverage, "fees": fees}
-    common |= {"funding": funding, "seed": seed}
+    common |= {"funding": to_pandas(funding, "funding"), "seed": seed}
     if recorded:
         own = [*inspect.signature(backtest).parameters][2:-1]
         check_known(recorded, [*own, *EventSettings.__annotations__], "backtest", "setting")
+    data, latency = to_pandas(data), to_pandas(latency, "latency")
     events = events_by_symbol(data)
     if events is not None:
         given = {"interval": interval, "path": path, "liquidity": liquidity, "slippage": slippage, "warm_up": warm_up}

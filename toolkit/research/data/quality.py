@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from .books import BookUpdates
 from .events import BOOK_KINDS, Events, Kind
 from .single_orders import has_single_orders, with_levels
@@ -60,6 +61,7 @@ def check(data: Any, *, silence: str | pd.Timedelta = "10s") -> pd.DataFrame:
     the recorder), count (int64, how many), detail (string). Findings in adjacent rows, or within a second of each
     other, are one row.
     """
+    data = to_pandas(data)
     if isinstance(data, pd.DataFrame):
         found = list(_check_candles(data))
     elif isinstance(data, Events):
