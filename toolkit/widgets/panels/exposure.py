@@ -32,7 +32,7 @@ class Funding(Panel):
     The settled rates are loaded when the panel is made and after each settlement.
     """
 
-    _esm = module("base_panel/common.js", "panels/exposure.js")
+    _esm = module("base_panel/common.js", "panels/sheet.js")
 
     def __init__(self, session: Session, symbol: str | int) -> None:
         self._product = session.product(symbol)
@@ -110,7 +110,7 @@ class LiquidationMap(Panel):
     Prices are estimates; a position's assumes that the other marks stay, the moves are of all marks at once.
     """
 
-    _esm = module("base_panel/common.js", "panels/exposure.js")
+    _esm = module("base_panel/common.js", "panels/sheet.js")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, "liquidation map")

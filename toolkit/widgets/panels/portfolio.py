@@ -322,7 +322,7 @@ class Blotter(ReviewedPanel):
 class Account(Panel):
     """The wallet of the account: equity, balance, available and withdrawable amounts, margin in use, fee rates."""
 
-    _esm = module("base_panel/common.js", "panels/account.js")
+    _esm = module("base_panel/common.js", "panels/sheet.js")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session, "account")
@@ -340,14 +340,22 @@ class Account(Panel):
         held = self.positions.rows()
         pnl = sum((row.get("unrealized_pnl") or _ZERO for row in held), _ZERO)
         isolated = sum((row.get("assigned_margin") or _ZERO for row in held), _ZERO)
-        env = self._session.environment
+        env, status = self._session.environment, str(wallet.get("status") or MISSING)
+        name = short(str(self._session.account or ""))
+        unusual = status not in ("NORMAL", MISSING)
         return {
-            "account": short(str(self._session.account or "")),
+            "title": "Account",
+            "note": " · ".join([name, env.name, *([status] if unusual else [])]),
+            "danger": env.is_mainnet or unusual,
+            "meter": {
+                "name": "Margin in use",
+                "share": round(float(min(max(share, _ZERO), Decimal(1))), 4),
+                "words": f"{percent(share, 1)} of equity is in use as margin",
+            },
+            "account": name,
             "environment": env.name,
             "mainnet": env.is_mainnet,
-            "status": str(wallet.get("status") or MISSING),
-            "used": round(float(min(max(share, _ZERO), Decimal(1))), 4),
-            "usedText": percent(share, 1),
+            "status": status,
             "rows": [
                 ["Equity", money(equity), "balance, isolated margins and unrealised PnL"],
                 ["Unrealised PnL", signed(pnl), "of open positions, at mark price"],
