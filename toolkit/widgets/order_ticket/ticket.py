@@ -14,9 +14,10 @@ from ..base_panel import static_view
 from ..base_panel.number_format import short, trimmed
 from ..base_panel.panel import can_sign, module
 from ..base_panel.review import ReviewedPanel
-from .draft import Choice, Draft, Holdings, OrderKind, Problem, TicketInputs, TicketMarket, Tracker, Validation
+from .draft import Choice, Draft, Holdings, Problem, TicketInputs, TicketMarket, Tracker, Validation
 from .fields import Amount
 from .holdings import holdings_of
+from .kinds.kind import OrderKind
 from .kinds.registry import KINDS, KindFields
 from .live_account import LiveAccount
 from .order_tracker import NOT_SENT, UNKNOWN, OrderTracker
@@ -270,7 +271,7 @@ class OrderTicket(KindFields, ReviewedPanel):
     def _on_edit(self, _: Any = None) -> None:
         self._end_review()
         self.problem = ""
-        self.set_trait("form", form_view(KINDS, self._draft(), self._product))
+        self.set_trait("form", form_view(self._kind, self._draft(), self._product))
         self.refresh()
 
     def _on_order_history(self, update: Any) -> None:

@@ -17,7 +17,7 @@ from ..buying_power import account_rules
 from ..draft import Draft, Problem, TicketInputs, Validation
 from ..fields import Field
 from ..validation import rule_problems
-from .single import Single, read_entry
+from .kind import OrderKind, read_entry
 
 
 class SeveralFields(traitlets.HasTraits):
@@ -27,7 +27,7 @@ class SeveralFields(traitlets.HasTraits):
     """Number of orders: 2 to 20 of a SCALE, 2 to 500 of a TWAP."""
 
 
-class Several(Single):
+class Several(OrderKind):
     """A kind of several orders."""
 
     exits = False
