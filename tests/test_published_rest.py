@@ -313,11 +313,11 @@ def test_live_objects_begin_with_what_the_info_api_knows(live: Session) -> None:
 
 def test_widgets_show_what_is_published(live: Session) -> None:
     panels = {
-        "order_book": live.widgets.order_book("BTCUSDC", 5),
-        "trades": live.widgets.trades("BTCUSDC"),
-        "candles": live.widgets.candles("BTCUSDC", "1m"),
-        "account": live.widgets.account(),
-        "blotter": live.blotter(),
+        "order_book": toolkit.widgets.OrderBook(live, "BTCUSDC", 5),
+        "trades": toolkit.widgets.Trades(live, "BTCUSDC"),
+        "candles": toolkit.widgets.Candles(live, "BTCUSDC", "1m"),
+        "account": toolkit.widgets.Account(live),
+        "blotter": toolkit.widgets.Blotter(live),
         "ticket": live.ticket("BTCUSDC", price="63000", quantity="0.01"),
     }
     for panel in panels.values():

@@ -7,7 +7,6 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from .client.io.flow import Fetch, Runtime, monotonic_ms, wall_ms
@@ -38,8 +37,6 @@ _NAME = re.compile(r"(?!0[xX])[\w.-]{1,32}")
 
 NOBODY = "0x0000000000000000000000000000000000000000"
 """The account of a session that only reads public data."""
-FOLLOWING = ".research.live_trading.following"
-"""Module that follows another venue; loaded by name, because it is built on sessions."""
 
 
 class ClockLike(Protocol):
@@ -241,8 +238,9 @@ def new_venue(followed: Any, when_stale: str, **settings: Any) -> LocalVenue:
     """Return a local venue: with a simulated market, or with that of the venue which a session reads."""
     if followed is None:
         return local_venue(**settings)
-    venue: LocalVenue = import_module(FOLLOWING, __package__).follow(followed, when_stale=when_stale)
-    return venue
+    from .following import follow
+
+    return follow(followed, when_stale=when_stale)
 
 
 def prepared(session: S, approve: bool, fork: str | None) -> S:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from .client.io.flow import AsyncDriver, Driver, Runtime
 from .client.io.nonce_sources import NonceSources
@@ -181,6 +182,8 @@ class Session(SessionMethods):
         self.wallet = wallet
         self.venue = venue
         self._owns_venue = owns_venue
+        self._panels: WeakSet[Any] = WeakSet()
+        """Widgets that follow this session; closing it stops them."""
         self._control_token = control_token
         self._transport = transport
         self._timeout = timeout
@@ -344,8 +347,8 @@ class Session(SessionMethods):
             self._parents.close()
             if self.venue is not None and self._parents in self.venue.alarms:
                 self.venue.alarms.remove(self._parents)
-        if "widgets" in self.__dict__:
-            self.widgets.close()
+        for panel in list(self._panels):
+            panel.stop()
         if "stream" in self.__dict__:
             self.stream.close()
         self._http.close()

@@ -200,7 +200,7 @@ def test_the_leaderboard_is_a_live_widget_in_the_teachers_session(
     try:
         with serving(lesson, 0, settings=ServeSettings()) as served:
             teacher = toolkit.connect("local", base_url=served.base_url, control_token=served.control_token)
-            host.show(teacher.widgets.leaderboard())
+            host.show(toolkit.widgets.Leaderboard(teacher))
             page.goto(host.url)
             panel = page.get_by_role("region", name="Leaderboard")
             rows = panel.locator("tbody tr")

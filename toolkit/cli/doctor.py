@@ -35,6 +35,7 @@ from ..errors import (
     WalletError,
 )
 from ..ethereum import ADVICE, MISSING, has_eth_account
+from ..extras import DISTRIBUTION, EXTRAS, install_line
 from ..protocol.enums import AgentStatus
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 PACKAGES = ("pandas", "httpx", "btclib-libsecp256k1", "protobuf", "websockets")
 FIRST_PYTHON, LAST_PYTHON = (3, 11), (3, 14)
 """The Pythons that the whole toolkit is tested on."""
-EXTRAS = {"ipywidgets": "notebook", "anywidget": "notebook", "matplotlib": "notebook", "pyarrow": "data"}
-"""Packages that not every user needs → the extra that brings them."""
+OPTIONAL = ("ipywidgets", "anywidget", "matplotlib", "pyarrow")
+"""Packages that not every user needs."""
 NOT_OURS = ("test", "docs")
 """Extras whose versions matter to those alone who work on the toolkit."""
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
@@ -142,12 +143,12 @@ def versions() -> Iterator[Finding]:
         yield Finding("eth-account", "note", f"{MISSING}; {works}", ADVICE)
     found, missing, without = [], [], set()
     signing = ("eth-account",) if has_eth_account() else ("eth-keyfile",)
-    for name in (*PACKAGES, *signing, *EXTRAS):
+    for name in (*PACKAGES, *signing, *OPTIONAL):
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
-            if name in EXTRAS:
-                without.add(EXTRAS[name])
+            if name in OPTIONAL:
+                without.add(EXTRAS[name][0])
             else:
                 missing.append(name)
     python = f"Python {platform.python_version()} on {platform.system()}"
@@ -155,27 +156,29 @@ def versions() -> Iterator[Finding]:
     yield Finding("versions", "ok", text)
     if without:
         names = ",".join(sorted(without))
-        advice = f'for widgets and plots (notebook) or Parquet files (data): pip install "toolkit[{names}]"'
+        advice = f"for widgets and plots (notebook) or Parquet files (data): {install_line(*without)}"
         yield Finding("extras", "note", f"installed without {names}; what needs them will say so", advice)
     if missing:
-        advice = "install the toolkit again in this Python: python -m pip install -e ."
+        advice = f"install the toolkit again in this Python: {install_line()}"
         yield Finding("packages", "fail", f"not installed: {', '.join(missing)}", advice)
     if old := list(dict.fromkeys(outdated())):
-        names = " ".join(f'"{name}>={minimum}"' for name, _, minimum in old)
-        text = ", ".join(f"{name} {found} is older than {minimum}" for name, found, minimum in old)
-        yield Finding("packages", "warn", text, f"python -m pip install --upgrade {names}")
+        text = ", ".join(f"{name} {found} is older than {minimum}" for name, found, minimum, _ in old)
+        advice = f"pip replaces what is too old: {install_line(*(extra for *_, extra in old if extra))}"
+        yield Finding("packages", "warn", text, advice)
 
 
-def outdated() -> Iterator[tuple[str, str, str]]:
-    """Yield the name, version and lowest allowed version of each package that is older than the toolkit allows."""
+def outdated() -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, version, lowest allowed version and extra ("" for none) of each package that is too old."""
     try:
-        required = importlib.metadata.requires("toolkit") or []
+        required = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:  # used from its source, without an installation
         return
     for line in required:
         wanted, _, marker = line.partition(";")
         minimum = re.search(r">=([\d.]+)", wanted)
-        if minimum is None or any(f"'{extra}'" in marker.replace('"', "'") for extra in NOT_OURS):
+        needs = re.search(r"extra == ['\"](\w+)", marker)
+        extra = needs[1] if needs else ""
+        if minimum is None or extra in NOT_OURS:
             continue
         name = re.split(r"[^\w.-]", wanted.strip())[0]
         try:
@@ -183,7 +186,8 @@ def outdated() -> Iterator[tuple[str, str, str]]:
         except importlib.metadata.PackageNotFoundError:
             continue
         if _numbers(found) < _numbers(minimum[1]):
-            yield name, found, minimum[1]
+            # The metadata names a package of `notebook` under each extra that includes that one too.
+            yield name, found, minimum[1], EXTRAS[name][0] if name in EXTRAS else extra
 
 
 def _numbers(version: str) -> tuple[int, ...]:

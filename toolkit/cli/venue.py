@@ -278,7 +278,7 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
 
 def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
     """Return a venue that follows another one, and prints when that one's feed is lost and when it is back."""
-    from ..research.live_trading.following import follow
+    from ..following import follow
     from .record import open_session
 
     if args.clock != "real" or args.speed != 1 or args.start:

@@ -212,6 +212,7 @@ class BarMatcher:
             for state, quote in quotes:
                 self.withdraw(state, quote)
 
+    # Second form: a bar in which nothing can happen is not walked
     def update_wake_prices(self) -> None:
         """Compute for each symbol the price range in which nothing of the account can happen."""
         self.stale = False

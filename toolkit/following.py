@@ -9,21 +9,22 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...client.io.flow import wall_ms
-from ...errors import InputError, StaleData, ToolkitError
-from ...orders import Order
-from ...products import MICRO, Product
-from ...venue.clocks import milliseconds, moment
-from ...venue.local import LocalVenue
-from ...venue.model.genesis import Genesis
-from ...venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
-from ..backtesting.listing import product_row
+from .client.io.flow import wall_ms
+from .environments import Environment
+from .errors import InputError, StaleData, ToolkitError
+from .orders import Order
+from .products import MICRO, Product
+from .venue.clocks import milliseconds, moment
+from .venue.local import LocalVenue
+from .venue.model.genesis import Genesis
+from .venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
 
 if TYPE_CHECKING:
-    from ...client.stream.live import Live, Update
-    from ...session import Session
+    import pandas as pd
+
+    from .client.stream.live import Live, Update
 
 DEPTH = 200
 """Levels a side that are followed: as many as the feed gives."""
@@ -32,6 +33,30 @@ LOCKSTEP_MS = 1_000
 """How far a venue in this process is let ahead of its follower."""
 SETTINGS_SECONDS = 5.0
 """How long the settings of an account that is copied are waited for."""
+
+
+class Reads(Protocol):
+    """What is used of the session that reads the other venue."""
+
+    @property
+    def environment(self) -> Environment: ...
+    @property
+    def venue(self) -> Any: ...
+    @property
+    def info(self) -> Any: ...
+    @property
+    def stream(self) -> Any: ...
+    def product(self, symbol: str | int) -> Product: ...
+    def products(self) -> pd.DataFrame: ...
+    def orders(self, *, open: bool, account: str, exact: bool) -> pd.DataFrame: ...
+    def close(self) -> None: ...
+
+
+class HasAccount(Protocol):
+    """The session whose account becomes a copy of another one."""
+
+    @property
+    def account(self) -> str | None: ...
 
 
 class FollowingVenue(LocalVenue):
@@ -67,7 +92,7 @@ class FollowingVenue(LocalVenue):
 
 
 def follow(
-    upstream: Session,
+    upstream: Reads,
     *,
     symbols: Sequence[str] | None = None,
     when_stale: str = "pause",
@@ -110,7 +135,7 @@ class Following:
 
     venue: LocalVenue
 
-    def __init__(self, upstream: Session, symbols: Sequence[str] | None, when_stale: str) -> None:
+    def __init__(self, upstream: Reads, symbols: Sequence[str] | None, when_stale: str) -> None:
         if when_stale not in WHEN_STALE:
             raise InputError(
                 f"when_stale is {when_stale!r}; it is {' or '.join(WHEN_STALE)}", field="when_stale", nearest=WHEN_STALE
@@ -119,7 +144,7 @@ class Following:
         self.products = {symbol: upstream.product(symbol) for symbol in symbols or upstream.products().index}
         self.symbols = tuple(self.products)
         self.tables: dict[int, list[dict[str, str]]] = {}
-        self.rows = [product_row(product, self.tables) for product in self.products.values()]
+        self.rows = [product.to_row(self.tables) for product in self.products.values()]
         self.state, self.reason = "stale", "waiting for the first books"
         self.notes: list[str] = []
         self.on_change: Callable[[str], None] = lambda note: None
@@ -202,7 +227,7 @@ class Following:
                 for symbol in self.symbols:
                     self.venue.control.resume(symbol)
 
-    def fork(self, session: Session, account: str) -> None:
+    def fork(self, session: HasAccount, account: str) -> None:
         """Give the session's account a copy of another one: balance, positions, settings and open orders."""
         theirs = self.upstream.info
         balance = sum(
@@ -244,7 +269,7 @@ class Following:
         followed = [(self.products.get(str(row["symbol"])), row["leverage"]) for row in rows]
         return [[product.code, round(Decimal(str(leverage)) * 100)] for product, leverage in followed if product]
 
-    def _copy_orders(self, session: Session, account: str) -> None:
+    def _copy_orders(self, session: HasAccount, account: str) -> None:
         items, shown = [], []
         rows = self.upstream.orders(open=True, account=account, exact=True).sort_values("order_id").to_dict("records")
         filled = {int(row["order_id"]) for row in rows if row["filled"]}

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import toolkit
-from tests.research.live_trading import side_by_side
+from tests import side_by_side
 from toolkit.errors import InputError, ToolkitError, VenueError
+from toolkit.following import FollowingVenue, follow
 from toolkit.research import data, record
-from toolkit.research.live_trading.following import FollowingVenue, follow
 from toolkit.venue.local import LocalVenue
 
 SYMBOLS = ["BTCUSDC", "ETHUSDC"]

@@ -1,6 +1,6 @@
 """Upstream and follower side by side: the top of both books after each update, and why each of our orders was filled.
 
-python -m tests.research.live_trading.side_by_side --minutes 10 --speed 20
+python -m tests.side_by_side --minutes 10 --speed 20
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import toolkit
 from toolkit.connecting import NOBODY
-from toolkit.research.live_trading.following import FollowingVenue, follow
+from toolkit.following import FollowingVenue, follow
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.simulation.recorded import RECORDED
 
