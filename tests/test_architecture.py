@@ -25,6 +25,7 @@ BASE = {
     "orders",
     "suggestions",
     "guards",
+    "ethereum",
     "extras",
     "files",
 }
@@ -38,7 +39,8 @@ MAY_IMPORT = {
     "checks": {"errors", "numerals", "products", "protocol"},
     "margin": {"errors", "funding", "numerals"},
     "funding": {"errors", "numerals"},
-    "protocol": {"errors", "environments", "numerals"},
+    "ethereum": {"errors"},
+    "protocol": {"errors", "environments", "ethereum", "numerals"},
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
     "plots": {"errors", "guards", "extras"},
@@ -279,12 +281,27 @@ def test_importing_the_toolkit_loads_no_heavy_module() -> None:
         "matplotlib",
         "ipywidgets",
         "eth_account",
-        "coincurve",
+        "btclib_libsecp256k1",
         "google.protobuf",
     )
     code = f"import sys, toolkit; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("package", "module"),
+    [("btclib_libsecp256k1", "protocol.curve"), ("eth_account", "ethereum"), ("eth_keyfile", "ethereum")],
+)
+def test_one_module_calls_a_package_that_handles_keys(package: str, module: str) -> None:
+    callers = set()
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            imported = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.Import):
+                imported = [alias.name for alias in node.names]
+            callers |= {name for each in imported if each.partition(".")[0] == package}
+    assert callers == {module}
 
 
 def state_machine() -> set[str]:

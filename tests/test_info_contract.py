@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -154,8 +155,8 @@ def test_fills_orders_and_ledger_can_be_indexed_by_time(world: World) -> None:
         assert isinstance(indexed.index, pd.DatetimeIndex)
         assert indexed.index.is_monotonic_increasing
         assert isinstance(read(start=plain["time"].max() + pd.Timedelta("1h"), index="time").index, pd.DatetimeIndex)
-        with pytest.raises(InputError, match="index 'id' is not known"):
-            read(index="id")
+        with pytest.raises(InputError, match=r"index has 'timed', which is no column.*did you mean 'time'"):
+            read(index="timed")
     assert world.trader.orders(open=True, index="time").index.name == "time"
 
 
@@ -457,7 +458,7 @@ def test_fills(world: World) -> None:
     assert world.trader.fills()["value"].dtype == "float64"
     assert len(world.trader.fills(role="MAKER")) == 0
     first = shown.iloc[0]
-    assert world.trader.info.trades(exec_id=int(first["exec_id"]))["id"].tolist() == [first["id"]]
+    assert world.trader.info.fills(exec_id=int(first["exec_id"]))["id"].tolist() == [first["id"]]
     assert set(world.trader.fills(order_id=int(first["order_id"]))["order_id"]) == {first["order_id"]}
 
 
@@ -473,7 +474,7 @@ def test_windows_include_both_ends(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["order_states", "order_events", "trades", "ledger", "funding_payments", "transactions"]
+    "name", ["order_states", "order_events", "fills", "ledger", "funding_payments", "transactions"]
 )
 def test_pages_are_the_whole_list_newest_first(world: World, name: str) -> None:
     query = getattr(world.trader.info, name)
@@ -670,35 +671,54 @@ def test_what_is_well_formed_and_still_not_there_is_named(world: World, path: st
     assert envelope["message"].startswith(f"{name} ")
 
 
+@pytest.mark.parametrize(("former", "name"), [("trades", "fills"), ("wallet", "wallet_balances")])
+def test_a_query_answers_to_its_earlier_name_which_is_listed_nowhere(world: World, former: str, name: str) -> None:
+    info: Any = world.trader.info
+    pd.testing.assert_frame_equal(getattr(info, former)(), getattr(info, name)())
+    assert former not in dir(info)
+    assert former not in repr(info).split(": ")[1].split(", ")
+    assert inspect.iscoroutinefunction(getattr(world.trader.aio.info, former))
+
+
+@pytest.mark.parametrize("name", ["order_states", "order_events", "fills", "ledger", "funding_payments"])
+def test_all_pages_of_a_query_are_the_rows_of_the_session_s_table(world: World, name: str) -> None:
+    table = {"order_states": "orders"}.get(name, name)
+    whole = getattr(world.trader.info, name)(page="all")
+    columns = [column for column in whole.columns if column not in ("role", "type")]  # a venue may not send them
+    pd.testing.assert_frame_equal(whole[columns], getattr(world.trader, table)()[columns])
+    assert whole["time"].is_monotonic_increasing
+    since = whole["time"].iloc[len(whole) // 2]
+    later = getattr(world.trader.info, name)(page="all", start=since)
+    pd.testing.assert_frame_equal(later, whole[whole["time"] >= since].reset_index(drop=True))
+
+
 def test_the_client_names_its_own_parameters(world: World) -> None:
     info = world.trader.info
     with pytest.raises(UnknownProduct, match="no product 'DOGE'"):
-        info.trades(symbol="DOGE")
+        info.fills(symbol="DOGE")
     with pytest.raises(MalformedRequest, match=r"^page_size '?501'? is not valid"):
-        info.trades(page_size=501)
+        info.fills(page_size=501)
     with pytest.raises(MalformedRequest, match=r"^start 1767225600 looks like seconds"):
-        info.trades(start=1767225600)
+        info.fills(start=1767225600)
     with pytest.raises(MalformedRequest, match=r"^side 'UP' is not a side; use one of BUY"):
-        info.trades(side="UP")
-    with pytest.raises(TypeError, match=r"trades\(\): got an unexpected keyword argument 'sid'"):
-        info.trades(sid="BUY")
+        info.fills(side="UP")
+    with pytest.raises(TypeError, match=r"fills\(\): got an unexpected keyword argument 'sid'"):
+        info.fills(sid="BUY")
 
 
 def test_symbols_codes_names_and_numbers_are_the_same_to_a_query(world: World) -> None:
     info = world.trader.info
     for one, other in (
-        (info.trades(symbol="ETHUSDC"), info.trades(symbol=2)),
-        (info.trades(side="SELL"), info.trades(side=2)),
+        (info.fills(symbol="ETHUSDC"), info.fills(symbol=2)),
+        (info.fills(side="SELL"), info.fills(side=2)),
         (info.klines_last("BTCUSDC", "1h"), info.klines_last(1, 3600)),
-        (info.trades(start="2026-01-01T19:36"), info.trades(start=pd.Timestamp("2026-01-01T19:36Z"))),
+        (info.fills(start="2026-01-01T19:36"), info.fills(start=pd.Timestamp("2026-01-01T19:36Z"))),
     ):
         pd.testing.assert_frame_equal(one, other)
         assert len(one)
 
 
 def test_methods_have_signatures_and_docstrings_from_the_declarations() -> None:
-    import inspect
-
     from toolkit.client.reads.info import AsyncInfo, Info
 
     for endpoint in ENDPOINTS.values():
@@ -706,6 +726,7 @@ def test_methods_have_signatures_and_docstrings_from_the_declarations() -> None:
         assert set(inspect.signature(method).parameters) == {
             "self",
             "exact",
+            "index",
             *(param.name for param in endpoint.params.values()),
         }
         for field in endpoint.record.fields:

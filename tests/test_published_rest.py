@@ -248,7 +248,7 @@ def test_every_published_code_is_its_own_error_with_the_venues_words(refusal: Ro
     assert (error.code, error.message) == (refusal["code"], refusal["message"])
     s = session_of(lambda request: httpx.Response(status, json=refusal), attempts=1)
     with s, pytest.raises(ExchangeError) as caught:
-        s.info.wallet()
+        s.info.wallet_balances()
     assert (type(caught.value), caught.value.code) == (type(error), error.code)
 
 

@@ -63,7 +63,7 @@ def test_no_name_of_another_library_stands_twice() -> None:
         ("exchange", "plaace_order", "did you mean 'place_order' or 'replace_order'?"),
         ("exchange", "cancel_all_orders", "use session.cancel_all(symbol)"),
         ("exchange", "futures_create_order", "use session.buy(symbol, quantity, price) or session.sell(…)"),
-        ("info", "tradez", "did you mean 'trades'?"),
+        ("info", "positons", "did you mean 'positions'?"),
         ("info", "user_state", "use session.positions()"),
         ("info", "get_klines", "use session.klines(symbol, interval)"),
         ("stream", "orderbook", "did you mean 'order_book'?"),
@@ -130,7 +130,7 @@ def test_dir_and_repr_name_what_there_is(session: toolkit.Session) -> None:
     assert {"buy", "exchange", "info", "stream", "ticket", "venue", "dashboard"} <= set(dir(session))
     assert {"place_order", "cancel_all", "send"} <= set(dir(session.exchange))
     assert f"{len(ACTIONS)} actions" in repr(session.exchange)
-    assert "trades" in repr(session.info)
+    assert "fills" in repr(session.info)
     assert repr(session.builder) == "<BuilderSide on local: register, traders, place>"
     assert session.venue is not None
     assert "set_oracle, set_position_mode" in repr(session.venue.control)

@@ -235,9 +235,8 @@ class Following:
     def fork(self, session: HasAccount, account: str) -> None:
         """Give the session's account a copy of another one: balance, positions, settings and open orders."""
         theirs = self.upstream.info
-        balance = sum(
-            (Decimal(str(amount)) for amount in theirs.wallet(account=account, exact=True)["balance"]), Decimal(0)
-        )
+        wallet = theirs.wallet_balances(account=account, exact=True)
+        balance = sum((Decimal(str(amount)) for amount in wallet["balance"]), Decimal(0))
         positions: list[list[int]] = []
         modes: set[str] = set()
         for row in theirs.positions(account=account, exact=True).reset_index().to_dict("records"):

@@ -48,9 +48,9 @@ from .session_methods import AsyncBuilderSide, AsyncSessionMethods, BuilderSide,
 from .wallet import Wallet
 
 if TYPE_CHECKING:
-    import httpx
     import pandas as pd
 
+    from .client.io.transport import AnyTransport
     from .client.orders.exchange import AsyncExchange, Exchange
     from .client.parent_orders.runner import ParentRunner
     from .client.reads.info import AsyncInfo, Info
@@ -73,7 +73,7 @@ def connect(
     base_url: str | None = None,
     ws_url: str | None = None,
     control_token: str | None = None,
-    transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
+    transport: AnyTransport | None = None,
     timeout: float = 10.0,
     intents: Ledger | str | os.PathLike[str] | None = None,
     confirm: Confirm = None,
@@ -98,8 +98,9 @@ def connect(
     "pause" or "continue" (trading without its feed). `intents` is a SQLite file for the ledger of orders (default: one
     for each account in the user's data folder; memory in process). `confirm` is needed to write on Mainnet: True, or a
     function that confirms each request (see `ask`). `rates` limits requests per action on this side. `timeout` is in
-    seconds, `expiry_ms` (the default of expiryAfter) in ms. A call waits `settle_timeout` seconds at most until what
-    was submitted is executed; 0 returns at submission. (With a manual clock a `settle_delay` passes.)
+    seconds, `expiry_ms` (the default of expiryAfter) in ms. `transport` is one of httpx or httpx2. A call waits
+    `settle_timeout` seconds at most until what was submitted is executed; 0 returns at submission. (With a manual
+    clock a `settle_delay` passes.)
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
     if wrong := wrong_type(environment, wallet, account):
@@ -313,8 +314,8 @@ class Session(SessionMethods):
         return what_if(self._local, self.account, symbol, shock)
 
     @no_keys
-    def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
-        """Return the orders and actions that this client recorded before sending, oldest first, index `intent`.
+    def intents(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
+        """Return the orders and actions that this client recorded before sending, oldest first, by `intent`.
 
         Columns: created, updated, expiry_after (UTC), action, state (PREPARED, SENT, SUBMITTED, ACCEPTED, REJECTED,
         FAILED, UNKNOWN),
@@ -324,7 +325,7 @@ class Session(SessionMethods):
             with suppress(ToolkitError):  # the ledger is the account's; without one it is that of the key
                 self._driver.run(self._account())
         states = None if state is None else [IntentState(str(state).upper())]
-        return frame(self._delivery.ledger.all(states))
+        return frame(self._delivery.ledger.all(states), index)
 
     @no_keys
     def intent(self, id: str) -> Intent:
@@ -453,9 +454,9 @@ class AsyncSession(AsyncSessionMethods):
         return self._session.clock_skew_ms
 
     @no_keys
-    def intents(self, state: str | IntentState | None = None) -> pd.DataFrame:
+    def intents(self, state: str | IntentState | None = None, *, index: str | None = "intent") -> pd.DataFrame:
         """As Session.intents; nothing to await."""
-        return self._session.intents(state)
+        return self._session.intents(state, index=index)
 
     @no_keys
     def intent(self, id: str) -> Intent:

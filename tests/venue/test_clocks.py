@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from toolkit import ethereum
 from toolkit.errors import InputError
 from toolkit.venue import development
 from toolkit.venue.clocks import MANUAL_START, ManualClock, RealClock, clock_named, milliseconds, moment
@@ -75,8 +76,7 @@ def test_a_clock_is_a_name_or_an_object() -> None:
 
 
 def test_development_accounts_are_those_of_the_mnemonic_and_their_keys_stay_out_of_reprs() -> None:
-    from eth_account import Account
-
+    Account = pytest.importorskip("eth_account", reason=ethereum.MISSING).Account
     Account.enable_unaudited_hdwallet_features()
     for index in (0, 1, 9, 10, 19):
         mine = development.account(index)

@@ -1,7 +1,7 @@
 """Backtests on books and trades: speed, and the fills of a maker next to those of hftbacktest on the same events.
 
 The events are an hour of the local venue, recorded here, or those of the file that TOOLKIT_BENCH_EVENTS names. Where
-hftbacktest is installed (2.4, which needs numba; `pip install hftbacktest`), it runs the same maker, compiled, in the
+hftbacktest is installed (2.4, which needs numba), it runs the same maker, compiled, in the
 same process.
 """
 

@@ -335,7 +335,7 @@ class VenueHost:
             ticker.stop()  # without the lock, which its thread may be waiting for
 
     def state_hash(self) -> str:
-        """Return the hash of the whole state, 64 hex digits. Same seed and commands, same hash."""
+        """Return the hash of the whole state, 64 hex digits. The same seed, commands and times give the same hash."""
         with self.lock:
             slices = self.core.slices()
         return hash_of(slices)

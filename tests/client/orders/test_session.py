@@ -19,8 +19,9 @@ import toolkit
 from tests.client.fake import AGENT_KEY, MASTER, MASTER_KEY, Executed, FakeVenue, session
 from toolkit import errors, orders
 from toolkit.client.io.rate_limits import Rate
-from toolkit.client.io.transport import Retry
+from toolkit.client.io.transport import NO_RETRY, Retry
 from toolkit.client.orders.intents import IntentState
+from toolkit.client.reads.reading import fetch_rows
 from toolkit.connecting import development_wallet
 from toolkit.protocol.actions import ACTIONS
 from toolkit.venue.local import LocalVenue
@@ -48,14 +49,12 @@ def bob(venue: LocalVenue) -> Iterator[toolkit.Session]:
 
 
 def status(s: toolkit.Session, receipt: toolkit.Receipt) -> str:
-    rows = s._driver.run(
-        s._rows("/info/order/states", (("userAddr", s.account or ""), ("orderId", str(receipt.order_id))))
-    )
+    rows = s._driver.run(fetch_rows("order_states", NO_RETRY, userAddr=s.account or "", orderId=str(receipt.order_id)))
     return str(rows[0]["status"])
 
 
 def size(s: toolkit.Session) -> Decimal:
-    rows = s._driver.run(s._rows("/info/position/list", (("userAddr", s.account or ""), ("symbol", "1"))))
+    rows = s._driver.run(fetch_rows("positions", NO_RETRY, userAddr=s.account or "", symbol="1"))
     return sum((Decimal(row["longSize"]) - abs(Decimal(row["shortSize"])) for row in rows), Decimal(0))
 
 
@@ -135,9 +134,7 @@ def test_a_ladder_is_one_request_and_cancel_all_clears_it(alice: toolkit.Session
     assert len(receipts) == 4
     assert alice.cancel_all("BTCUSDC", conditional=False)
     for result in receipt.results:
-        rows = alice._driver.run(
-            alice._rows("/info/order/states", (("userAddr", MASTER), ("orderId", str(result.order_id))))
-        )
+        rows = alice._driver.run(fetch_rows("order_states", NO_RETRY, userAddr=MASTER, orderId=str(result.order_id)))
         assert rows[0]["status"] == "CANCELED"
 
 
@@ -235,7 +232,7 @@ def test_on_the_real_venue_no_fault_leaves_a_doubt(
     assert receipt.state is IntentState.ACCEPTED
     assert receipt.order_id
     assert len(set(transport.bodies)) == 1
-    rows = alice._driver.run(alice._rows("/info/order/states", (("userAddr", MASTER),)))
+    rows = alice._driver.run(fetch_rows("order_states", NO_RETRY, userAddr=MASTER))
     assert len(rows) == 1
 
 

@@ -207,7 +207,7 @@ def test_a_crash_at_any_line_trades_no_slice_twice(
         elif place == "before it is sent":
             patch.setattr(Delivery, "_post", crash)
         else:
-            patch.setattr("toolkit.client.orders.settlement.Settlement.classify_response", crash)
+            patch.setattr("toolkit.client.orders.reconciliation.Reconciler.classify_response", crash)
         with pytest.raises(Crash):
             venue.advance("1m")
     venue.host.alarms.clear()  # the process is gone

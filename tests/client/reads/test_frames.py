@@ -136,9 +136,9 @@ def test_rows_that_are_no_objects_are_left_out_with_a_warning() -> None:
 
 def test_an_answer_that_is_not_the_envelope_is_named() -> None:
     with pytest.raises(BadAnswer, match="not JSON"):
-        frames.frame(ENDPOINTS["wallet"], b"<html>")
+        frames.frame(ENDPOINTS["wallet_balances"], b"<html>")
     with pytest.raises(BadAnswer, match="not the venue's envelope"):
-        frames.frame(ENDPOINTS["wallet"], b"[1]")
+        frames.frame(ENDPOINTS["wallet_balances"], b"[1]")
 
 
 def test_zero_times_are_missing_times() -> None:

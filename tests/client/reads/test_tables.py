@@ -100,7 +100,7 @@ def test_a_read_that_failed_continues_with_the_same_call(
     pd.testing.assert_frame_equal(again, whole)
     # The roles, which are not published, are asked for afterwards.
     assert sum("role" not in one.url.params for one in wire.requests if one.url.path == "/info/trade/page") <= 3
-    assert not session._unfinished()
+    assert not session.info._reader._unfinished
 
 
 def test_different_reads_are_not_mixed_up(session: Session, wire: Wire) -> None:
@@ -155,14 +155,14 @@ def answered(data: Any, status: int = 200, code: int = 0, **headers: str) -> Rep
 def test_a_read_waits_as_long_as_the_venue_asks() -> None:
     replies = iter([answered(None, 429, 40220, **{"retry-after": "7"}), answered(None, 429, 40220), answered([])])
     reader, driver, slept = stub(lambda fetch: next(replies))
-    driver.run(reader.fetch(ENDPOINTS["wallet"], ()))
+    driver.run(reader.fetch(ENDPOINTS["wallet_balances"], ()))
     assert slept == [7.0, 0.5 * 0.4]
 
 
 def test_a_read_that_is_always_too_much_ends_as_rate_limited() -> None:
     reader, driver, slept = stub(lambda fetch: answered(None, 429, 40220))
     with pytest.raises(RateLimited):
-        driver.run(reader.fetch(ENDPOINTS["wallet"], ()))
+        driver.run(reader.fetch(ENDPOINTS["wallet_balances"], ()))
     assert len(slept) == Retry().attempts - 1
 
 
@@ -178,7 +178,7 @@ def test_a_session_keeps_its_own_rate_limit() -> None:
     limiter = RateLimiter({"info": Rate(per_second=2, burst=1)}, None)
     reader, driver, slept = stub(lambda fetch: answered([]), limiter=limiter)
     for _ in range(3):
-        driver.run(reader.fetch(ENDPOINTS["wallet"], ()))
+        driver.run(reader.fetch(ENDPOINTS["wallet_balances"], ()))
     assert slept == [0.5, 0.5]
 
 
@@ -412,7 +412,7 @@ def test_a_code_that_is_new_is_looked_up(session: Session, wire: Wire, venue: Lo
     wire.change = lambda request, response: response
     session._catalogue._fetched_ms -= 2_000
     assert set(session.fills()["symbol"]) >= {"BTCUSDC"}
-    assert set(session.info.trades(page_size=500)["symbol"]) == {"BTCUSDC", "ETHUSDC"}
+    assert set(session.info.fills(page_size=500)["symbol"]) == {"BTCUSDC", "ETHUSDC"}
 
 
 def test_a_changed_checksum_makes_the_session_look_again(session: Session, wire: Wire) -> None:

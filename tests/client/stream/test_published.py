@@ -315,7 +315,7 @@ def test_history_and_what_a_break_cost_come_from_the_info_api() -> None:
         trade()
         venue.advance("1m")
         assert fills.is_live
-        info = session.info.trades()[::-1]
+        info = session.info.fills()[::-1]
         assert list(fills.frame()["exec_id"]) == list(info["exec_id"])
         assert list(fills.frame()["tx_hash"]) == list(info["tx_hash"])
         assert len(history) == 6

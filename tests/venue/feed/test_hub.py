@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.venue.traders import Trader
 from toolkit.errors import InputError
 from toolkit.protocol.reads import feed as wire
-from toolkit.venue.feed.hub import Connection, Hub
+from toolkit.venue.feed.hub import FeedConnection, Hub
 from toolkit.venue.feed.sources import BookSource
 from toolkit.venue.local import LocalVenue
 
@@ -34,7 +34,7 @@ class Reader:
     """A client of the feed, with messages as objects."""
 
     def __init__(self, hub: Hub, peer: str = "10.0.0.1", **options: Any) -> None:
-        self.connection: Connection = hub.open(peer, **options)
+        self.connection: FeedConnection = hub.open(peer, **options)
 
     def send(self, method: str, **subscription: Any) -> None:
         message = {"method": method, **({"subscription": subscription} if subscription else {})}
@@ -358,4 +358,4 @@ def test_the_feed_changes_nothing_in_the_venue(venue: LocalVenue, alice: Trader)
     for trader in (alice, other):
         trader.place("BUY", "62000", "0.5")
         trader.venue.advance("5m")
-    assert venue.control.state_hash() == silent.state_hash()
+    assert venue.control.state_hash() == silent.control.state_hash()

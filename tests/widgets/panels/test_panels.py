@@ -263,3 +263,17 @@ def test_the_package_lists_its_widgets() -> None:
     assert "OrderTicket" in dir(toolkit.widgets)
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         toolkit.widgets.__getattr__("Nonsense")
+
+
+def test_a_panel_made_from_its_class_is_stopped_with_the_session(session: Session) -> None:
+    made = [toolkit.widgets.Candles(session, "BTCUSDC", "5m", indicators=["SMA 20"]), toolkit.widgets.Account(session)]
+    session.close()
+    assert [panel.lock for panel in made] == ["closed", "closed"]
+    assert not Panel.open_panels
+
+
+@pytest.mark.parametrize("name", ["Blotter", "Candles", "Dashboard", "Depth", "OrderTicket", "Trades"])
+def test_a_panel_refuses_a_private_key(session: Session, name: str) -> None:
+    key = "0x" + development.account(0).key.hex()
+    with pytest.raises(InputError, match=f"{name}: symbol looks like a private key"):
+        getattr(toolkit.widgets, name)(session, key)

@@ -7,13 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from ...errors import ActionRejected, OutcomeUnknown
-from ...protocol.reads.info import ENDPOINTS
 from ..io.flow import Flow, Now, RandomFloat, Sleep, subflow
-from ..io.progress import Progress
 from ..io.transport import NO_RETRY
-from ..reads.paging import PagedRead, read_all
-from ..reads.reading import Reader, fetch_rows
-from ..reads.tables import OPEN_STATUSES
+from ..reads.reading import OPEN_STATUSES, fetch_rows
 from .receipts import Receipt
 
 ROUNDS = 8
@@ -89,9 +85,8 @@ def _open_orders(session: Any, owner: str, code: int | None) -> Flow[dict[int, t
     """Return status and row of every open order, by its id."""
     found: dict[int, tuple[str, Mapping[str, Any]]] = {}
     for status in OPEN_STATUSES:
-        read = yield from read_all(
-            Reader(session), "order_states", {"account": owner, "status": status, "symbol": code}
-        )
+        given = {"account": owner, "status": status, "symbol": code}
+        read = yield from session.info._reader.all_rows("order_states", given)
         found |= {int(row["ordId"]): (status, row) for row in read.rows.values()}
     return found
 
@@ -114,14 +109,11 @@ def _ended(session: Any, owner: str, opening: Rows, began_ms: int) -> Flow[dict[
     """Return the present row of each order, in one windowed read; what that does not show is asked for by id."""
     if not opening:
         return {}
-    reader, endpoint = Reader(session), ENDPOINTS["order_states"]
-    query = yield from reader.query(endpoint, {"account": owner})
-    read = PagedRead(endpoint, query, start=began_ms - MARGIN_MS)
-    yield from read.run(lambda page: reader.fetch(endpoint, page), Progress.silent())
+    read = yield from session.info._reader.all_rows("order_states", {"account": owner}, began_ms - MARGIN_MS)
     rows = {int(row["ordId"]): row for row in read.rows.values()}
     for number in opening:
         if number not in rows:
-            found = yield from fetch_rows(endpoint.path, (("userAddr", owner), ("orderId", str(number))), NO_RETRY)
+            found = yield from fetch_rows("order_states", NO_RETRY, userAddr=owner, orderId=str(number))
             rows |= {int(row["ordId"]): row for row in found}
     return rows
 

@@ -226,6 +226,10 @@ class MemoryLedger:
         return f"<MemoryLedger: {len(self._intents)} intents>"
 
 
+FORMAT = 1
+"""Number of the file's format, kept as SQLite's user_version (0 in files from before it was written)."""
+SCHEMA = "4bafb1a3ab894015"
+"""Hash of the fields of an intent; tests/test_persisted_formats.py says what to do on a change."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS intents (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -478,7 +482,12 @@ def _connect(path: str | os.PathLike[str]) -> sqlite3.Connection:
     try:
         _use_write_ahead_log(database)
         database.execute("PRAGMA synchronous=FULL")
+        [version] = database.execute("PRAGMA user_version").fetchone()
+        if version > FORMAT:
+            raise sqlite3.OperationalError(f"a later version of the toolkit wrote it (format {version})")
         database.executescript(_SCHEMA)
+        if version != FORMAT:
+            database.execute(f"PRAGMA user_version = {FORMAT}")
     except BaseException:
         database.close()
         raise
@@ -522,6 +531,7 @@ def open_ledger(where: Ledger | str | os.PathLike[str] | None) -> Ledger:
 
 
 FRAME = {
+    "intent": "string",
     "created": "datetime64[ms, UTC]",
     "updated": "datetime64[ms, UTC]",
     "action": "string",
@@ -537,25 +547,15 @@ FRAME = {
     "environment": "string",
     "payload_hash": "string",
 }
-"""Columns and dtypes of `session.intents()`; the index `intent` (string) has the ids."""
+"""Columns and dtypes of `session.intents()`; `intent` has the ids."""
 
 
-def frame(intents: Iterable[Intent]) -> pd.DataFrame:
+def frame(intents: Iterable[Intent], index: str | None = "intent") -> pd.DataFrame:
     """Return intents as a DataFrame with the columns of FRAME, oldest first."""
-    import pandas as pd
+    from ..reads.frames import indexed, typed
 
-    rows = list(intents)
-    index = pd.Index([row.id for row in rows], name="intent", dtype="string")
-    columns: dict[str, Any] = {}
-    for name, dtype in FRAME.items():
-        values = [getattr(row, name) for row in rows]
-        if dtype.startswith("datetime64"):
-            times = pd.array([pd.NaT if value is None else value for value in values], dtype="datetime64[ms]")
-            columns[name] = pd.Series(times, index=index).dt.tz_localize("UTC")
-        elif name == "client_ids":
-            columns[name] = pd.Series([list(ids) for ids in values], index=index, dtype="object")
-        else:
-            texts = [str(value) for value in values] if name == "state" else values
-            kind: Any = dtype
-            columns[name] = pd.Series(texts, index=index, dtype=kind)
-    return pd.DataFrame(columns, index=index)
+    rows = [
+        {**{name: getattr(one, name, None) for name in FRAME}, "intent": one.id, "client_ids": list(one.client_ids)}
+        for one in intents
+    ]
+    return indexed(typed(rows, FRAME), index)

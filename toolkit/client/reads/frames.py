@@ -23,6 +23,7 @@ from ...protocol.hexbytes import hash_text
 from ...protocol.reads.endpoint import Endpoint
 from ...protocol.reads.info_records import KLINE
 from ...protocol.reads.record import Record, RecordField
+from ...suggestions import check_known
 from .kline_pages import MAX_TIME_MS, decode_page
 
 Symbols = Mapping[int, str]
@@ -150,6 +151,35 @@ def from_rows(
         name = wire if wire not in frame.columns else f"{wire} (wire)"
         frame[name] = pd.Series(values, dtype=object, index=frame.index).astype(_inferred_dtype(values))
     return frame
+
+
+def typed(rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *, exact: bool = False) -> pd.DataFrame:
+    """Return rows by column as a frame with these dtypes, also when empty. Times are ms or datetimes; None is NA."""
+    columns: dict[str, Any] = {}
+    for name, dtype in dtypes.items():
+        values = [None if row[name] is pd.NA else row[name] for row in rows]
+        if dtype == "float64":
+            columns[name] = _decimals(values)[0] if exact else _floats(values)[0]
+            continue
+        if dtype.startswith("datetime64"):
+            values = [pd.Timestamp(value, unit="ms", tz="UTC") if isinstance(value, int) else value for value in values]
+        columns[name] = pd.Series(values, dtype=dtype)
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
+
+
+def indexed(frame: pd.DataFrame, index: str | None) -> pd.DataFrame:
+    """Return a frame with one of its columns as the index; None keeps the key as a column, as Arrow and polars need it.
+
+    Raises InputError for anything but a column's name.
+    """
+    if frame.index.name is not None:
+        if frame.index.name == index:
+            return frame
+        frame = frame.reset_index()
+    if index is None:
+        return frame
+    check_known([index], map(str, frame.columns), "index", "column of this table")
+    return frame.set_index(index)
 
 
 def _undeclared(record: Record, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -1,7 +1,6 @@
 """The flows of `session.info`: one for each query of the Info API, made from the declarations, returning a DataFrame.
 
-Each flow sends one query. Methods of the session read all pages: `klines`, `fills`, `orders`, `order_events`, `ledger`,
-`funding_payments`, `funding_rate_history`.
+Each flow sends one query; with `page="all"` it reads all pages, as `session.fills()` and its like do.
 """
 
 from __future__ import annotations
@@ -10,18 +9,20 @@ import json
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta  # noqa: F401 - for annotations made below
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, Literal  # noqa: F401
+from typing import TYPE_CHECKING, Any, Literal, Protocol  # noqa: F401
 
 from ...protocol.enums import ENUMS
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info import ENDPOINTS
+from ...protocol.reads.info import ENDPOINTS, FORMER_NAMES
 from ...protocol.reads.info_params import Param
 from ...suggestions import Suggesting
 from ..io.flow import Flow, flow
-from .reading import Reader
+from .reading import Reader, ReadingSession
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ...environments import Environment
 
 _TYPES = {
     "integer": "int",
@@ -34,13 +35,27 @@ _TYPES = {
 """Kind of a parameter → what a caller may give, as an annotation; other kinds are text."""
 
 
+class InfoSession(ReadingSession, Protocol):
+    """What `session.info` needs of its session: besides reading, something that runs its flows."""
+
+    environment: Environment
+    _driver: Any
+
+
 class InfoFlows(Suggesting):
     """The flows of Info and AsyncInfo. Those of the queries are added below this class."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: InfoSession) -> None:
         self._session = session
-        self._driver: Any = session._driver
+        self._driver = session._driver
         self._reader = Reader(session)
+
+    if not TYPE_CHECKING:  # a type checker would take it for "any name goes"
+
+        def __getattr__(self, name: str) -> Any:
+            if name in FORMER_NAMES:
+                return getattr(self, FORMER_NAMES[name])
+            return super().__getattr__(name)
 
 
 def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
@@ -53,9 +68,8 @@ def _method(endpoint: Endpoint) -> Callable[..., Flow[pd.DataFrame]]:
             given = dict(signature.bind(self, *args, **keywords).arguments)
         except TypeError as error:
             raise TypeError(f"{endpoint.name}(): {error}") from None
-        given.pop("self")
-        exact = given.pop("exact", False)
-        return self._reader.table(endpoint, given, exact)
+        del given["self"]
+        return self._reader.table(endpoint.name, given, given.pop("exact", False), given.pop("index", None))
 
     call.__name__ = endpoint.name
     call.__qualname__ = f"Info.{endpoint.name}"
@@ -78,6 +92,7 @@ def _signature(endpoint: Endpoint) -> Signature:
         for param in optional
     ]
     parameters.append(Parameter("exact", Parameter.KEYWORD_ONLY, default=False, annotation="bool"))
+    parameters.append(Parameter("index", Parameter.KEYWORD_ONLY, default=None, annotation="str | None"))
     return Signature(parameters, return_annotation="Flow[pd.DataFrame]")
 
 
@@ -96,6 +111,8 @@ def _annotation(param: Param) -> str:
         annotation = _literal(known.names) + (" | int" if known.name_of else "")
     elif param.kind == "choice":
         annotation = _literal(param.choices)
+    elif param.name == "page":
+        annotation = 'int | Literal["all"]'
     elif param.kind == "integer" and param.name == "interval":
         annotation = "int | str | timedelta"
     else:
@@ -116,6 +133,8 @@ def _accepts(param: Param) -> str:
         return "seconds, '1m', '4h', '1d' or a timedelta"
     if param.fill:
         return "default: the session's account"
+    if param.name == "page":
+        return f'{param.rule}; "all": all rows, oldest first'
     return param.rule
 
 
@@ -123,6 +142,7 @@ def _docstring(endpoint: Endpoint) -> str:
     lines = [f"{endpoint.summary}, as a DataFrame.", ""]
     lines += [f"{param.name}: {param.about} ({_accepts(param)})" for param in endpoint.params.values()]
     lines.append("exact: amounts as Decimal instead of float64")
+    lines.append("index: the column that becomes the index; None: every column stays one")
     rows = f"Rows: {endpoint.order}. " if endpoint.order else ""
     lines += ["", f"{rows}Columns (dtype; unit):"]
     for field in endpoint.record.fields:

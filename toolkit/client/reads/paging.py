@@ -12,20 +12,15 @@ A venue that returns the same rows for every page ends the read, with a DataWarn
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...protocol.reads.endpoint import Endpoint
-from ...protocol.reads.info import ENDPOINTS
 from ..io.flow import Flow, Reply
 from ..io.progress import Progress
-from . import frames
+from .conversion import Query
 from .frames import DataWarning, data_of
-from .reading import Query, Reader
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAGE_SIZE = 500
 """Rows requested per page; a venue may return fewer."""
@@ -38,25 +33,6 @@ _MAX_TIME_MS = 253_402_300_800_000
 """The year 10000; a larger number is not a time."""
 
 FetchPage = Callable[[Query], Flow[Reply]]
-
-
-def read_all(reader: Reader, name: str, given: Mapping[str, Any]) -> Flow[PagedRead]:
-    """Read all rows of the query `name` without a progress bar; `given` has values by Python name."""
-    endpoint = ENDPOINTS[name]
-    read = PagedRead(endpoint, (yield from reader.query(endpoint, given)))
-    yield from read.run(lambda query: reader.fetch(endpoint, query), Progress.silent())
-    return read
-
-
-def frame_of(
-    reader: Reader, reads: Sequence[PagedRead], rows: Sequence[Mapping[str, Any]], *, exact: bool = False
-) -> Flow[pd.DataFrame]:
-    """Return rows of reads of one query as a frame in this order, with the responses in `attrs["raw"]`."""
-    record = reads[0].endpoint.record
-    symbols = yield from reader.symbols(record)
-    frame = frames.from_rows(record, rows, symbols=symbols, exact=exact)
-    frame.attrs["raw"] = frames.InfoAnswer(page for read in reads for page in read.pages)
-    return frame
 
 
 @dataclass

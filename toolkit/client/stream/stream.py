@@ -253,14 +253,16 @@ class AsyncLive(Generic[L]):
 
     async def wait(self, until: Until = None, timeout: float | None = None) -> AsyncLive[L]:
         """As `Live.wait`, without blocking the event loop."""
-        await self.sync.await_update(until, timeout)
+        await self.sync._await_update(until, timeout)
         return self
 
-    async def frame(self, *, exact: bool = False, timeout: float | None = None) -> pd.DataFrame:
+    async def frame(
+        self, *, exact: bool = False, index: str | None = None, timeout: float | None = None
+    ) -> pd.DataFrame:
         """As `Live.frame`, without blocking the event loop while it waits for the first data."""
         if self.sync.age_ms is None:
-            await self.sync.await_update(None, timeout)
-        return self.sync.frame(exact=exact)
+            await self.sync._await_update(None, timeout)
+        return self.sync.frame(exact=exact, index=index)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self.sync.__aiter__()

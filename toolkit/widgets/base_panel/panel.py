@@ -19,6 +19,7 @@ import traitlets
 
 from ...client.stream.topic import LIVE
 from ...errors import ToolkitError
+from ...guards import no_keys
 from .refresher import HEARTBEAT, KERNEL_LOOP, REFRESHER
 from .static_view import heading, page
 
@@ -36,10 +37,10 @@ def module(*names: str) -> str:
 
 
 class Panel(anywidget.AnyWidget):
-    """A widget of a session that follows live objects: `toolkit.widgets.OrderBook(session, symbol)`.
+    """A widget that follows live objects, made from a session: `toolkit.widgets.Candles(session, "BTCUSDC")`.
 
-    It opens its live objects when it is made, is refreshed at the display's rate, and stops with `stop()`, `close()` or
-    the session. It may be displayed any number of times. Amounts in `view` are decimal text.
+    It opens its live objects when it is made, and is refreshed at the display's rate. It stops with `stop()`, `close()`
+    or the session. It may be displayed any number of times. Amounts in `view` are decimal text.
     """
 
     _css = module("base_panel/panel.css")
@@ -61,6 +62,12 @@ class Panel(anywidget.AnyWidget):
     """Colours set by `theme`; empty for the default, which differs between light and dark pages."""
     _stopped = True
     """Until the constructor has run there is nothing to refresh."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let no constructor of a panel take a private key for a symbol."""
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = no_keys(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self, session: Session, subject: str = "", **traits: Any) -> None:
         self._session = session
