@@ -1,8 +1,8 @@
 """Every install command that a reader or a user meets names this project, and extras that it has.
 
-The commands are collected from the pages, the notebooks, the sources and the workflows, and each is run by pip for a bare virtual
-environment. The only index that pip has there is a folder with the wheel that was just built, so no other project is found. What the
-project depends on is left out: the README's test command and .ci/matrix install it.
+The commands are collected from the pages, the notebooks, the sources and the workflows, and each is run by pip for a
+bare virtual environment. The only index that pip has there is a folder with the wheel that was just built, so no other
+project is found. What the project depends on is left out: the README's test command and .ci/matrix install it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ COMMAND = re.compile(
     r"(?:\b(?:uv\s+)?pip3?\s+install|\buv\s+add|\buv\s+tool\s+install|\bpipx\s+(?:install|run)|\bpoetry\s+add"
     r"|\b(?:conda|mamba)\s+install|\beasy_install)(?=\s)(?P<rest>[^\n`;|#&]*)"
 )
-PLACES = ("*.md", "docs/**/*.md", "docs/**/*.html", "proto/**/*", "toolkit/**/*", "notebooks/**/*.ipynb", ".ci/*", ".github/**/*",
-          ".devcontainer/*", ".pre-commit-config.yaml")  # fmt: skip
+PLACES = ("*.md", "docs/**/*.md", "docs/**/*.html", "proto/**/*", "toolkit/**/*", "notebooks/**/*.ipynb", ".ci/*",
+          ".github/**/*", ".devcontainer/*", ".pre-commit-config.yaml")  # fmt: skip
+WHEEL = "file:///dist/afx_toolkit.whl"
+"""Stands for the wheel that a workflow has built."""
 CI_TOOLS = {"cyclonedx-bom", "pip-audit"}
 """What .ci/matrix alone uses: they read what is installed, and are not needed to run the tests."""
 
@@ -73,7 +75,7 @@ def strings_of(values: Iterable[object]) -> Iterator[str]:
 
 
 def arguments(rest: str) -> list[str]:
-    """Return the arguments of a command, which ends where its text has a quote too many, without pip's own options."""
+    """Return the arguments of a command without pip's own options. It ends where its text has a quote too many."""
     while True:
         try:
             words = shlex.split(rest)
@@ -87,7 +89,11 @@ def arguments(rest: str) -> list[str]:
         elif word in {"-e", "--editable"}:
             kept += ["-e", next(waiting)]
         elif not word.startswith("-"):
-            kept.append(word)
+            kept.append(
+                f"{DISTRIBUTION} @ {WHEEL}"
+                if word in {"dist/*.whl", "$wheel"}
+                else word.replace("file://$wheel", WHEEL)
+            )
     return kept
 
 
@@ -136,8 +142,19 @@ def test_a_command_names_this_project_with_extras_that_exist(words: tuple[str, .
 
 def test_each_place_is_read() -> None:
     places = set().union(*COMMANDS.values())
-    assert {"README.md", "CONTRIBUTING.md", "docs/index.md", "docs/packages.md", "docs/course.md", ".ci/run", ".ci/matrix",
-            "notebooks/15-testnet.ipynb", "toolkit/extras.py"} <= places  # fmt: skip
+    assert {
+        *(
+            "README.md",
+            "CONTRIBUTING.md",
+            "docs/index.md",
+            "docs/packages.md",
+            "docs/course.md",
+            ".ci/run",
+            ".ci/matrix",
+        ),
+        *("notebooks/15-testnet.ipynb", "toolkit/extras.py", ".devcontainer/devcontainer.json"),
+        *(".github/workflows/tests.yml", ".github/workflows/release.yml"),
+    } <= places
 
 
 @pytest.mark.parametrize(
@@ -196,7 +213,7 @@ def needed_to_build() -> set[str]:
 DRIVER = """
 import importlib.util, json, sys
 
-# The pip that runs the tests, without what is installed beside it: a bare environment has no pip, and nothing else either.
+# The pip that runs the tests, without the packages that are installed with it.
 place, lines = json.loads(sys.stdin.read())
 spec = importlib.util.spec_from_file_location("pip", f"{place}/__init__.py", submodule_search_locations=[place])
 sys.modules["pip"] = importlib.util.module_from_spec(spec)
@@ -215,11 +232,18 @@ def test_each_command_resolves_to_the_wheel_that_was_built(tmp_path: Path) -> No
     furnish(Path(sysconfig.get_path("purelib", vars={"base": str(tmp_path / "bare")})))
     ours = [words for words in COMMANDS if any(word.startswith((".", DISTRIBUTION)) for word in words)]
     lines = []
+    only = [
+        "--dry-run",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "--find-links",
+        str(wheel.parent),
+    ]
     for number, words in enumerate([*ours, ("toolkit",)]):
-        lines.append(
-            ["install", "--dry-run", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--find-links", str(wheel.parent),
-             "--report", str(tmp_path / f"{number}.json"), *(word.replace("file://$wheel", wheel.as_uri()) for word in words)]
-        )  # fmt: skip
+        named = [word.replace(WHEEL, wheel.as_uri()) for word in words]
+        lines.append(["install", *only, "--report", str(tmp_path / f"{number}.json"), *named])
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
     done = subprocess.run(
         [python, "-c", DRIVER], input=json.dumps([pip.__path__[0], lines]), capture_output=True, text=True, cwd=ROOT,

@@ -42,7 +42,7 @@ session = toolkit.connect(clock="manual")
 made: Receipt = session.buy("BTCUSDC", "0.01", price=Decimal(60000), tif="POST_ONLY")
 session.exchange.place_order([orders.buy("BTCUSDC", "0.01", 60000), {"symbolCode": 1}], expiry_after=None)
 session.exchange.set_margin_mode("BTCUSDC", "CROSS", vault_address="0x")
-fills: pd.DataFrame = session.info.trades(side="BUY", start="2026-01-01", exact=True)
+fills: pd.DataFrame = session.info.fills(side="BUY", start="2026-01-01", exact=True)
 session.info.klines("BTCUSDC", "1h", start=0, end=1)
 price: str = session.ticket("BTCUSDC").price
 book = session.stream.order_book("BTCUSDC", depth=5).frame()
@@ -68,8 +68,8 @@ session.exchange.place_order([], nonsense=3)  # call-arg
 session.exchange.set_leverage("BTCUSDC")  # call-arg
 session.exchange.set_leverage("BTCUSDC", 1.5)  # arg-type
 session.exchange.set_margin_mode("BTCUSDC", "cross")  # arg-type
-session.info.trades(side="BYU")  # arg-type
-session.info.trades("BTCUSDC")  # call-arg
+session.info.fills(side="BYU")  # arg-type
+session.info.fills("BTCUSDC")  # call-arg
 session.info.tradez()  # attr-defined
 session.stream.order_book(1)  # arg-type
 session.stream.nonsense()  # attr-defined
@@ -181,11 +181,11 @@ def completions(code: str) -> set[str]:
     ("code", "offered"),
     [
         ("s.exchange.pl", {"place_order", "place_bracket_order", "place_builder_order", "place_builder_bracket_order"}),
-        ("s.info.", {"trades", "positions", "klines", "order_states"}),
+        ("s.info.", {"fills", "positions", "klines", "order_states"}),
         ("s.stream.", {"order_book", "trades", "ticker", "close"}),
         ("s.", {"buy", "sell", "klines", "positions", "exchange", "info", "stream", "venue", "ticket", "aio"}),
         ("s.exchange.place_order([], ", {"expiry_after=", "vault_address="}),
-        ("s.info.trades(", {"side=", "start=", "end=", "exact="}),
+        ("s.info.fills(", {"side=", "start=", "end=", "exact=", "index="}),
         ("s.buy('BTCUSDC', 1, ", {"price=", "tif=", "tp="}),
         ("s.buy('BTCUSDC', 1).", {"order_id", "results"}),
         ("s.ticket('BTCUSDC').", {"price", "quantity", "problems", "submit"}),
@@ -228,7 +228,7 @@ def shell() -> Iterator[Any]:
 
 def test_help_and_the_question_mark_show_signature_and_docstring(shell: Any) -> None:
     with toolkit.connect(clock="manual") as session:
-        for method in (session.exchange.set_leverage, session.info.trades, session.buy, session.stream.order_book):
+        for method in (session.exchange.set_leverage, session.info.fills, session.buy, session.stream.order_book):
             assert method.__doc__
             parameters = list(inspect.signature(method).parameters)
             shown = pydoc.plain(pydoc.render_doc(method))
@@ -244,7 +244,7 @@ def test_help_and_the_question_mark_show_signature_and_docstring(shell: Any) -> 
     ("code", "offered"),
     [
         ("s.exchange.pl", {"place_order", "place_bracket_order"}),
-        ("s.info.tr", {"trades", "transactions"}),
+        ("s.info.f", {"fills", "funding_rates"}),
         ("s.stream.ord", {"order_book", "orders"}),
         ("s.exchange.set_margin_mode('BTCUSDC', mar", {"margin_mode="}),
     ],

@@ -21,6 +21,7 @@ from .wallet import Wallet
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .venue.host import VenueHost
     from .venue.local import LocalVenue
 
 
@@ -29,7 +30,6 @@ S = TypeVar("S", bound=Any)
 YEAR_SECONDS = 365 * 24 * 3600
 KEYS_FILE_VARIABLE = "TOOLKIT_KEYS_FILE"
 """Names a file of `toolkit venue --keys-file`, whose accounts are then found by number and name."""
-CONTROL_TOKEN_VARIABLE = "TOOLKIT_CONTROL_TOKEN"
 ACCOUNTS_PATH = "/accounts"
 _NAME = re.compile(r"(?!0[xX])[\w.-]{1,32}")
 """A name of an account; shorter than any key, and never the beginning of an address."""
@@ -166,7 +166,7 @@ def development_count(venue: LocalVenue | None) -> int:
     """Return how many development accounts there can be: those that a venue in this process has, at least ten."""
     from .venue import development
 
-    return development.MOST if venue is None else max(len(development.MASTERS), len(venue.masters))
+    return development.MOST if venue is None else max(len(development.MASTERS), len(venue.host.masters))
 
 
 def development_wallet(number: int, count: int = 10) -> Wallet:
@@ -186,7 +186,7 @@ def development_wallet(number: int, count: int = 10) -> Wallet:
 def time_source(venue: LocalVenue | None, clock: str | ClockLike) -> Callable[[], int]:
     """Return the function that gives the session's time in Unix ms: the venue's, a clock object's or this machine's."""
     if venue is not None:
-        return venue.now_ms
+        return venue.host.now_ms
     return wall_ms if isinstance(clock, str) else clock.now_ms
 
 
@@ -207,6 +207,14 @@ def rate_limiter(rates: Mapping[str, Rate] | Rate | None, *, local: bool) -> Rat
     if isinstance(rates, Rate):
         return RateLimiter(None, rates)
     return RateLimiter(rates, None if local else DEFAULT)
+
+
+def venue_in_process(source: object) -> LocalVenue | None:
+    """Return the venue in this process that is given, or that a session is on; None for any other."""
+    from .venue.local import LocalVenue
+
+    venue = getattr(source, "venue", source)
+    return venue if isinstance(venue, LocalVenue) else None
 
 
 def local_venue(**settings: Any) -> LocalVenue:
@@ -269,14 +277,14 @@ def what_if(venue: LocalVenue | None, account: str | None, symbol: str | int, sh
     from .products import exact
     from .venue.lab.what_if import what_if as figures
 
-    code, ratio = product_code(venue, symbol), exact(shock, "shock")
-    rows = venue.query(lambda core: figures(core, account, code, ratio))
+    code, ratio = product_code(venue.host, symbol), exact(shock, "shock")
+    rows = venue.host.query(lambda core: figures(core, account, code, ratio))
     return pd.DataFrame(rows, index=pd.Index(["now", "shocked"], dtype="str"))
 
 
-def product_code(venue: LocalVenue, symbol: str | int) -> int:
+def product_code(host: VenueHost, symbol: str | int) -> int:
     """Return the code of a product by symbol or code. Raises UnknownProduct."""
-    products = {product.symbol: product.code for product in venue.core.products.values()}
+    products = {product.symbol: product.code for product in host.core.products.values()}
     code = products.get(str(symbol), symbol)
     if code not in products.values():
         raise UnknownProduct(

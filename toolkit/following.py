@@ -76,9 +76,13 @@ class FollowingVenue(LocalVenue):
         Both go on by a second in turn, so that each message of the other venue arrives here at its time.
         """
         other = self.following.upstream.venue
-        if other is None or other.clock is not self.clock or (span is None) == (until is None):
+        if (
+            not isinstance(other, LocalVenue)
+            or other.host.clock is not self.host.clock
+            or (span is None) == (until is None)
+        ):
             return super().advance(span, until=until, progress=progress)
-        now = self.now_ms()
+        now = self.host.now_ms()
         target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
         while now < target:
             now = other.advance(until=min(now + LOCKSTEP_MS, target), progress=False)
@@ -114,8 +118,9 @@ def follow(
     following = Following(upstream, symbols, when_stale)
     try:
         # an upstream in this process may have a manual clock, which then is this venue's, too
-        clock = upstream.venue.clock if upstream.venue is not None else "real"
-        begin = upstream.venue.now_ms() if upstream.venue is not None else wall_ms()
+        here = upstream.venue.host if isinstance(upstream.venue, LocalVenue) else None
+        clock = here.clock if here is not None else "real"
+        begin = here.now_ms() if here is not None else wall_ms()
         genesis = Genesis(time=begin, products=following.rows, margin_tables=following.tables, prices={})
         venue = FollowingVenue(config=genesis, market=False, clock=clock, accounts=accounts, **options)
         venue.following = following
@@ -158,8 +163,8 @@ class Following:
     def start(self, venue: LocalVenue, timeout: float) -> None:
         """Subscribe, and return when every product has its book and prices. Raises StaleData when they don't come."""
         self.venue = venue
-        if venue.core.state.recorded is None:  # the state of a journal that goes on has begun already
-            venue.apply_control("open_recorded", products=[product.code for product in self.products.values()])
+        if venue.host.core.state.recorded is None:  # the state of a journal that goes on has begun already
+            venue.host.apply_control("open_recorded", products=[product.code for product in self.products.values()])
         for product in self.products.values():
             self._follow("book", product, self.upstream.stream.order_book(product.symbol, depth=DEPTH))
             self._follow("trades", product, self.upstream.stream.trades(product.symbol))
@@ -193,7 +198,7 @@ class Following:
                         changes.append([kind, 0, _whole(item[column], product.tick_size), 0])
         if changes:
             whole = what == "book" and update.kind == "snapshot"
-            self.venue.apply_control("play_recorded", product=product.code, changes=changes, whole=whole)
+            self.venue.host.apply_control("play_recorded", product=product.code, changes=changes, whole=whole)
         self._waiting.discard((product.symbol, what))
         if not self._waiting:
             self._ready.set()
@@ -219,7 +224,7 @@ class Following:
             self.state = state
             self.notes.append(f"{state}{f': {self.reason}' if self.reason else ''}")
             self.on_change(self.notes[-1])
-            paused = any(market.paused for market in self.venue.core.state.markets.values())
+            paused = any(market.paused for market in self.venue.host.core.state.markets.values())
             if state == "stale" and self._pauses:
                 for symbol in self.symbols:
                     self.venue.control.pause(symbol)
@@ -230,9 +235,8 @@ class Following:
     def fork(self, session: HasAccount, account: str) -> None:
         """Give the session's account a copy of another one: balance, positions, settings and open orders."""
         theirs = self.upstream.info
-        balance = sum(
-            (Decimal(str(amount)) for amount in theirs.wallet(account=account, exact=True)["balance"]), Decimal(0)
-        )
+        wallet = theirs.wallet_balances(account=account, exact=True)
+        balance = sum((Decimal(str(amount)) for amount in wallet["balance"]), Decimal(0))
         positions: list[list[int]] = []
         modes: set[str] = set()
         for row in theirs.positions(account=account, exact=True).reset_index().to_dict("records"):

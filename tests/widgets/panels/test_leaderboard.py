@@ -67,7 +67,7 @@ def test_it_shows_the_class_and_follows_it(lesson: Lesson, teacher: Session) -> 
 
 
 def test_it_is_locked_while_the_class_does_not_answer_and_goes_on_afterwards(lesson: Lesson, teacher: Session) -> None:
-    widget, routes = toolkit.widgets.Leaderboard(teacher), lesson.venues[0].gateway.routes
+    widget, routes = toolkit.widgets.Leaderboard(teacher), lesson.venues[0].host.gateway.routes
     answer = routes[BOARD_DATA_PATH]
     routes[BOARD_DATA_PATH] = lambda _: enveloped(503, 503, "busy")
     until(widget, lambda one: one.lock == "leaderboard is reconnecting: there is no class here: busy")

@@ -1,228 +1,281 @@
 # Written by `python -m tests.stubs` from toolkit.client.reads.info; change declarations or flows instead.
 # fmt: off
 from datetime import date, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
 from toolkit.client.io.flow import Asynchronous, Synchronous
+from toolkit.client.reads.reading import ReadingSession
 
 class Info(Synchronous):
-    def __init__(self, session: Any) -> None: ...
-    def products(self, *, list_status: str | None = None, exact: bool = False) -> pd.DataFrame: ...
-    def product(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame: ...
-    def wallet(
+    def __init__(self, session: ReadingSession) -> None: ...
+    def products(
+        self, *, list_status: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
+    def product(self, symbol: str | int, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
+    def wallet_balances(
         self, *, account: str | None = None, currency: int | None = None, include_zero: bool = False,
-        exact: bool = False
+        exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def ledger(
         self, *, account: str | None = None, currency: int | None = None, kind: str | None = None,
-        tx_hash: str | None = None, page: int = 1, page_size: int = 20,
+        tx_hash: str | None = None, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     def agents(
         self, *, account: str | None = None, role: Literal["MASTER", "AGENT"] | None = None,
         status: Literal["ACTIVE", "REVOKED"] | int | None = None, agent: str | None = None, master: str | None = None,
-        page: int = 1, page_size: int = 20, exact: bool = False
+        page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
-    def agent(self, agent_name: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
+    def agent(
+        self, agent_name: str, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     def order_states(
         self, *, account: str | None = None, symbol: str | int | None = None, status: Literal["NEW", "PARTIALLY_FILLED",
         "FILLED", "CANCELED", "ORDER_STATUS_UNTRIGGERED", "REJECTED"] | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None, type: Literal["LIMIT",
         "MARKET", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT",
         "TAKE_PROFIT_MARKET", "ADL", "LIQUIDATION"] | int | None = None, order_id: int | None = None,
-        client_order_id: int | None = None, parent_order_id: int | None = None, page: int = 1, page_size: int = 20,
-        start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        client_order_id: int | None = None, parent_order_id: int | None = None, page: int | None = None,
+        page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     def order_events(
         self, *, account: str | None = None, order_id: int | None = None, client_order_id: int | None = None,
         symbol: str | int | None = None, status: Literal["NEW", "PARTIALLY_FILLED", "FILLED", "CANCELED",
         "ORDER_STATUS_UNTRIGGERED", "REJECTED"] | None = None,
-        side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None, page: int = 1,
-        page_size: int = 20, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False
+        side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
+        page: int | None = None, page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     def positions(
         self, *, account: str | None = None, symbol: str | int | None = None,
-        position_mode: Literal["ONE_WAY", "HEDGE"] | int | None = None, include_zero: bool = False, exact: bool = False
+        position_mode: Literal["ONE_WAY", "HEDGE"] | int | None = None, include_zero: bool = False, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
-    def trades(
+    def fills(
         self, *, account: str | None = None, symbol: str | int | None = None, order_id: int | None = None,
         exec_id: int | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
-        role: Literal["MAKER", "TAKER"] | None = None, page: int = 1, page_size: int = 20,
+        role: Literal["MAKER", "TAKER"] | None = None, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     def klines_last(
-        self, symbol: str | int, interval: int | str | timedelta, *, limit: int = 100, exact: bool = False
+        self, symbol: str | int, interval: int | str | timedelta, *, limit: int = 100, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
     def klines_before(
         self, symbol: str | int, interval: int | str | timedelta, *, before: int | str | date | datetime | None = None,
-        limit: int = 100, exact: bool = False
+        limit: int = 100, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def klines(
         self, symbol: str | int, interval: int | str | timedelta, start: int | str | date | datetime,
-        end: int | str | date | datetime, *, exact: bool = False
+        end: int | str | date | datetime, *, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
-    def funding_rates(self, *, symbol: str | int | None = None, exact: bool = False) -> pd.DataFrame: ...
+    def funding_rates(
+        self, *, symbol: str | int | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     def funding_rate_history(
-        self, symbol: str | int, *, page: int = 1, page_size: int = 20,
+        self, symbol: str | int, *, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     def funding_payments(
-        self, *, account: str | None = None, symbol: str | int | None = None, page: int = 1, page_size: int = 20,
-        start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        self, *, account: str | None = None, symbol: str | int | None = None, page: int | None = None,
+        page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
-    def vault(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
-    def vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
-    def user_vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
-    def vault_user(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
+    def vault(
+        self, vault: str, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
+    def vaults(self, *, account: str | None = None, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
+    def user_vaults(
+        self, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
+    def vault_user(
+        self, vault: str, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     def vault_history(
         self, vault: str, *, kind: Literal["tvl", "pnl"] = 'tvl',
-        interval: Literal["24h", "7d", "30d", "all-time"] = '7d', exact: bool = False
+        interval: Literal["24h", "7d", "30d", "all-time"] = '7d', exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
-    def vault_events(self, vault: str, *, page: int = 1, page_size: int = 20, exact: bool = False) -> pd.DataFrame: ...
-    def vault_depositors(self, vault: str, *, exact: bool = False) -> pd.DataFrame: ...
-    def referral_code(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
+    def vault_events(
+        self, vault: str, *, page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
+    def vault_depositors(self, vault: str, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
+    def referral_code(
+        self, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     def referral_summary(
         self, *, account: str | None = None, period: Literal["24h", "7d", "30d", "all-time"] = 'all-time',
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def referrals(
         self, *, account: str | None = None, page: int = 1, page_size: int = 20,
         sort_by: Literal["joinTime", "volume", "fees", "reward"] = 'joinTime',
-        sort_order: Literal["asc", "desc"] = 'desc', search: str | None = None, exact: bool = False
+        sort_order: Literal["asc", "desc"] = 'desc', search: str | None = None, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
     def referral_payouts(
-        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
-    def referral_tiers(self, *, exact: bool = False) -> pd.DataFrame: ...
+    def referral_tiers(self, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
     def builder_agents(
         self, *, builder: str | None = None, wallet: str | None = None, agent: str | None = None,
         approve_state: Literal["APPROVED", "REVOKED"] = 'APPROVED', include_expired: bool = False, page: int = 1,
-        page_size: int = 20, exact: bool = False
+        page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     def transactions(
-        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
-    def transaction(self, tx_hash: str, *, exact: bool = False) -> pd.DataFrame: ...
-    def block(self, height: int, *, page: int = 1, page_size: int = 20, exact: bool = False) -> pd.DataFrame: ...
+    def transaction(self, tx_hash: str, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
+    def block(
+        self, height: int, *, page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     def __repr__(self) -> str: ...
 
 class AsyncInfo(Asynchronous):
-    def __init__(self, session: Any) -> None: ...
-    async def products(self, *, list_status: str | None = None, exact: bool = False) -> pd.DataFrame: ...
-    async def product(self, symbol: str | int, *, exact: bool = False) -> pd.DataFrame: ...
-    async def wallet(
+    def __init__(self, session: ReadingSession) -> None: ...
+    async def products(
+        self, *, list_status: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
+    async def product(self, symbol: str | int, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
+    async def wallet_balances(
         self, *, account: str | None = None, currency: int | None = None, include_zero: bool = False,
-        exact: bool = False
+        exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def ledger(
         self, *, account: str | None = None, currency: int | None = None, kind: str | None = None,
-        tx_hash: str | None = None, page: int = 1, page_size: int = 20,
+        tx_hash: str | None = None, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def agents(
         self, *, account: str | None = None, role: Literal["MASTER", "AGENT"] | None = None,
         status: Literal["ACTIVE", "REVOKED"] | int | None = None, agent: str | None = None, master: str | None = None,
-        page: int = 1, page_size: int = 20, exact: bool = False
+        page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
-    async def agent(self, agent_name: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
+    async def agent(
+        self, agent_name: str, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     async def order_states(
         self, *, account: str | None = None, symbol: str | int | None = None, status: Literal["NEW", "PARTIALLY_FILLED",
         "FILLED", "CANCELED", "ORDER_STATUS_UNTRIGGERED", "REJECTED"] | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None, type: Literal["LIMIT",
         "MARKET", "MARKET_LIQ_SELLOFF", "LIMIT_LIQ_SELLOFF", "STOP_LIMIT", "STOP_MARKET", "TAKE_PROFIT_LIMIT",
         "TAKE_PROFIT_MARKET", "ADL", "LIQUIDATION"] | int | None = None, order_id: int | None = None,
-        client_order_id: int | None = None, parent_order_id: int | None = None, page: int = 1, page_size: int = 20,
-        start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        client_order_id: int | None = None, parent_order_id: int | None = None, page: int | None = None,
+        page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def order_events(
         self, *, account: str | None = None, order_id: int | None = None, client_order_id: int | None = None,
         symbol: str | int | None = None, status: Literal["NEW", "PARTIALLY_FILLED", "FILLED", "CANCELED",
         "ORDER_STATUS_UNTRIGGERED", "REJECTED"] | None = None,
-        side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None, page: int = 1,
-        page_size: int = 20, start: int | str | date | datetime | None = None,
-        end: int | str | date | datetime | None = None, exact: bool = False
+        side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
+        page: int | None = None, page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def positions(
         self, *, account: str | None = None, symbol: str | int | None = None,
-        position_mode: Literal["ONE_WAY", "HEDGE"] | int | None = None, include_zero: bool = False, exact: bool = False
+        position_mode: Literal["ONE_WAY", "HEDGE"] | int | None = None, include_zero: bool = False, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
-    async def trades(
+    async def fills(
         self, *, account: str | None = None, symbol: str | int | None = None, order_id: int | None = None,
         exec_id: int | None = None,
         side: Literal["BUY", "SELL", "BUY_CLOSE_HEDGE", "SELL_CLOSE_HEDGE"] | int | None = None,
-        role: Literal["MAKER", "TAKER"] | None = None, page: int = 1, page_size: int = 20,
+        role: Literal["MAKER", "TAKER"] | None = None, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def klines_last(
-        self, symbol: str | int, interval: int | str | timedelta, *, limit: int = 100, exact: bool = False
+        self, symbol: str | int, interval: int | str | timedelta, *, limit: int = 100, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
     async def klines_before(
         self, symbol: str | int, interval: int | str | timedelta, *, before: int | str | date | datetime | None = None,
-        limit: int = 100, exact: bool = False
+        limit: int = 100, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def klines(
         self, symbol: str | int, interval: int | str | timedelta, start: int | str | date | datetime,
-        end: int | str | date | datetime, *, exact: bool = False
+        end: int | str | date | datetime, *, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
-    async def funding_rates(self, *, symbol: str | int | None = None, exact: bool = False) -> pd.DataFrame: ...
+    async def funding_rates(
+        self, *, symbol: str | int | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     async def funding_rate_history(
-        self, symbol: str | int, *, page: int = 1, page_size: int = 20,
+        self, symbol: str | int, *, page: int | None = None, page_size: int | None = None,
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        exact: bool = False, index: str | None = None, progress: bool | None = None
     ) -> pd.DataFrame: ...
     async def funding_payments(
-        self, *, account: str | None = None, symbol: str | int | None = None, page: int = 1, page_size: int = 20,
-        start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        self, *, account: str | None = None, symbol: str | int | None = None, page: int | None = None,
+        page_size: int | None = None, start: int | str | date | datetime | None = None,
+        end: int | str | date | datetime | None = None, exact: bool = False, index: str | None = None,
+        progress: bool | None = None
     ) -> pd.DataFrame: ...
-    async def vault(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
-    async def vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
-    async def user_vaults(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
-    async def vault_user(self, vault: str, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
+    async def vault(
+        self, vault: str, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
+    async def vaults(
+        self, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
+    async def user_vaults(
+        self, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
+    async def vault_user(
+        self, vault: str, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     async def vault_history(
         self, vault: str, *, kind: Literal["tvl", "pnl"] = 'tvl',
-        interval: Literal["24h", "7d", "30d", "all-time"] = '7d', exact: bool = False
+        interval: Literal["24h", "7d", "30d", "all-time"] = '7d', exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def vault_events(
-        self, vault: str, *, page: int = 1, page_size: int = 20, exact: bool = False
+        self, vault: str, *, page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
-    async def vault_depositors(self, vault: str, *, exact: bool = False) -> pd.DataFrame: ...
-    async def referral_code(self, *, account: str | None = None, exact: bool = False) -> pd.DataFrame: ...
+    async def vault_depositors(self, vault: str, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
+    async def referral_code(
+        self, *, account: str | None = None, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     async def referral_summary(
         self, *, account: str | None = None, period: Literal["24h", "7d", "30d", "all-time"] = 'all-time',
         start: int | str | date | datetime | None = None, end: int | str | date | datetime | None = None,
-        exact: bool = False
+        exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def referrals(
         self, *, account: str | None = None, page: int = 1, page_size: int = 20,
         sort_by: Literal["joinTime", "volume", "fees", "reward"] = 'joinTime',
-        sort_order: Literal["asc", "desc"] = 'desc', search: str | None = None, exact: bool = False
+        sort_order: Literal["asc", "desc"] = 'desc', search: str | None = None, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
     async def referral_payouts(
-        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
-    async def referral_tiers(self, *, exact: bool = False) -> pd.DataFrame: ...
+    async def referral_tiers(self, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
     async def builder_agents(
         self, *, builder: str | None = None, wallet: str | None = None, agent: str | None = None,
         approve_state: Literal["APPROVED", "REVOKED"] = 'APPROVED', include_expired: bool = False, page: int = 1,
-        page_size: int = 20, exact: bool = False
+        page_size: int = 20, exact: bool = False, index: str | None = None
     ) -> pd.DataFrame: ...
     async def transactions(
-        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False
+        self, *, account: str | None = None, page: int = 1, page_size: int = 20, exact: bool = False,
+        index: str | None = None
     ) -> pd.DataFrame: ...
-    async def transaction(self, tx_hash: str, *, exact: bool = False) -> pd.DataFrame: ...
-    async def block(self, height: int, *, page: int = 1, page_size: int = 20, exact: bool = False) -> pd.DataFrame: ...
+    async def transaction(self, tx_hash: str, *, exact: bool = False, index: str | None = None) -> pd.DataFrame: ...
+    async def block(
+        self, height: int, *, page: int = 1, page_size: int = 20, exact: bool = False, index: str | None = None
+    ) -> pd.DataFrame: ...
     def __repr__(self) -> str: ...
