@@ -54,7 +54,7 @@ def _answer() -> float:
     bodies = _bodies(ORDERS)
     answers: list[Answer] = []
     spent = processor_seconds(
-        lambda: answers.extend(venue.handle("POST", "/api/v1/exchange", (), body) for body in bodies)
+        lambda: answers.extend(venue.host.gateway.handle("POST", "/api/v1/exchange", (), body) for body in bodies)
     )
     refused = [answer for answer in answers if not answer.body.startswith(b'{"code":0,')]
     if refused:
@@ -66,7 +66,7 @@ def _answer() -> float:
 def _venue() -> LocalVenue:
     venue = LocalVenue(clock="manual", market=False, accounts=2)
     for index in (0, 1):
-        venue.handle("POST", "/api/v1/exchange", (), approval(index))
+        venue.host.gateway.handle("POST", "/api/v1/exchange", (), approval(index))
     return venue
 
 

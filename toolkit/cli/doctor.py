@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..checks import MIN_DEPOSIT
+from ..client.reads.reading import fetch_rows
 from ..errors import (
     BadAnswer,
     Disconnected,
@@ -34,6 +35,7 @@ from ..errors import (
     TransportError,
     WalletError,
 )
+from ..ethereum import ADVICE, MISSING, has_eth_account
 from ..extras import DISTRIBUTION, EXTRAS, install_line
 from ..protocol.enums import AgentStatus
 
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
     from ..session import Session
     from ..wallet import Wallet
 
-PACKAGES = ("pandas", "httpx", "eth-account", "coincurve", "protobuf", "websockets")
+PACKAGES = ("pandas", "httpx", "btclib-libsecp256k1", "protobuf", "websockets")
+FIRST_PYTHON, LAST_PYTHON = (3, 11), (3, 14)
+"""The Pythons that the whole toolkit is tested on."""
 OPTIONAL = ("ipywidgets", "anywidget", "matplotlib", "pyarrow")
 """Packages that not every user needs."""
 NOT_OURS = ("test", "docs")
@@ -132,11 +136,15 @@ def versions() -> Iterator[Finding]:
     from .. import __version__
     from ..protocol.actions import INTERFACE_VERSION
 
-    if sys.version_info[:2] < (3, 11) or sys.version_info[:2] > (3, 13):
-        advice = "use Python 3.11, 3.12 or 3.13"
-        yield Finding("python", "warn", f"{platform.python_version()} is not one the toolkit is tested on", advice)
+    if not FIRST_PYTHON <= sys.version_info[:2] <= LAST_PYTHON:
+        text = f"{platform.python_version()} is not one that the whole toolkit is tested on"
+        yield Finding("python", "warn", text, "use Python 3.11, 3.12, 3.13 or 3.14")
+    if not has_eth_account():
+        works = "key files work without it, mnemonics and class rooms need it"
+        yield Finding("eth-account", "note", f"{MISSING}; {works}", ADVICE)
     found, missing, without = [], [], set()
-    for name in (*PACKAGES, *OPTIONAL):
+    signing = ("eth-account",) if has_eth_account() else ("eth-keyfile",)
+    for name in (*PACKAGES, *signing, *OPTIONAL):
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
@@ -250,10 +258,10 @@ def examine(session: Session, variables: Mapping[str, str]) -> Iterator[Finding]
     from ..client.io.transport import is_loopback
 
     environment = session.environment
-    where = "in this process" if session.venue is not None else environment.base_url
+    where = "in this process" if session._local is not None else environment.base_url
     chain = environment.chain
     yield Finding("environment", "ok", f"{environment.name}, {where}, chain {chain.chain_id} ({chain.dex_chain})")
-    if session.venue is None and not is_loopback(environment.base_url):
+    if session._local is None and not is_loopback(environment.base_url):
         yield from _proxies(variables)
     reached = yield from _reach(session)
     if not reached:
@@ -285,7 +293,7 @@ def capture(session: Session, folder: Path, seconds: float, timeout: float) -> F
 
 def feed(session: Session, timeout: float) -> Finding:
     """Look whether the live feed answers: its address is another than that of the queries."""
-    where = "in this process" if session.venue is not None else session.environment.ws_url
+    where = "in this process" if session._local is not None else session.environment.ws_url
     try:
         symbol = next(iter(session.products().index), None)
         if symbol is None:
@@ -323,7 +331,7 @@ def _reach(session: Session) -> Generator[Finding, None, bool]:
         return False
     took = (time.perf_counter() - began) * 1000
     yield Finding("reachable", "ok", f"answered in {took:.0f} ms")
-    is_local = session.environment.name == "local" and session.venue is None
+    is_local = session.environment.name == "local" and session._local is None
     yield _clock(venue_time(envelope.reply.headers), session.clock_skew_ms, is_local)
     with warnings.catch_warnings(record=True) as broken:
         warnings.simplefilter("always")
@@ -396,9 +404,8 @@ def _agent(session: Session) -> Iterator[Finding]:
     agent = session.wallet.agent if session.wallet else None
     if agent is None:
         return
-    query = (("userAddr", agent), ("role", "AGENT"))
     try:
-        rows = session._driver.run(session._rows("/info/account/agent", query))
+        rows = session._driver.run(fetch_rows("agents", session._delivery.retry, userAddr=agent, role="AGENT"))
     except (TransportError, ExchangeError) as error:
         yield Finding("agent", "warn", f"its approval can't be looked up: {error}")
         return
@@ -464,7 +471,7 @@ def _account(session: Session) -> Iterator[Finding]:
 
 def _equity(session: Session, address: str) -> Decimal:
     """Return the equity of an account, USDC."""
-    rows = session._driver.run(session._rows("/info/account/wallet", (("userAddr", address),)))
+    rows = session._driver.run(fetch_rows("wallet_balances", session._delivery.retry, userAddr=address))
     return sum((Decimal(str(row.get("equity") or 0)) for row in rows), Decimal(0))
 
 

@@ -311,11 +311,11 @@ def test_history_and_what_a_break_cost_come_from_the_info_api() -> None:
         assert (fills.state, len(fills), len(history)) == ("live-unsequenced", 1, 2)
         trade()
         assert (len(fills), len(history)) == (2, 4)
-        venue.feed.faults.cut()
+        venue.host.feed.faults.cut()
         trade()
         venue.advance("1m")
         assert fills.is_live
-        info = session.info.trades()[::-1]
+        info = session.info.fills()
         assert list(fills.frame()["exec_id"]) == list(info["exec_id"])
         assert list(fills.frame()["tx_hash"]) == list(info["tx_hash"])
         assert len(history) == 6

@@ -114,7 +114,7 @@ def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
     symbol = _first_symbol(products.body)
     began = datetime.fromtimestamp(session._runtime.now() / 1000, UTC)
     # A venue in this process has no socket yet.
-    venue = session.venue
+    venue = session._local
     serving = nullcontext(environment.feed_url) if venue is None else _feed_of(venue)
     with serving as url:
         feed = read_channels(url, symbol, account or NOBODY, seconds, timeout)

@@ -217,7 +217,7 @@ class _Http:
     """
 
     def __init__(self, base_url: str, transport: AnyTransport | None = None, timeout: float = 10.0) -> None:
-        self._base_url = base_url
+        self.base_url = base_url
         self._transport: Any = transport
         self._timeout = timeout
         self._clients: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -228,10 +228,10 @@ class _Http:
         with self._lock:
             if owner not in self._clients:
                 self._clients[owner] = getattr(_library(self._transport), kind)(
-                    base_url=self._base_url,
+                    base_url=self.base_url,
                     timeout=self._timeout,
                     transport=self._transport,
-                    trust_env=not is_loopback(self._base_url),
+                    trust_env=not is_loopback(self.base_url),
                     headers={"user-agent": USER_AGENT, "accept": "application/json", "accept-encoding": "gzip"},
                 )
             return self._clients[owner]
@@ -242,7 +242,7 @@ class _Http:
         return client if self._transport is None else None
 
     def _reader(self, fetch: Fetch) -> _Body:
-        return _Body(fetch, self._base_url, _total_seconds(fetch, self._timeout))
+        return _Body(fetch, self.base_url, _total_seconds(fetch, self._timeout))
 
 
 class HttpTransport(_Http):
@@ -269,14 +269,14 @@ class HttpTransport(_Http):
         try:
             answer = answers.get(timeout=_total_seconds(fetch, self._timeout))
         except queue.Empty:
-            raise _too_slow(fetch, self._base_url) from None
+            raise _too_slow(fetch, self.base_url) from None
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
     def _send(self, fetch: Fetch) -> Reply:
         reader, arguments = self._reader(fetch), _arguments(fetch, self._timeout)
-        with _mapped_errors(fetch, self._base_url):
+        with _mapped_errors(fetch, self.base_url):
             client = self._client("Client", self)
             with client.stream(fetch.method, fetch.path, **arguments) as response:
                 if reader.begin(response):
@@ -297,7 +297,7 @@ class AsyncHttpTransport(_Http):
         """As HttpTransport.send, with the same bounds."""
         reader, arguments = self._reader(fetch), _arguments(fetch, self._timeout)
         try:
-            with _mapped_errors(fetch, self._base_url):
+            with _mapped_errors(fetch, self.base_url):
                 async with asyncio.timeout(_total_seconds(fetch, self._timeout)):
                     client = self._client("AsyncClient", asyncio.get_running_loop())
                     async with client.stream(fetch.method, fetch.path, **arguments) as response:
@@ -305,7 +305,7 @@ class AsyncHttpTransport(_Http):
                             async for chunk in response.aiter_raw():
                                 reader.add(chunk)
         except TimeoutError:
-            raise _too_slow(fetch, self._base_url) from None
+            raise _too_slow(fetch, self.base_url) from None
         return reader.reply(response)
 
     async def close(self) -> None:
@@ -392,7 +392,7 @@ class _Body:
 
     def __init__(self, fetch: Fetch, base_url: str, seconds: float) -> None:
         self._fetch = fetch
-        self._base_url = base_url
+        self.base_url = base_url
         self._deadline = time.monotonic() + seconds
         self._body = bytearray()
         self._inflate: Any = None
@@ -415,7 +415,7 @@ class _Body:
     def add(self, chunk: bytes) -> None:
         """Take the next bytes. Raises TimedOut after the deadline, BadAnswer for what is too long or broken."""
         if time.monotonic() > self._deadline:
-            raise _too_slow(self._fetch, self._base_url)
+            raise _too_slow(self._fetch, self.base_url)
         if self._inflate is not None:
             try:
                 # Never more than the limit: a few compressed kilobytes may hold gigabytes.
@@ -433,7 +433,7 @@ class _Body:
         return Reply(response.status_code, bytes(self._body), {k.lower(): v for k, v in response.headers.items()})
 
     def _bad(self, why: str) -> BadAnswer:
-        what = f"{self._fetch.method} {self._fetch.path}: the answer of {self._base_url} {why}"
+        what = f"{self._fetch.method} {self._fetch.path}: the answer of {self.base_url} {why}"
         return BadAnswer(what, status=self._status)
 
 

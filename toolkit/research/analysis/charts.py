@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as graph
 from plotly.subplots import make_subplots
 
-from . import curves
+from .metrics import YEAR, sampled_returns, sampling_period
 from .report import Reported, thin_line
 
 GAIN, LOSS, THIRD, FOURTH, FAINT = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#66707c"
@@ -144,13 +144,9 @@ def buy_and_hold(run: Reported) -> pd.Series[float]:
 def rolling(run: Reported, periods: int = 30) -> pd.DataFrame:
     """Return yearly Sharpe ratio and volatility of the last `periods` sampled returns: float64, NaN at first."""
     curve = run.equity["equity"]
-    times = pd.DatetimeIndex(curve.index).as_unit("ms").asi8
-    step = curves.sampling_ms(times)
-    at, returns = curves.sampled(times, curve.to_numpy(dtype="float64"), step)
-    window = pd.Series(returns, pd.to_datetime(at, unit="ms", utc=True)).rolling(
-        min(periods, max(len(returns) // 3, 2))
-    )
-    spread, scale = window.std(), math.sqrt(curves.per_year(step)) if step else float("nan")
+    returns, step = sampled_returns(curve), sampling_period(curve)
+    window = returns.rolling(min(periods, max(len(returns) // 3, 2)))
+    spread, scale = window.std(), math.sqrt(YEAR / step) if step else float("nan")
     ratio = (window.mean() / spread.where(spread > 0)) * scale
     return pd.DataFrame({"sharpe": ratio, "volatility": spread * scale})
 

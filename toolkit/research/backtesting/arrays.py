@@ -15,7 +15,7 @@ import pandas as pd
 
 from ...errors import InputError
 from ...suggestions import check_known
-from ..analysis.curves import Curve
+from ..analysis.metrics import Curve
 from ..analysis.recipes import repeatable
 from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, frame
 from ..data.bars import Bars, read_bars

@@ -51,6 +51,12 @@ function setSignedText(element, text) {
   toggleClass(element, "tk-down", kind === "down");
 }
 
+/** Set a trait, and send it to Python. */
+function setTrait(model, name, value) {
+  model.set(name, value);
+  model.save_changes();
+}
+
 let panelCount = 0;
 const GONE_MS = 3000;
 const WATCH_MS = 500;

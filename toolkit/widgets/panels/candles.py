@@ -63,16 +63,10 @@ class Candles(ReviewedPanel):
     """For the front end: the candles before those of `view`, and their indicators."""
 
     def __init__(
-        self,
-        session: Session,
-        symbol: str | int,
-        interval: str | int = "1m",
-        count: int = SHOWN_CANDLES,
-        indicators: Iterable[str] = (),
+        self, session: Session, symbol: str | int, interval: str | int = "1m", *, indicators: Iterable[str] = ()
     ) -> None:
         self._product = session.product(symbol)
         self._products = session.product_table()
-        self._count = count
         self._data = ChartData()
         self._base = 0
         self._complete = False
@@ -125,7 +119,7 @@ class Candles(ReviewedPanel):
 
     def _load(self) -> None:
         try:
-            found = self._read(limit=max(PAGE, self._count))
+            found = self._read(limit=max(PAGE, SHOWN_CANDLES))
         except ToolkitError as error:  # the live candles are shown all the same
             self._show_error(error)
             found = []
@@ -190,14 +184,14 @@ class Candles(ReviewedPanel):
 
     def _make_view(self) -> dict[str, Any]:
         data = self._data
-        tail = self.live.rows(self._count if not data.rows else 3)
+        tail = self.live.rows(SHOWN_CANDLES if not data.rows else 3)
         data.merge([candle_of(one, int(one["time"].timestamp())) for one in tail])
         if len(data.rows) - self._base > FOLD:
             self._fold()
         prices = self._ticker.value
         now_s = self._session._runtime.now() // 1000
         self._trail.add(now_s // 60 * 60, prices.get("mark_price"), prices.get("oracle_price"))
-        shown = self.live.rows(self._count)
+        shown = self.live.rows(SHOWN_CANDLES)
         first, last = (shown[0]["open"], shown[-1]["close"]) if shown else (None, None)
         return {
             "symbol": self._product.symbol,

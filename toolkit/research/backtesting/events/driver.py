@@ -149,27 +149,19 @@ class _Driver:
 
     def run(self, progress: bool) -> None:
         """Run through all the data."""
-        broker, ctx = self.broker, self.ctx
+        broker = self.broker
         for state in broker.states.values():
-            market = broker.markets[state.code]
-            broker.matcher.set_prices(state, market.first_priced)
+            broker.matcher.set_prices(state, broker.markets[state.code].first_priced)
         broker.advance_to(self.start_ns)
         self._at(self.start_ns)
-        with broker.annotate_errors():
-            broker.strategy.on_start(ctx)
-            if self.wants_timer and not ctx.stopped:
-                broker.schedule(self.start_ns + round(self.ctx.timer_ms * MS), "timer", None)
-            broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
-            self._run_all(progress)
-            if ctx.stopped:
-                broker.note("STOP", "", ctx.stopped)
-        broker.finish()
-        with broker.annotate_errors():
-            broker.strategy.on_stop(ctx)
+        broker.run(lambda: self._run_all(progress))
 
     def _run_all(self, progress: bool) -> None:
         broker, ctx, happenings = self.broker, self.ctx, self.broker.happenings
         settlements, feeds = self.settlements, self.feeds
+        if self.wants_timer:
+            broker.schedule(self.start_ns + round(ctx.timer_ms * MS), "timer", None)
+        broker.schedule((self.start_ns // self.mark_ns + 1) * self.mark_ns, "mark", None)
         bar = _progress(self.end_ns - self.start_ns) if progress else None
         while not ctx.stopped:
             due = happenings[0][0] if happenings else FAR
@@ -217,7 +209,8 @@ class _Driver:
             broker.schedule(time_ns + self.mark_ns, "mark", None)
         else:
             state, what = payload
-            broker.process_request(kind, state, what, time_ns)
+            broker.advance_to(time_ns)
+            broker.process_request(state, kind, what)
 
     def _mark(self, time_ns: int) -> None:
         """Set the prices of all symbols, and let triggers and liquidations follow."""
