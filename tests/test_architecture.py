@@ -43,7 +43,8 @@ MAY_IMPORT = {
     "protocol": {"errors", "environments", "ethereum", "numerals"},
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
-    "plots": {"errors", "guards", "extras"},
+    "interchange": {"errors", "extras"},
+    "plots": {"errors", "guards", "extras", "interchange"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 

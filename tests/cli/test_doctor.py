@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +315,15 @@ def test_an_address_in_place_of_a_key_and_a_missing_keyring_are_explained() -> N
     finally:
         keyring.set_keyring(before)
     assert "--keyfile" in found.advice
+
+
+def test_a_python_that_not_every_package_can_be_installed_on_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "LAST_PYTHON", (3, 10))
+    monkeypatch.setitem(sys.modules, "eth_account", None)
+    found = {finding.name: finding for finding in doctor.versions()}
+    assert found["python"].state == "warn"
+    assert found["python"].advice == "use Python 3.11, 3.12, 3.13 or 3.14"
+    assert found["eth-account"].state == "note"
+    assert "mnemonics and class rooms need it" in found["eth-account"].text
+    assert "eth-keyfile" in found["versions"].text
+    assert "packages" not in found

@@ -99,7 +99,7 @@ def _array(events: Any) -> Any:
     kinds = {Kind.DEPTH: hft.DEPTH_EVENT, Kind.TRADE: hft.TRADE_EVENT, Kind.CLEAR: hft.DEPTH_CLEAR_EVENT,
              Kind.SNAPSHOT: hft.DEPTH_SNAPSHOT_EVENT}  # fmt: skip
     array = events.array[np.isin(events.array["kind"], list(kinds))]
-    local, _ = feed_times(events[:])
+    local = feed_times(events[:])
     local = local[np.isin(events.array["kind"], list(kinds))]
     sides = (1, -1)
     both = (array["kind"] == Kind.CLEAR) & (array["side"] == 0)  # theirs is of one side

@@ -24,17 +24,16 @@ from ...venue.engine.commands import ActionContext, Outcome, Refused
 from ...venue.engine.core import Core
 from ...venue.model.accounts import VenueOrder
 from ...venue.model.constants import ADL, FILLED, ISOLATED, LIQUIDATION, MAKER, MARKET, RATE, STATUS_NAMES, TAKER
-from ...venue.model.history import FundingPayment as VenuePayment
-from ...venue.model.history import OrderEvent
+from ...venue.model.history import FundingPayment, OrderEvent
 from ...venue.risk import account_margin, ledger
 from ...venue.trading import lifecycle, settlement
 from ...venue.trading.positions import position_of
-from ..account_data import Fill, FundingPayment, OrderHandle
+from ..account_data import Fill, FundingFee, OrderHandle
 from ..context import Context
 from ..market_data import BookSnapshot
 from ..strategy import Strategy, overrides
 from .bar_matching import NO_HASH, BarMatcher
-from .funding_schedule import Settlement
+from .funding_schedule import FundingSettlement
 from .models import Latency, Liquidity, Slippage
 from .symbol_state import Arrival, SymbolState
 
@@ -82,7 +81,7 @@ class SimulatedBroker:
         self.strategy = strategy
         self.arrivals: list[Arrival] = []
         self.warm_until = -1
-        self.settlements: Sequence[Settlement] = ()
+        self.settlements: Sequence[FundingSettlement] = ()
         self.predicted: dict[int, float] = {}
         self.fees_micro = 0
         self.placed: dict[int, OrderHandle] = {}
@@ -314,18 +313,18 @@ class SimulatedBroker:
         while (at := self._delivered_events) < len(events):
             self._delivered_events = at + 1
             self._deliver_order_event(records[events[at]])
-            ctx.follow_fills()
+            ctx._follow_fills()
         payments = history.funding_payments.by_account.get(ADDRESS, ())
         while self._delivered_payments < len(payments):
             paid = history.funding_payments.records[payments[self._delivered_payments]]
             self._delivered_payments += 1
             self._deliver_payment(paid)
 
-    def _deliver_payment(self, paid: VenuePayment) -> None:
+    def _deliver_payment(self, paid: FundingPayment) -> None:
         state = self.by_code[paid.product]
         size = state.step * paid.size * paid.side
         price, rate, payment = state.tick * state.price, paid.rate / RATE, paid.amount / MICRO
-        self.strategy.on_funding(self.ctx, FundingPayment(state.symbol, paid.time, size, price, rate, payment))
+        self.strategy.on_funding(self.ctx, FundingFee(state.symbol, paid.time, size, price, rate, payment))
 
     def _deliver_order_event(self, event: OrderEvent) -> None:
         state = self.by_code[event.product]

@@ -22,6 +22,7 @@ import pandas as pd
 from msgspec import structs
 
 from ...errors import InputError
+from ...interchange import to_pandas
 from ...products import Amount
 from ...suggestions import check_known
 from ...venue.engine.core import Core
@@ -36,7 +37,7 @@ from .broker import SimulatedBroker
 from .build_results import build_results
 from .context import BacktestContext
 from .events.driver import EventSettings, backtest_events, events_by_symbol
-from .funding_schedule import Settlement, funding_schedule, predicted_rates
+from .funding_schedule import FundingSettlement, funding_schedule, predicted_rates
 from .listing import listings, product_fields
 from .models import BarLiquidity, FixedLatency, Latency, Liquidity, RatioSlippage, Slippage
 from .symbol_state import SymbolState
@@ -97,10 +98,11 @@ def backtest(
     Raises InputError for invalid data or settings; errors of the strategy propagate with the time as a note.
     """
     common: dict[str, Any] = {"capital": capital, "products": products, "leverage": leverage, "fees": fees}
-    common |= {"funding": funding, "seed": seed}
+    common |= {"funding": to_pandas(funding, "funding"), "seed": seed}
     if recorded:
         own = [*inspect.signature(backtest).parameters][2:-1]
         check_known(recorded, [*own, *EventSettings.__annotations__], "backtest", "setting")
+    data, latency = to_pandas(data), to_pandas(latency, "latency")
     events = events_by_symbol(data)
     if events is not None:
         given = {"interval": interval, "path": path, "liquidity": liquidity, "slippage": slippage, "warm_up": warm_up}
@@ -199,7 +201,7 @@ class _Driver:
     """Moves time through the bars: settlements, arrivals and prices in order, then the strategy at each close."""
 
     def __init__(
-        self, broker: SimulatedBroker, bars: Mapping[str, Bars], settlements: list[Settlement], path: Path
+        self, broker: SimulatedBroker, bars: Mapping[str, Bars], settlements: list[FundingSettlement], path: Path
     ) -> None:
         self.broker = broker
         self.matcher = broker.matcher
@@ -240,8 +242,8 @@ class _Driver:
                         push(next(values))
             for _, bar in members:
                 if not ctx.stopped:
-                    if ctx.trailing:
-                        ctx.follow_bar(bar)
+                    if ctx._trailing:
+                        ctx._follow_bar(bar)
                     on_bar(ctx, bar)
             if after is not None:
                 after([bar for _, bar in members])
@@ -254,7 +256,7 @@ class _Driver:
         They stay with the driver: an indicator has only those up to now.
         """
         feeds: dict[str, list[Feed]] = {}
-        for computed in self.broker.ctx.precomputed:
+        for computed in self.broker.ctx._precomputed:
             series = next(series for state, series in self.series if state.symbol == computed.symbol)
             whole, part = BarHistory(series.symbol), BarHistory(series.symbol)
             for number, bar in enumerate(_bars_of(series)):

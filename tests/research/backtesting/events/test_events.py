@@ -11,6 +11,7 @@ import pytest
 from toolkit.errors import InputError
 from toolkit.orders import stop
 from toolkit.research import Strategy, backtest
+from toolkit.research.context import Context
 from toolkit.research.data.events import Events, Kind
 from toolkit.research.market_data import BookSnapshot, Trade
 
