@@ -98,9 +98,8 @@ def connect(
     "pause" or "continue" (trading without its feed). `intents` is a SQLite file for the ledger of orders (default: one
     for each account in the user's data folder; memory in process). `confirm` is needed to write on Mainnet: True, or a
     function that confirms each request (see `ask`). `rates` limits requests per action on this side. `timeout` is in
-    seconds, `expiry_ms` (the default of expiryAfter) in ms. `transport` is one of httpx or httpx2. A call waits
-    `settle_timeout` seconds at most until what was submitted is executed; 0 returns at submission. (With a manual
-    clock a `settle_delay` passes.)
+    seconds, `expiry_ms` (the default of expiryAfter) in ms. `transport` is one of httpx or httpx2. A call waits at most
+    `settle_timeout` seconds until what was submitted is executed (with a manual clock a `settle_delay` passes); 0: not.
     Raises InputError for arguments that contradict each other. Sends only to find an account by name, and to follow.
     """
     if wrong := wrong_type(environment, wallet, account):

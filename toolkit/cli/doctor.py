@@ -392,7 +392,7 @@ def _clock(theirs: int | None, skew_ms: int | None, is_local: bool) -> Finding:
     words = describe_clock_skew(skew_ms)
     if abs(skew_ms) < SKEW_WARN_MS:
         return Finding("clock", "ok", words)
-    if is_local:  # it has a time of its own: --start, --speed, --clock manual
+    if is_local:  # its time may differ: --start, --speed, --clock manual
         there = datetime.fromtimestamp(theirs / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return Finding("clock", "note", f"at the venue it is {there}; sessions follow its time")
     state = "fail" if abs(skew_ms) >= SKEW_FAIL_MS else "warn"
