@@ -41,7 +41,8 @@ MAY_IMPORT = {
     "protocol": {"errors", "environments", "numerals"},
     "client": {"protocol", "wallet"} | BASE,
     "venue": {"protocol"} | BASE,
-    "plots": {"errors", "guards", "extras"},
+    "pictures": {"extras"},
+    "plots": {"errors", "guards", "extras", "pictures"},
 }
 """Room or module at the top → what else of the toolkit it may import; the others may import all that is below them."""
 
@@ -68,6 +69,7 @@ LAYERS = {
         "report classroom learn",
         "widgets",
         "research plots",
+        "pictures",
         "session",
         "session_methods connecting",
         "client venue",
