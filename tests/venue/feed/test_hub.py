@@ -358,4 +358,4 @@ def test_the_feed_changes_nothing_in_the_venue(venue: LocalVenue, alice: Trader)
     for trader in (alice, other):
         trader.place("BUY", "62000", "0.5")
         trader.venue.advance("5m")
-    assert venue.control.state_hash() == silent.state_hash()
+    assert venue.control.state_hash() == silent.control.state_hash()
