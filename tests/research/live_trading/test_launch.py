@@ -469,7 +469,7 @@ def test_symbols_may_be_one_name_and_count_once(session: Any, symbols: Any) -> N
 
 
 def test_a_lost_answer_is_settled_by_the_next_look(session: Any) -> None:
-    session.venue.faults.add("lose-answer", action="placeOrder", count=None)
+    session.venue.control.add_fault("lose-answer", action="placeOrder", count=None)
     seen: list[Any] = []
     act = {0: lambda ctx: seen.append(ctx.target(BTC, "0.01")), 2: lambda ctx: seen.append(ctx.target(BTC, "0.01"))}
     run = ask(act, session)

@@ -16,7 +16,7 @@ import pandas as pd
 from ...errors import InputError
 from ...interchange import to_pandas
 from ...suggestions import check_known
-from ..analysis.curves import Curve
+from ..analysis.metrics import Curve
 from ..analysis.recipes import repeatable
 from ..analysis.results import EQUITY, EVENTS, FILLS, FUNDING, ORDERS, TRANSFERS, Results, frame
 from ..data.bars import Bars, by_time, read_bars

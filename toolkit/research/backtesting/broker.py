@@ -307,7 +307,7 @@ class SimulatedBroker:
             if account.balance + net - cost >= required(reach, position.leverage):
                 return True
         standing = account_margin.standing(account, position, mark * table.unit)
-        equity, initial = account_margin.equity_and_initial(self.core, account)
+        equity, initial, _ = account_margin.cross_margin(self.core, account)
         initial += standing.initial(side, reserved) - standing.initial()
         return equity - cost >= initial
 

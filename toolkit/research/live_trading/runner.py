@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...connecting import venue_in_process
 from ...errors import LimitReached, RateLimited, ToolkitError, TransportError
 from ..analysis.results import Results
 from ..market_data import Bar, Trade, span_ms
@@ -78,7 +79,8 @@ class Runner:
         self.ctx = SessionContext(self.state, self.strategy, limits, self._feed)
         self._on_timer = timer_call(self.strategy, self.ctx)
         self._timer_due_ms: float = NEVER
-        self._manual_clock = session.venue is not None and not session.venue.clock.runs
+        self._venue = venue_in_process(session)
+        self._manual_clock = self._venue is not None and not self._venue.host.clock.runs
         self._stop = threading.Event()
         self._close_at_end = False
         self._thread: threading.Thread | None = None
@@ -188,7 +190,7 @@ class Runner:
 
     def _wait(self, until: int | None) -> bool:
         """Let time pass until the next poll or timer; return whether it is a poll."""
-        now, venue, due = self.state.now(), self.session.venue, self._timer_due_ms
+        now, venue, due = self.state.now(), self._venue, self._timer_due_ms
         if due <= now:
             return False
         if self._manual_clock:
@@ -197,7 +199,7 @@ class Runner:
             target = target if until is None else min(target, until)
             venue.advance(until=target if due >= target else ceil(due))
             return due >= target
-        speed = getattr(venue.clock, "speed", 1.0) if venue is not None else 1.0
+        speed = getattr(venue.host.clock, "speed", 1.0) if venue is not None else 1.0
         timer = (due - now) / 1000 / speed if speed else NEVER
         left = self._poll_due - monotonic()
         self._stop.wait(max(min(left, timer), 0))

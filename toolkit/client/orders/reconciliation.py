@@ -1,0 +1,349 @@
+"""How the outcome of an intent is settled: responses and failures become ledger entries, receipts and errors.
+
+The ledger may be shared with other processes that resolve the same intent. Its entry is the truth: whoever settles an
+intent first decides what every other process returns or raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import (
+    ActionRejected,
+    BadAnswer,
+    BadRequest,
+    BroadcastFailed,
+    ExchangeError,
+    HttpStatus,
+    InvalidNonce,
+    NotSent,
+    OutcomeUnknown,
+    RateLimited,
+    RequestExpired,
+    SignatureRejected,
+    ToolkitError,
+    TransportError,
+    UnsupportedAction,
+    exchange_error,
+)
+from ..io.flow import Flow, Now
+from ..io.transport import Envelope, Retry, describe_clock_skew
+from .intents import ARRIVED, OPEN, Intent, IntentState, Ledger
+from .outcome import (
+    Foreign,
+    Found,
+    Missing,
+    asked_items,
+    poll_execution,
+    poll_outcome,
+    query_outcome,
+    told_by_feed,
+)
+from .receipts import Receipt, parse_id, parse_tx_code, receipt
+
+LAST_REFUSALS = (SignatureRejected.code, RequestExpired.code)
+"""Codes after which no further copy of a request is executed."""
+LATEST_EXECUTION_MS = 60_000
+
+
+@dataclass(slots=True)
+class Reconciler:
+    """Settles intents of one ledger.
+
+    `timeout` is how long it waits for the execution of what was submitted, in seconds. `clock_skew` returns this
+    machine's clock minus the venue's in ms, None if not known.
+    """
+
+    ledger: Ledger
+    timeout: float
+    clock_skew: Callable[[], int | None] = lambda: None
+
+    def classify_response(self, intent: Intent, answer: Envelope, in_doubt: bool, retry: Retry) -> Flow[Receipt]:
+        """Settle an intent by the venue's response. `in_doubt`: an earlier copy of the request may have arrived.
+
+        A refusal is the outcome only if no copy was executed. Where that is open the venue is asked, and the intent
+        stays UNKNOWN when it can't tell. Raises ExchangeError or OutcomeUnknown.
+        """
+        now: int = yield Now()
+        if refusal := _refused_inside(answer):
+            answer = replace(answer, code=ActionRejected.code, message=refusal)
+        if answer.code == 0:
+            state = IntentState.ACCEPTED if _shows_execution(intent, answer) else IntentState.SUBMITTED
+            return (yield from self.await_execution(self._close(intent, now, state, answer), retry))
+        error = self.error(intent, answer)
+        known: Found | Missing = Missing(certain=False)
+        # No longer SENT: another process resolves the intent and may have sent a copy as well.
+        in_doubt = in_doubt or self.ledger.get(intent.id).state is not IntentState.SENT
+        # 40207: these bytes were executed before (a proxy repeated them), or another request used the nonce.
+        if in_doubt or isinstance(error, InvalidNonce) or _leaves_open(error):
+            try:
+                known = yield from poll_outcome(intent, retry, self.timeout)
+            except (TransportError, ExchangeError):
+                in_doubt = True
+            if isinstance(known, Missing) and not known.certain:
+                in_doubt = True
+        if isinstance(known, Found):
+            return self.record_found(intent, now, known)
+        if in_doubt and not (proves_no_execution(error) or (known.certain and self.is_over(intent, now))):
+            message = f"{answer.message} (code {answer.code}), and the venue does not show what became of it"
+            if isinstance(error, SignatureRejected | RequestExpired):
+                message += f"; a copy that it took before would show within {self.latest_ms // 1000} s"
+            code = None if _leaves_open(error) else answer.code  # of HTTP 503 with 40204, say: no word of the venue's
+            intent = self.update(intent, now, state=IntentState.UNKNOWN, code=code, message=message)
+            if intent.settled:
+                return self.result_or_raise(intent)
+            raise unknown_outcome(intent, error)
+        # A batch is refused as a whole with 40230 even where some of its orders were accepted.
+        accepted_some = any(item.get("txCode") is not None and not tx_code for item, tx_code in _items(answer.data))
+        intent = self._close(intent, now, IntentState.ACCEPTED if accepted_some else IntentState.REJECTED, answer)
+        error.receipt = receipt(intent)
+        raise error
+
+    @property
+    def latest_ms(self) -> int:
+        """How long a venue is believed to execute later than it took a request; what counts is time at the venue."""
+        return max(LATEST_EXECUTION_MS, round(self.timeout * 1000))
+
+    def is_over(self, intent: Intent, now: int) -> bool:
+        """Return whether each copy of a request that the venue may have taken would have been executed by now.
+
+        It takes none after the request's expiry, nor after it last refused one for its signer.
+        """
+        refused = intent.updated if intent.code in LAST_REFUSALS else None
+        last = refused if intent.expiry_after is None else intent.expiry_after
+        return last is not None and now - last >= self.latest_ms
+
+    def await_execution(self, intent: Intent, retry: Retry) -> Flow[Receipt]:
+        """Wait until a submitted intent is executed, and return its receipt; it is SUBMITTED after the time-out.
+
+        Raises ActionRejected when it failed, and OutcomeUnknown when the answer was another request's.
+        """
+        if intent.state is not IntentState.SUBMITTED or not self.timeout:
+            return self.result_or_raise(intent) if intent.settled else receipt(intent)
+        known: Found | Missing | Foreign
+        known = yield from poll_execution(intent, self.timeout, lambda: self.ledger.get(intent.id).settled)
+        now: int = yield Now()
+        if isinstance(known, Found):
+            told = intent.data or {}
+            if told.get("txHash") and told.get("txHash") == known.data.get("txHash"):
+                # The transaction is this request's, so the rest of the answer is too, such as a new vault's address.
+                known = replace(known, data={**known.data, **{name: told[name] for name in told.keys() - known.data}})
+            return self.record_found(intent, now, known)
+        if isinstance(known, Missing):
+            intent = self.ledger.get(intent.id)
+            return self.result_or_raise(intent) if intent.settled else receipt(intent)
+        # Whether this request arrived is open, as it is without an answer.
+        message = "the answer named the transaction of another request"
+        intent = self.update(intent, now, state=IntentState.UNKNOWN, message=message, data=None)
+        with suppress(TransportError, ExchangeError):
+            outcome = yield from poll_outcome(intent, retry, self.timeout)
+            if isinstance(outcome, Found):
+                intent = self._found(intent, now, outcome)
+        if intent.settled:
+            return self.result_or_raise(intent)
+        raise unknown_outcome(intent, BadAnswer(message))
+
+    def settle_by_feed(self, intent: Intent, channel: str, items: Sequence[Mapping[str, Any]], now: int) -> None:
+        """Settle a submitted intent if new records of a channel of the feed tell its outcome."""
+        told = told_by_feed(intent, channel, items)
+        if told is not None:
+            self._found(intent, now, told)
+
+    def give_up(self, intent: Intent, failure: ToolkitError, in_doubt: bool) -> Flow[Receipt]:
+        """Record that the last attempt failed, and raise: NotSent or a refusal if that is certain, else OutcomeUnknown.
+
+        Returns or raises the outcome that another process has recorded meanwhile.
+        """
+        now: int = yield Now()
+        if not in_doubt:
+            message = f"not sent: {failure}" if isinstance(failure, NotSent) else str(failure)
+            code = getattr(failure, "code", None)
+            # `expected`: if another process has made it UNKNOWN, a copy may be on its way, so it is not REJECTED.
+            changes: dict[str, Any] = {"state": IntentState.REJECTED, "code": code, "message": message}
+            intent = self.update(intent, now, expected=IntentState.SENT, **changes)
+        if in_doubt or intent.state in ARRIVED:
+            # Something answered, so the venue can be reached: it knows whether a copy was executed.
+            if isinstance(failure, BadAnswer | ExchangeError):
+                with suppress(TransportError, ExchangeError):
+                    known = yield from query_outcome(intent)
+                    if isinstance(known, Found):
+                        intent = self._found(intent, now, known)
+                        return self.result_or_raise(intent)
+            intent = self.update(intent, now, state=IntentState.UNKNOWN, message=str(failure))
+            if not intent.settled:
+                raise unknown_outcome(intent, failure)
+        if intent.state is not IntentState.REJECTED:
+            return self.result_or_raise(intent)
+        if isinstance(failure, ExchangeError):
+            failure.receipt = receipt(intent)
+        raise failure
+
+    def record_found(self, intent: Intent, now: int, found: Found) -> Receipt:
+        """Settle an intent by what the venue shows of it, and return its receipt or raise its refusal."""
+        return self.result_or_raise(self._found(intent, now, found))
+
+    def _found(self, intent: Intent, now: int, found: Found) -> Intent:
+        submitted = intent.state is IntentState.SUBMITTED
+        state = IntentState.FAILED if submitted else IntentState.REJECTED
+        if found.accepted:
+            state = IntentState.ACCEPTED
+        code = 0 if found.code == 0 else ActionRejected.code
+        changes: dict[str, Any] = {"state": state, "code": code, "message": found.message, "data": dict(found.data)}
+        return self.update(intent, now, **changes)
+
+    def result_or_raise(self, intent: Intent) -> Receipt:
+        """Return the receipt of a settled intent, or raise its refusal (NotSent: another session gave it up)."""
+        settled = receipt(intent)
+        if intent.state is IntentState.REJECTED and intent.code is None:
+            raise NotSent(f"{intent.action}: {intent.message or 'nothing was sent'}")
+        if intent.state is IntentState.ACCEPTED and not intent.code:
+            return settled
+        code, data = intent.code or ActionRejected.code, dict(intent.data or {})
+        error = exchange_error(code, intent.message, data=data, action=intent.action)
+        error.receipt = settled
+        raise error
+
+    def update(self, intent: Intent, now: int, *, expected: IntentState | None = None, **changes: Any) -> Intent:
+        """Change an intent in the ledger, or return it as it stands where another process was faster.
+
+        That holds where the other process has settled it, is resolving it, or moved it on from `expected`.
+        Raises ToolkitError when two processes settle it differently.
+        """
+        try:
+            return self.ledger.update(intent.id, now, expected=expected, **changes)
+        except ToolkitError:
+            current = self.ledger.get(intent.id)
+            target = IntentState(changes.get("state", current.state))
+            settled = current.settled and (target in OPEN or target is current.state)
+            resolving = current.state in ARRIVED and target is IntentState.SENT
+            if settled or resolving or expected is not None:
+                return current
+            raise
+
+    def error(self, intent: Intent, answer: Envelope) -> ExchangeError:
+        """Return the error for a response with a non-zero code."""
+        data = answer.data if isinstance(answer.data, dict) else None
+        message = answer.message
+        skew_ms = self.clock_skew()
+        if answer.code == RequestExpired.code and skew_ms is not None:
+            message = f"{message}; {describe_clock_skew(skew_ms)}"
+        error = exchange_error(answer.code, message, data=data, action=intent.action, http_status=answer.reply.status)
+        if isinstance(error, RequestExpired):
+            error.clock_skew_ms = skew_ms
+        return error
+
+    def _close(self, intent: Intent, now: int, state: IntentState, answer: Envelope) -> Intent:
+        data = answer.data if isinstance(answer.data, dict) else None
+        return self.update(intent, now, state=state, code=answer.code, message=answer.message, data=data)
+
+
+def proves_not_received(error: TransportError) -> bool:
+    """Return whether a failure proves that the venue did not take the request: it never left, or a 4xx came back."""
+    if isinstance(error, NotSent):
+        return True
+    # 408 is sent when the server stopped waiting, which says nothing about what it had read.
+    return isinstance(error, HttpStatus) and 400 <= error.status < 500 and error.status != 408
+
+
+def is_transient(answer: Envelope) -> bool:
+    """Return whether a response asks to try later: a rate limit, or HTTP 5xx with a code that is not the venue's."""
+    if answer.code == RateLimited.code or answer.reply.status == 429:
+        return True
+    return answer.reply.status >= 500 and not 40000 <= answer.code < 50000
+
+
+def proves_no_execution(error: ExchangeError) -> bool:
+    """Return whether a refusal proves that no copy of a request was or will be executed.
+
+    A business refusal (40230) has just used the nonce, so no earlier copy did; malformed bytes (40003, 40201) are so
+    in every copy. After expiry (40208), and once the agent lost its approval (40204), no later copy is executed, but
+    an earlier one may have been, or may be under way: `Reconciler.is_over`.
+    """
+    return isinstance(error, ActionRejected | BadRequest | UnsupportedAction) and not _leaves_open(error)
+
+
+def unknown_outcome(intent: Intent, cause: Exception) -> OutcomeUnknown:
+    """Return the error for an intent without a known outcome."""
+    return OutcomeUnknown(
+        f"{intent.action}: its outcome is unknown ({cause}); session.resolve() asks the venue and settles it",
+        intent=intent.id,
+        receipt=receipt(intent),
+    )
+
+
+def check_belongs(intent: Intent, answer: Envelope) -> None:
+    """Raise BadAnswer for an answer with the ids of other orders than the request names: it is another request's.
+
+    Client ids are unique, so an answer that a proxy repeats, or sends to the wrong client, shows in them.
+    """
+    data: Mapping[str, Any] = answer.data if isinstance(answer.data, Mapping) else {}
+    asked = _asked_ids(intent)
+    results = _items(data)
+    echoed = [item for item, _ in results] or [data]
+    wrong = [
+        f"{name} {given}"
+        for item, ids in zip(echoed, asked, strict=False)
+        for name, given in ((name, parse_id(item.get(name))) for name in ids)
+        if given is not None and given != ids[name]
+    ]
+    if asked and results and len(results) != len(asked):
+        wrong.append(f"{len(results)} results for {len(asked)} orders")
+    if wrong:
+        text = answer.reply.body[:500].decode("utf-8", "replace")
+        what = f"{intent.action}: the answer belongs to another request ({', '.join(wrong)})"
+        raise BadAnswer(what, status=answer.reply.status, body=text)
+
+
+def _shows_execution(intent: Intent, answer: Envelope) -> bool:
+    """Return whether an answer of code 0 shows the result of an execution, and by its ids that it is this request's.
+
+    Without ids in it that the request named, it may be another request's: its transaction tells.
+    """
+    data = answer.data if isinstance(answer.data, Mapping) else {}
+    echoed = [item for item, _ in _items(data)] or [data]
+    asked = _asked_ids(intent)
+    return len(echoed) == len(asked) > 0 and all(
+        parse_id(item.get("ordId")) and any(parse_id(item.get(name)) == ids[name] for name in ids)
+        for item, ids in zip(echoed, asked, strict=True)
+    )
+
+
+def _asked_ids(intent: Intent) -> list[dict[str, int]]:
+    """Return the ids that each order or cancel of a request names, without those that the venue chooses."""
+    items = asked_items(intent)
+    # A replacement may get a new order id.
+    names = ("clOrdId",) if intent.action != "cancelOrder" else ("clOrdId", "ordId")
+    return [{name: number for name in names if (number := parse_id(item.get(name))) is not None} for item in items]
+
+
+def _items(data: Any) -> list[tuple[Mapping[str, Any], int]]:
+    """Return the results of an answer, each with its txCode."""
+    results = data.get("results") if isinstance(data, Mapping) else None
+    found = [item for item in results if isinstance(item, Mapping)] if isinstance(results, list) else []
+    return [(item, parse_tx_code(item.get("txCode"))) for item in found]
+
+
+def _refused_inside(answer: Envelope) -> str:
+    """Return why an answer of code 0 is a refusal all the same, "" if it is none: its txCode, or one of its results."""
+    data = answer.data if isinstance(answer.data, Mapping) else {}
+    if answer.code:
+        return ""
+    refused = [(data, tx_code)] if (tx_code := parse_tx_code(data.get("txCode"))) else []
+    refused += [(item, tx_code) for item, tx_code in _items(data) if tx_code]
+    return "; ".join(f"{item.get('txMsg') or 'refused'} (txCode {tx_code})" for item, tx_code in refused)
+
+
+def _leaves_open(error: ExchangeError) -> bool:
+    """Return whether a request with this answer may have been executed: the venue failed while it was under way."""
+    failed = error.http_status >= 500 or error.code >= 50000 or isinstance(error, BroadcastFailed)
+    if failed or not isinstance(error, ActionRejected):
+        return failed
+    # A business rule is refused by a transaction; without one it is open what "call failed" means, as it is when every
+    # result says that its order was accepted.
+    data = error.data or {}
+    results = _items(data)
+    shows_transaction = bool(data.keys() & {"txHash", "txCode", "results"})
+    return not shows_transaction or (bool(results) and not any(tx_code for _, tx_code in results))

@@ -1,0 +1,335 @@
+"""Following: a local venue whose prices, books and trades are another venue's, read from its public feed.
+
+Orders, positions, funding and liquidation happen here; nothing is ever sent to the other venue but queries.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .client.io.flow import wall_ms
+from .environments import Environment
+from .errors import InputError, StaleData, ToolkitError
+from .orders import Order
+from .products import MICRO, Product
+from .venue.clocks import milliseconds, moment
+from .venue.local import LocalVenue
+from .venue.model.genesis import Genesis
+from .venue.simulation.recorded import INDEX, LEVEL, MARK, TRADE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .client.stream.live import Live, Update
+
+DEPTH = 200
+"""Levels a side that are followed: as many as the feed gives."""
+WHEN_STALE = ("pause", "continue")
+LOCKSTEP_MS = 1_000
+"""How far a venue in this process is let ahead of its follower."""
+SETTINGS_SECONDS = 5.0
+"""How long the settings of an account that is copied are waited for."""
+
+
+class Reads(Protocol):
+    """What is used of the session that reads the other venue."""
+
+    @property
+    def environment(self) -> Environment: ...
+    @property
+    def venue(self) -> Any: ...
+    @property
+    def info(self) -> Any: ...
+    @property
+    def stream(self) -> Any: ...
+    def product(self, symbol: str | int) -> Product: ...
+    def products(self) -> pd.DataFrame: ...
+    def orders(self, *, open: bool, account: str, exact: bool) -> pd.DataFrame: ...
+    def close(self) -> None: ...
+
+
+class HasAccount(Protocol):
+    """The session whose account becomes a copy of another one."""
+
+    @property
+    def account(self) -> str | None: ...
+
+
+class FollowingVenue(LocalVenue):
+    """A local venue that follows another one; `following` says how that goes."""
+
+    following: Following
+
+    def advance(
+        self,
+        span: str | int | timedelta | None = None,
+        *,
+        until: str | int | datetime | None = None,
+        progress: bool | None = None,
+    ) -> int:
+        """Let time pass, see `LocalVenue.advance`; also on the other venue, where both have one clock in this process.
+
+        Both go on by a second in turn, so that each message of the other venue arrives here at its time.
+        """
+        other = self.following.upstream.venue
+        if (
+            not isinstance(other, LocalVenue)
+            or other.host.clock is not self.host.clock
+            or (span is None) == (until is None)
+        ):
+            return super().advance(span, until=until, progress=progress)
+        now = self.host.now_ms()
+        target = now + milliseconds(span) if span is not None else moment(until) if until is not None else now
+        while now < target:
+            now = other.advance(until=min(now + LOCKSTEP_MS, target), progress=False)
+            super().advance(until=now, progress=False)
+        return super().advance(until=target, progress=False)
+
+    def close(self) -> None:
+        """Stop following, and close the venue."""
+        self.following.close()
+        super().close()
+
+
+def follow(
+    upstream: Reads,
+    *,
+    symbols: Sequence[str] | None = None,
+    when_stale: str = "pause",
+    accounts: int = 10,
+    timeout: float = 10.0,
+    **options: Any,
+) -> FollowingVenue:
+    """Return a local venue whose market is another venue's, once its books and prices are there.
+
+    Parameters:
+        upstream: a session of the other venue, which only reads; it is closed with the venue.
+        symbols: products to follow (default: all).
+        when_stale: "pause" trading while the feed is lost, or "continue" at the last known book.
+        accounts: funded development accounts; `options` are further ones of LocalVenue (journal, wire …).
+        timeout: seconds to wait for the first books.
+
+    Raises InputError for unknown symbols, TransportError and StaleData when the other venue does not answer.
+    """
+    following = Following(upstream, symbols, when_stale)
+    try:
+        # an upstream in this process may have a manual clock, which then is this venue's, too
+        here = upstream.venue.host if isinstance(upstream.venue, LocalVenue) else None
+        clock = here.clock if here is not None else "real"
+        begin = here.now_ms() if here is not None else wall_ms()
+        genesis = Genesis(time=begin, products=following.rows, margin_tables=following.tables, prices={})
+        venue = FollowingVenue(config=genesis, market=False, clock=clock, accounts=accounts, **options)
+        venue.following = following
+        following.start(venue, timeout)
+    except BaseException:
+        following.close()
+        raise
+    return venue
+
+
+class Following:
+    """How a local venue follows another one.
+
+    Attributes: `upstream` (a session that only reads the other venue), `symbols`, `state` ("live" or "stale"), `reason`
+    (why it is stale), `notes` (each change of the state, and what of a copied account could not be copied).
+    """
+
+    venue: LocalVenue
+
+    def __init__(self, upstream: Reads, symbols: Sequence[str] | None, when_stale: str) -> None:
+        if when_stale not in WHEN_STALE:
+            raise InputError(
+                f"when_stale is {when_stale!r}; it is {' or '.join(WHEN_STALE)}", field="when_stale", nearest=WHEN_STALE
+            )
+        self.upstream = upstream
+        self.products = {symbol: upstream.product(symbol) for symbol in symbols or upstream.products().index}
+        self.symbols = tuple(self.products)
+        self.tables: dict[int, list[dict[str, str]]] = {}
+        self.rows = [product.to_row(self.tables) for product in self.products.values()]
+        self.state, self.reason = "stale", "waiting for the first books"
+        self.notes: list[str] = []
+        self.on_change: Callable[[str], None] = lambda note: None
+        """Called with each change of the state, in the feed's thread."""
+        self._pauses = when_stale == "pause"
+        self._waiting = {(symbol, what) for symbol in self.symbols for what in ("book", "ticker")}
+        self._ready = threading.Event()
+        self._lives: list[Live] = []
+        self._lock = threading.Lock()
+
+    def start(self, venue: LocalVenue, timeout: float) -> None:
+        """Subscribe, and return when every product has its book and prices. Raises StaleData when they don't come."""
+        self.venue = venue
+        if venue.host.core.state.recorded is None:  # the state of a journal that goes on has begun already
+            venue.host.apply_control("open_recorded", products=[product.code for product in self.products.values()])
+        for product in self.products.values():
+            self._follow("book", product, self.upstream.stream.order_book(product.symbol, depth=DEPTH))
+            self._follow("trades", product, self.upstream.stream.trades(product.symbol))
+            self._follow("ticker", product, self.upstream.stream.ticker(product.symbol))
+        waited = 0.0
+        while not self._ready.wait(0.05) and waited < timeout:
+            waited += 0.05
+            for live in self._lives:
+                _ = live.state  # reads what has come, where the other venue is in this process
+        if not self._ready.is_set():
+            missing = ", ".join(sorted(f"{what} of {symbol}" for symbol, what in self._waiting))
+            raise StaleData(f"{self.upstream.environment.base_url} sent nothing within {timeout:g} s: {missing}")
+
+    def _follow(self, what: str, product: Product, live: Live) -> None:
+        self._lives.append(live)
+        live.on_state(lambda changed: self._on_state(changed))
+        live.on_update(lambda update: self._on_update(what, product, update), begin=True)
+
+    def _on_update(self, what: str, product: Product, update: Update) -> None:
+        """Apply an update of the other venue here; the past trades that a subscription begins with are left out."""
+        changes: list[list[int]] = []
+        if what == "trades":
+            if update.kind == "incremental":
+                changes = [_change(product, TRADE, item) for item in update.items]
+        elif what == "book":
+            changes = [_change(product, LEVEL, item) for item in update.items]
+        else:
+            for item in update.items:
+                for column, kind in (("mark_price", MARK), ("oracle_price", INDEX)):
+                    if item.get(column):
+                        changes.append([kind, 0, _whole(item[column], product.tick_size), 0])
+        if changes:
+            whole = what == "book" and update.kind == "snapshot"
+            self.venue.host.apply_control("play_recorded", product=product.code, changes=changes, whole=whole)
+        self._waiting.discard((product.symbol, what))
+        if not self._waiting:
+            self._ready.set()
+        if self._ready.is_set() and self.state != "live":
+            self._check_state()
+
+    def _on_state(self, live: Live) -> None:
+        if self._ready.is_set():
+            self._check_state()
+
+    def _check_state(self) -> None:
+        """Note whether the feed is live; without it trading pauses, if so set, and goes on with it."""
+        with self._lock:
+            broken = next((live for live in self._lives if not live.is_live), None)
+            state = "live" if broken is None else "stale"
+            self.reason = (
+                ""
+                if broken is None
+                else f"{broken.subject} is {broken.state}{f': {broken.reason}' if broken.reason else ''}"
+            )
+            if state == self.state:
+                return
+            self.state = state
+            self.notes.append(f"{state}{f': {self.reason}' if self.reason else ''}")
+            self.on_change(self.notes[-1])
+            paused = any(market.paused for market in self.venue.host.core.state.markets.values())
+            if state == "stale" and self._pauses:
+                for symbol in self.symbols:
+                    self.venue.control.pause(symbol)
+            elif state == "live" and paused and self._pauses:
+                for symbol in self.symbols:
+                    self.venue.control.resume(symbol)
+
+    def fork(self, session: HasAccount, account: str) -> None:
+        """Give the session's account a copy of another one: balance, positions, settings and open orders."""
+        theirs = self.upstream.info
+        wallet = theirs.wallet_balances(account=account, exact=True)
+        balance = sum((Decimal(str(amount)) for amount in wallet["balance"]), Decimal(0))
+        positions: list[list[int]] = []
+        modes: set[str] = set()
+        for row in theirs.positions(account=account, exact=True).reset_index().to_dict("records"):
+            modes.add(str(row["position_mode"]))
+            product = self.products.get(str(row["symbol"]))
+            if product is None:
+                self.notes.append(f"a position in {row['symbol']}, which is not followed, was left out")
+                continue
+            for side, name in ((1, "long"), (-1, "short")):
+                size = _whole(row[f"{name}_size"], product.step_size)
+                if size:
+                    value = round(Decimal(str(row[f"{name}_entry_value"])) * MICRO)
+                    margin = round(Decimal(str(row["assigned_margin"])) * MICRO)
+                    leverage = round(Decimal(str(row["leverage"])) * 100)
+                    isolated = str(row["margin_mode"]) == "ISOLATED"
+                    positions.append([product.code, side, size, value, leverage, int(isolated), margin])
+        leverages = self._settings(account, modes)
+        self.venue.control.copy_account(
+            str(session.account), round(balance * MICRO), positions, leverages, hedge="HEDGE" in modes
+        )
+        self._copy_orders(session, account)
+
+    def _settings(self, account: str, modes: set[str]) -> list[list[int]]:
+        """Return the leverage of each product as [code, hundredths], and add the position mode to `modes`."""
+        live = self.upstream.stream.leverages(account)
+        try:
+            rows = live.frame(exact=True, timeout=SETTINGS_SECONDS).reset_index().to_dict("records")
+        except ToolkitError as error:
+            self.notes.append(f"the leverage of products without a position was not copied: {error}")
+            return []
+        finally:
+            live.close()
+        modes.update(str(row["position_mode"]) for row in rows)
+        followed = [(self.products.get(str(row["symbol"])), row["leverage"]) for row in rows]
+        return [[product.code, round(Decimal(str(leverage)) * 100)] for product, leverage in followed if product]
+
+    def _copy_orders(self, session: HasAccount, account: str) -> None:
+        items, shown = [], []
+        rows = self.upstream.orders(open=True, account=account, exact=True).sort_values("order_id").to_dict("records")
+        filled = {int(row["order_id"]) for row in rows if row["filled"]}
+        for row in rows:
+            product, text = self.products.get(str(row["symbol"])), f"{row['side']} {row['quantity']} {row['symbol']}"
+            if product is None:
+                self.notes.append(f"the order {text} was not copied: {row['symbol']} is not followed")
+                continue
+            item = _item(row, product)
+            if item.get("parentOrdId") in filled:
+                # a copy of its main order has opened nothing yet, so that the exit would wait for it
+                self.notes.append(f"the order {text} was copied without the order that it belongs to")
+                del item["parentOrdId"]
+            items.append(item)
+            shown.append(text)
+        for text, refusal in zip(shown, self.venue.control.copy_orders(str(session.account), items), strict=True):
+            if refusal:
+                self.notes.append(f"the order {text} was not copied: {refusal}")
+
+    def close(self) -> None:
+        """Stop following; the venue stays as it is."""
+        for live in self._lives:
+            live.close()
+        self.upstream.close()
+
+    def __repr__(self) -> str:
+        where = self.upstream.environment.base_url
+        return (
+            f"<Following {where}: {', '.join(self.symbols)}, {self.state}{f' ({self.reason})' if self.reason else ''}>"
+        )
+
+
+def _change(product: Product, kind: int, item: Any) -> list[int]:
+    side = 1 if item["side"] == "BUY" else -1
+    return [kind, side, _whole(item["price"], product.tick_size), _whole(item["quantity"], product.step_size)]
+
+
+def _item(row: Mapping[Hashable, Any], product: Product) -> dict[str, Any]:
+    """Return what is left of an open order as an item on the wire, with its `ordId`."""
+    kind, trigger = str(row["type"]), Decimal(str(row["trigger_price"] or 0))
+    conditional: Any = None if kind in ("LIMIT", "MARKET") else kind
+    made = Order(
+        product.symbol,
+        row["side"],
+        format(Decimal(str(row["remaining"])), "f"),
+        None if "MARKET" in kind else format(Decimal(str(row["price"])), "f"),
+        tif=row["tif"],
+        reduce_only=None if row["reduce_only"] in (None, "", "NONE") else row["reduce_only"],
+        parent_ord_id=int(row["parent_order_id"] or 0) or None,
+        trigger_price=format(trigger, "f") if trigger else None,
+        trigger_by=row["trigger_type"] if trigger else None,
+        conditional=conditional,
+    )
+    return {**made.to_item(product), "ordId": int(row["order_id"])}
+
+
+def _whole(amount: Any, size: Decimal) -> int:
+    """Return an amount as a number of steps, rounded to the nearest."""
+    return round(Decimal(str(amount)) / size)

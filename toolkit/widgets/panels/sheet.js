@@ -1,0 +1,52 @@
+/** A panel of terms, a meter, bars around the mark price, and tables: account, funding, liquidation map. */
+function render({ model, el }) {
+  return renderPanel(model, el, (view) => view.title || "", (body, id, { note }) => {
+    const list = h("dl", { class: "tk-pairs" });
+    const bar = h("div", { class: "tk-meter", role: "meter", "aria-valuemin": "0", "aria-valuemax": "100", hidden: true }, h("i"));
+    const reading = h("p", { class: "tk-note", hidden: true });
+    const bars = h("div", { class: "tk-bars", "aria-hidden": "true" });
+    const tables = h("div");
+    body.append(list, bar, reading, bars, tables);
+    const made = [];
+    return (view) => {
+      setText(note, view.note);
+      toggleClass(note, "tk-danger", view.danger);
+      drawTerms(list, view.rows || [], (term, about) => setAttribute(term, "title", about));
+      setVisible(bar, view.meter);
+      setVisible(reading, view.meter);
+      if (view.meter) {
+        bar.firstChild.style.transform = `scaleX(${view.meter.share})`;
+        setAttribute(bar, "aria-label", view.meter.name);
+        setAttribute(bar, "aria-valuenow", String(Math.round(view.meter.share * 100)));
+        setText(reading, view.meter.words);
+      }
+      // Each bar reaches from the mark price in the middle to the liquidation price, by its distance in percent.
+      const shown = view.bars || [];
+      const rows = fitRows(bars, shown.length, () => h("div", { class: "tk-map" }, h("span"), h("i", {}, h("b")), h("span", { class: "tk-num" })));
+      shown.forEach((one, index) => {
+        const [name, track, text] = rows[index].children;
+        setText(name, one.name);
+        setText(text, one.text);
+        const width = Math.min(50, Math.abs(one.move) * 50);
+        track.firstChild.style.left = `${one.move < 0 ? 50 - width : 50}%`;
+        track.firstChild.style.width = `${width}%`;
+        track.firstChild.className = one.move < 0 ? "tk-fall" : "tk-rise";
+      });
+      (view.tables || []).forEach((one, place) => {
+        if (!made[place]) {
+          const { table, body: lines } = makeTable(one.title, one.columns.map((name, index) => ({ name, num: index > 0 })));
+          const empty = h("p", { class: "tk-empty" });
+          tables.append(h("div", { class: "tk-sub" }, h("h4", {}, one.title)), h("div", { class: "tk-scroll", tabindex: "0", role: "group", "aria-label": one.title }, table), empty);
+          made[place] = { table, lines, empty };
+        }
+        const { table, lines, empty } = made[place];
+        setVisible(table, one.rows.length);
+        setVisible(empty, !one.rows.length);
+        setText(empty, view.loaded ? "None." : "Not loaded yet.");
+        const cells = fitRows(lines, one.rows.length, () => h("tr", {}, ...one.columns.map((_, index) => h("td", index ? { class: "tk-num" } : {}))));
+        one.rows.forEach((row, index) => row.forEach((text, column) => setSignedText(cells[index].children[column], text)));
+      });
+    };
+  });
+}
+export default { render };
