@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import plots
+from .connecting import venue_in_process
 from .errors import InputError
 from .extras import need
 from .pictures.panes import Bars, Level, Line, Marks, Pane
@@ -145,9 +146,9 @@ def _spreadsheet(values: Any) -> Any:
 
 
 def _core(source: Any) -> Core:
-    venue = getattr(source, "venue", None) if hasattr(source, "venue") else source
-    core = getattr(venue, "core", venue)
-    if core is None or not hasattr(core, "state"):
+    venue = venue_in_process(source)
+    core = source if venue is None else venue.host.core
+    if not hasattr(core, "state"):
         raise InputError(
             "a report needs the local venue in this process (toolkit.connect() or a LocalVenue)", field="source"
         )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from .errors import WalletError
+from .ethereum import decrypt, encrypt
 from .extras import need
 from .files import write_private
 from .guards import no_keys, takes_secrets
@@ -27,7 +28,6 @@ AGENT_VARIABLE = "TOOLKIT_AGENT_KEY"
 MASTER_VARIABLE = "TOOLKIT_MASTER_KEY"
 KEYRING_NAME = "toolkit"
 """Name under which the system's keyring keeps keys by default."""
-_CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
 class Wallet:
@@ -295,6 +295,7 @@ def _parsed(secret: Secret, what: str) -> PrivateKey | None:
 
 def _parse(text: object) -> tuple[PrivateKey | None, str]:
     """Return the key and "", or None and what is wrong. Called through `sealed`, as its frames hold the key."""
+    from .protocol.curve import hold
     from .protocol.signing import PrivateKey
 
     if text is None:
@@ -313,7 +314,7 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
         return None, f"is {type(text).__name__}; give 64 hex digits or 32 bytes"
     if len(secret) != 32:
         return None, f"has {len(secret)} bytes; a private key has 32"
-    if not 0 < int.from_bytes(secret, "big") < _CURVE_ORDER:
+    if hold(secret) is None:
         return None, "is outside the range of secp256k1"
     return PrivateKey(secret), ""
 
@@ -321,14 +322,14 @@ def _parse(text: object) -> tuple[PrivateKey | None, str]:
 def _random_secret() -> bytes:
     import secrets
 
-    return (secrets.randbelow(_CURVE_ORDER - 1) + 1).to_bytes(32, "big")
+    from .protocol.curve import ORDER
+
+    return (secrets.randbelow(ORDER - 1) + 1).to_bytes(32, "big")
 
 
 def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> tuple[PrivateKey | None, str]:
     """Do as `_parse` for a key file. Its password is asked for when the file can be read."""
     import json
-
-    from eth_account import Account
 
     try:
         with open(path, encoding="utf-8") as file:
@@ -340,7 +341,7 @@ def _read_keyfile(path: str | os.PathLike[str], given: str | Secret | None) -> t
     except ValueError:
         return None, "is not JSON, so it is not a key file"
     password = _password(given, f"Password of {path}: ")
-    result, fault = sealed(lambda: _parse(bytes(Account.decrypt(stored, password.reveal()))))
+    result, fault = sealed(lambda: _parse(decrypt(stored, password.reveal())))
     if fault is not None and issubclass(fault, ValueError):
         return None, "the password does not open it"
     return result or (None, f"is not a readable key file ({fault and fault.__name__})")
@@ -372,6 +373,4 @@ def _encrypted(key: PrivateKey, password: Secret) -> str:
     """Return the text of a key file. Called through `sealed`, as its frames hold key and password."""
     import json
 
-    from eth_account import Account
-
-    return json.dumps(Account.encrypt(key.reveal(), password.reveal()))
+    return json.dumps(encrypt(key.reveal(), password.reveal()))

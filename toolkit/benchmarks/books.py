@@ -1,7 +1,7 @@
 """Backtests on books and trades: speed, and the fills of a maker next to those of hftbacktest on the same events.
 
 The events are an hour of the local venue, recorded here, or those of the file that TOOLKIT_BENCH_EVENTS names. Where
-hftbacktest is installed (2.4, which needs numba; `pip install hftbacktest`), it runs the same maker, compiled, in the
+hftbacktest is installed (2.4, which needs numba), it runs the same maker, compiled, in the
 same process.
 """
 
@@ -100,7 +100,7 @@ def _array(events: Any) -> Any:
     kinds = {Kind.DEPTH: hft.DEPTH_EVENT, Kind.TRADE: hft.TRADE_EVENT, Kind.CLEAR: hft.DEPTH_CLEAR_EVENT,
              Kind.SNAPSHOT: hft.DEPTH_SNAPSHOT_EVENT}  # fmt: skip
     array = events.array[np.isin(events.array["kind"], list(kinds))]
-    local, _ = feed_times(events[:])
+    local = feed_times(events[:])
     local = local[np.isin(events.array["kind"], list(kinds))]
     sides = (1, -1)
     both = (array["kind"] == Kind.CLEAR) & (array["side"] == 0)  # theirs is of one side

@@ -18,26 +18,25 @@ _KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 
 def rows() -> list[Measurement]:
     """Measure signing and verifying of one limit order."""
-    import coincurve
-
     from ..environments import TESTNET_CHAIN
-    from ..protocol import envelope, signing
+    from ..protocol import curve, envelope, signing
 
     key = signing.PrivateKey.from_hex(_KEY)
-    bare = coincurve.PrivateKey(key.reveal())
+    secret = curve.hold(key.reveal())
+    assert secret is not None
     digest = b"\x07" * 32
     order = _order_signer(key)
     body = order()
-    signature = bare.sign_recoverable(digest, hasher=None)
+    signature = curve.sign(secret, digest)
 
     def bare_sign() -> object:
-        return bare.sign_recoverable(digest, hasher=None)
+        return curve.sign(secret, digest)
 
     def verify() -> object:
         return signing.verify(envelope.parse(body), TESTNET_CHAIN)
 
     def bare_recover() -> object:
-        return coincurve.PublicKey.from_signature_and_message(signature, digest, hasher=None)
+        return curve.recover(digest, *signature)
 
     ours, peer = rival_seconds(order, bare_sign, number=500)
     back, back_peer = rival_seconds(verify, bare_recover, number=500)

@@ -62,7 +62,7 @@ def _answer() -> float:
     venue = _venue()
     bodies = _bodies(ORDERS)
     start = time.process_time()
-    answers = [venue.handle("POST", "/api/v1/exchange", (), body) for body in bodies]
+    answers = [venue.host.gateway.handle("POST", "/api/v1/exchange", (), body) for body in bodies]
     spent = time.process_time() - start
     refused = [answer for answer in answers if not answer.body.startswith(b'{"code":0,')]
     if refused:
@@ -81,7 +81,7 @@ def _venue() -> LocalVenue:
             "validitySeconds": 0,
             "dexChain": LOCAL.chain.dex_chain,
         }
-        venue.handle("POST", "/api/v1/exchange", (), _signed(index, action, 1))
+        venue.host.gateway.handle("POST", "/api/v1/exchange", (), _signed(index, action, 1))
     return venue
 
 

@@ -67,7 +67,7 @@ class Lesson:
         self._board: tuple[float, list[dict[str, Any]]] = (0.0, [])
         self._lock = threading.Lock()
         for venue in self.all_venues():
-            venue.hooks = Presence(roster, self.seen_ms)
+            venue.host.gateway.hooks = Presence(roster, self.seen_ms)
         self._approve()
 
     @classmethod
@@ -129,8 +129,12 @@ class Lesson:
     def status(self) -> dict[str, Any]:
         """Return the venue's time (Unix ms), its speed (0 while time is held), and whether trading is frozen."""
         venue = self.all_venues()[0]
-        speed = venue.clock.speed if isinstance(venue.clock, RealClock) else 0.0
-        return {"time": venue.now_ms(), "speed": speed, "frozen": TRADING[0] in venue.core.state.laboratory.disabled}
+        speed = venue.host.clock.speed if isinstance(venue.host.clock, RealClock) else 0.0
+        return {
+            "time": venue.host.now_ms(),
+            "speed": speed,
+            "frozen": TRADING[0] in venue.host.core.state.laboratory.disabled,
+        }
 
     def leaderboard(self) -> list[dict[str, Any]]:
         """Return rank, name, equity, return, drawdown, fees and trades, best return first.
@@ -155,7 +159,9 @@ class Lesson:
 
     def _standings(self) -> list[dict[str, Any]]:
         """Return the leaderboard as it is now; orders are answered between two students."""
-        rows = [self.venue_of(each).query(partial(ranking.standing, student=each)) for each in self.roster.students]
+        rows = [
+            self.venue_of(each).host.query(partial(ranking.standing, student=each)) for each in self.roster.students
+        ]
         rows.sort(key=lambda row: (-row["return"], row["name"]))
         return [{"rank": rank, **row} for rank, row in enumerate(rows, 1)]
 
@@ -171,10 +177,10 @@ class Lesson:
     def set_speed(self, speed: float) -> None:
         """Let time pass `speed` times as fast as real time. Raises VenueError for a class with a manual clock."""
         for venue in self.all_venues():
-            if not isinstance(venue.clock, RealClock):
+            if not isinstance(venue.host.clock, RealClock):
                 raise VenueError("the clock of this class is moved by hand: use advance")
-            with venue.lock:
-                venue.clock.set_speed(speed)
+            with venue.host.lock:
+                venue.host.clock.set_speed(speed)
 
     def freeze(self) -> None:
         """Refuse new orders of everybody; cancelling goes on."""
@@ -192,7 +198,7 @@ class Lesson:
         """Publish a piece of news on the page of the class."""
         if not 1 <= len(text) <= 300:
             raise InputError(f"news have 1 to 300 characters, not {len(text)}", field="text", rule="length")
-        self.news.append({"time": self.all_venues()[0].now_ms(), "text": text})
+        self.news.append({"time": self.all_venues()[0].host.now_ms(), "text": text})
         del self.news[:-50]
 
     def jump(self, product: str, percent: ExactAmount, text: str = "") -> dict[str, str]:
@@ -221,8 +227,8 @@ class Lesson:
 
     def _reset(self, venue: LocalVenue, student: Student) -> bool:
         address = student.address
-        account = venue.core.state.accounts[address.lower()]
-        for product in venue.core.products.values():
+        account = venue.host.core.state.accounts[address.lower()]
+        for product in venue.host.core.products.values():
             for waiting in (False, True):
                 venue.control.act(
                     address, {"type": "cancelAll", "symbolCode": product.code, "conditionalOrder": waiting}

@@ -14,6 +14,10 @@ from ..errors import InputError
 from ..venue import development
 from ..venue.served.private_files import write_private
 
+FORMAT = 1
+"""Number of the format of a class's file (none in files from before it was written)."""
+SCHEMA = "886915fe187f2eaf"
+"""Hash of what is in it; tests/test_persisted_formats.py says what to do on a change."""
 MOST = 200
 """Largest class."""
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,40}")
@@ -66,6 +70,8 @@ class Roster:
         """Read the roster of a class that ran before. Raises InputError for a file that is none."""
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
+            if stored.get("format", FORMAT) != FORMAT:
+                raise ValueError
             return cls(
                 [str(row["name"]) for row in stored["students"]],
                 [str(row["code"]) for row in stored["students"]],
@@ -76,8 +82,12 @@ class Roster:
 
     def save(self, path: Path) -> None:
         """Write the roster to a file that only its owner can read."""
-        students: list[dict[str, Any]] = [{"name": each.name, "code": each.code} for each in self.students]
-        write_private(path, json.dumps({"mnemonic": self._words, "students": students}, indent=1))
+        write_private(path, json.dumps(self.stored(), indent=1))
+
+    def stored(self) -> dict[str, Any]:
+        """Return what the file of the class holds, secrets included."""
+        students = [{"name": each.name, "code": each.code} for each in self.students]
+        return {"format": FORMAT, "mnemonic": self._words, "students": students}
 
     @property
     def words(self) -> str:

@@ -18,7 +18,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ..connecting import CONTROL_TOKEN_VARIABLE
+from ..client.io.control import TOKEN_VARIABLE
 from ..errors import InputError, ToolkitError
 from ..venue.model.market import REGIMES
 
@@ -156,11 +156,11 @@ def settings_of(args: argparse.Namespace) -> ServeSettings:
 
     if args.connections_per_ip < 1:
         raise InputError(f"--connections-per-ip {args.connections_per_ip} must be 1 or more", field="connections")
-    token = os.environ.get(CONTROL_TOKEN_VARIABLE) or new_token()
+    token = os.environ.get(TOKEN_VARIABLE) or new_token()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
         del token
         raise InputError(
-            f"{CONTROL_TOKEN_VARIABLE} must have 16 or more printable characters and no spaces", field="control_token"
+            f"{TOKEN_VARIABLE} must have 16 or more printable characters and no spaces", field="control_token"
         )
     return ServeSettings(
         hosts=tuple(args.allow_host),
@@ -215,7 +215,7 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     announce_journal(args)
     venue = _venue(args, mnemonic)
     for fault in args.fault:
-        print(f"fault {venue.faults.arm(fault)}")
+        print(f"fault {venue.control.add_fault(fault)!r}")
     serving = venue.serve(
         args.port, host=args.host, allow_remote=args.allow_remote, control=args.control, settings=settings
     )
@@ -223,9 +223,9 @@ def _serve(args: argparse.Namespace, stop: StopSignals) -> None:
     with venue, serving as served, token_file(args.journal if args.control else None, settings):
         catch_up(venue, stop)
         _introduce(served, venue, args, mnemonic)
-        if venue.journal is not None:
-            entries, seed = venue.journal.count, venue.core.state.seed
-            print(f"\njournal {venue.journal.path}: {entries} entries, seed {seed}")
+        if venue.host.journal is not None:
+            entries, seed = venue.host.journal.count, venue.host.core.state.seed
+            print(f"\njournal {venue.host.journal.path}: {entries} entries, seed {seed}")
         if not stop.event.is_set():
             print("\nready", flush=True)
         stop.wait()
@@ -265,10 +265,11 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
             market=None if args.no_market else args.market,
             **common,
         )
-    if remote_public and venue.masters:
+    if remote_public and venue.host.masters:
         venue.close()
         raise InputError(
-            f"this journal has {len(venue.masters)} accounts whose keys are public, and other machines will reach it; "
+            f"this journal has {len(venue.host.masters)} accounts whose keys are public, and other machines will reach "
+            "it; "
             "name them with --accounts N if that is meant",
             field="accounts",
             rule="named",
@@ -278,7 +279,7 @@ def _venue(args: argparse.Namespace, mnemonic: str) -> LocalVenue:
 
 def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
     """Return a venue that follows another one, and prints when that one's feed is lost and when it is back."""
-    from ..research.live_trading.following import follow
+    from ..following import follow
     from .record import open_session
 
     if args.clock != "real" or args.speed != 1 or args.start:
@@ -291,15 +292,15 @@ def _following(args: argparse.Namespace, common: dict[str, Any]) -> LocalVenue:
 
 def catch_up(venue: LocalVenue, stop: StopSignals) -> None:
     """Wait until a venue that is served has caught up with the time at its start; requests are answered meanwhile."""
-    target = venue.now_ms()
-    behind = target - venue.core.state.time
-    if behind <= NOTICE_MS or venue.journal is None:
+    target = venue.host.now_ms()
+    behind = target - venue.host.core.state.time
+    if behind <= NOTICE_MS or venue.host.journal is None:
         return
-    how = "skipping" if venue.idle == "skip" else "simulating"
-    advice = "" if venue.idle == "skip" else " (--catch-up skip jumps instead)"
+    how = "skipping" if venue.host.idle == "skip" else "simulating"
+    advice = "" if venue.host.idle == "skip" else " (--catch-up skip jumps instead)"
     print(f"{behind / NOTICE_MS:.1f} hours behind, {how} them{advice}", flush=True)
     shown = behind
-    while (left := target - venue.core.state.time) > 0 and not stop.event.wait(0.1):
+    while (left := target - venue.host.core.state.time) > 0 and not stop.event.wait(0.1):
         if left < shown * 0.9:
             shown = left
             print(f"{left / NOTICE_MS:.1f} hours left", flush=True)
@@ -361,7 +362,7 @@ def _introduce(served: Served, venue: LocalVenue, args: argparse.Namespace, mnem
     from ..venue import development
     from ..venue.served.private_files import keys_text, write_private
 
-    count, public = len(venue.masters), venue.keys_are_public
+    count, public = len(venue.host.masters), venue.host.keys_are_public
     print(f"Exchange and Info API  {served.base_url}")
     print(f"WebSocket              {served.ws_url}/ws/dex")
     print("chainId 421614, source b, dexChain Testnet")

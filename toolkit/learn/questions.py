@@ -78,10 +78,8 @@ def _five_minutes(answer: Any, session: Any) -> str:
         raise LookupError
     sums, first, after = set(), 0, 0
     # A window changes only where a trade enters or leaves it; it holds what came after its begin, its end included.
-    for begin in sorted(
-        {*times, *(time - FIVE_MINUTES_MS for time in times), session.venue.now_ms() - FIVE_MINUTES_MS}
-    ):
-        if times[0] <= begin <= session.venue.now_ms() - FIVE_MINUTES_MS:
+    for begin in sorted({*times, *(time - FIVE_MINUTES_MS for time in times), session.now_ms() - FIVE_MINUTES_MS}):
+        if times[0] <= begin <= session.now_ms() - FIVE_MINUTES_MS:
             while first < len(times) and times[first] <= begin:
                 first += 1
             while after < len(times) and times[after] <= begin + FIVE_MINUTES_MS:

@@ -13,8 +13,8 @@ _WORD = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})")
 def _load_keccak() -> Callable[[bytes], bytes]:
     """Return the fastest Keccak-256 that is installed.
 
-    tiny-keccak takes half the time of safe-pysha3 and a tenth of pycryptodome's, and has wheels for Linux, macOS and
-    Windows. On other platforms pycryptodome is used, which eth-account depends on anyway.
+    tiny-keccak takes half the time of safe-pysha3 and a tenth of pycryptodome's. pyproject.toml names pycryptodome for
+    the platforms where tiny-keccak has no wheel.
     """
     try:
         from tiny_keccak import keccak256

@@ -9,16 +9,15 @@ Source: docs/published.md, "Signatures".
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-import coincurve
-
 from ..environments import Chain
 from ..errors import BadSignature, MalformedRequest, WalletError
-from . import envelope
+from ..ethereum import typed_data_hashes
+from . import curve, envelope
 from .actions import Action, TypedData, declaration
 from .codec import WRITERS
 from .envelope import Request, Signature, Unsigned, vault_bytes
@@ -27,10 +26,8 @@ from .hexbytes import address_bytes, checksummed, has_wrong_checksum, hex_text, 
 
 VERIFYING_CONTRACT = "0x0100000000000000000000000000000000000001"
 AGENT_DOMAIN, MASTER_DOMAIN = "Exchange", "SignTransaction"
-HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-"""Largest s that is not malleable: half the order of secp256k1."""
 
-_HALF_ORDER_BYTES = HALF_ORDER.to_bytes(32, "big")
+_HALF_ORDER_BYTES = curve.HALF_ORDER.to_bytes(32, "big")
 _DOMAIN_FIELDS = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
 _AGENT_FIELDS = (("source", "string"), ("connectionId", "bytes32"))
 
@@ -42,36 +39,34 @@ class PrivateKey:
     encrypt it into a key file.
     """
 
-    __slots__ = ("__address", "__key", "__sign")
+    __slots__ = ("__address", "__secret")
 
     def __init__(self, secret: bytes) -> None:
-        key = _curve_key(secret)
+        held = curve.hold(secret)
         del secret  # a traceback that shows local variables must not show the secret
-        if key is None:
+        if held is None:
             raise WalletError("a private key is 32 bytes, and a number from 1 to the order of the curve")
-        self._hold(key)
+        self._hold(held)
 
-    def _hold(self, key: coincurve.PrivateKey) -> None:
-        self.__key = key
-        # The bound method saves a lookup in every signature.
-        self.__sign: Callable[..., bytes] = key.sign_recoverable
-        self.__address = checksummed(keccak(key.public_key.format(compressed=False)[1:])[12:])
+    def _hold(self, held: curve.HeldSecret) -> None:
+        self.__secret = held
+        self.__address = checksummed(keccak(curve.public_key(held))[12:])
 
     @classmethod
     def from_hex(cls, text: str) -> PrivateKey:
         """Return the key written as 64 hex digits, with or without 0x. Raises WalletError, without the text."""
-        key = _curve_key(_hex_bytes(text))
+        held = curve.hold(_hex_bytes(text))
         del text
-        if key is None:
+        if held is None:
             raise WalletError("a private key is 64 hex digits, with or without 0x, and below the order of the curve")
         made = cls.__new__(cls)
-        made._hold(key)
+        made._hold(held)
         return made
 
     @classmethod
     def from_env(cls, name: str) -> PrivateKey:
         """Return the key in the environment variable `name`. Raises WalletError that names the variable only."""
-        if _curve_key(_hex_bytes(name)) is not None:
+        if curve.hold(_hex_bytes(name)) is not None:
             del name
             raise WalletError("give the name of an environment variable, not a key")
         if not os.environ.get(name):
@@ -90,12 +85,12 @@ class PrivateKey:
 
     def sign(self, digest: bytes) -> Signature:
         """Return the signature of a 32-byte digest: deterministic (RFC 6979), low s. Raises ValueError."""
-        raw = self.__sign(digest, None)
-        return Signature(raw[:64], 27 + raw[64])
+        compact, recovery_id = curve.sign(self.__secret, digest)
+        return Signature(compact, 27 + recovery_id)
 
     def reveal(self) -> bytes:
         """Return the 32 secret bytes, only to encrypt them."""
-        return bytes(self.__key.secret)
+        return curve.reveal(self.__secret)
 
     def __repr__(self) -> str:
         return f"PrivateKey(address={self.__address!r})"
@@ -124,16 +119,6 @@ def _hex_bytes(text: str) -> bytes:
         return bytes.fromhex(text.strip().removeprefix("0x").removeprefix("0X"))
     except (ValueError, AttributeError):
         return b""
-
-
-def _curve_key(secret: bytes) -> coincurve.PrivateKey | None:
-    """Return the key, or None for bytes that are not a key. Never raises, as the traceback could show the secret."""
-    if type(secret) is not bytes or len(secret) != 32:
-        return None
-    try:
-        return coincurve.PrivateKey(secret)
-    except ValueError:
-        return None
 
 
 def _type_text(name: str, fields: tuple[tuple[str, str], ...]) -> str:
@@ -261,7 +246,7 @@ def explain(
     expiry_after: int | None = None,
     vault_address: str | None = None,
 ) -> Explained:
-    """Return the steps of `digest`, computed without its shortcuts, those of master actions by eth-account.
+    """Return the steps of `digest`, computed without its shortcuts. eth-account computes those of master actions.
 
     Raises MalformedRequest.
     """
@@ -283,15 +268,10 @@ def explain(
         "domain": _domain(domain, chain),
         "message": message if connection is None else {**message, "connectionId": hex_text(connection)},
     }
-    if typed is None:
-        separator, struct = _domain_separator(domain, chain), _struct_hash(primary, fields, message)
-    else:
-        # What a wallet makes of the document. Signing has its own shorter way to the same digest, because loading
-        # eth-account takes longer than everything else that connecting does.
-        from eth_account.messages import encode_typed_data
-
-        wallets = encode_typed_data(full_message=document)
-        separator, struct = wallets.header, wallets.body
+    # What a wallet makes of the document. Signing has its own shorter way to the same digest, because loading
+    # eth-account takes longer than everything else that connecting does.
+    of_wallets = typed_data_hashes(document) if typed is not None else None
+    separator, struct = of_wallets or (_domain_separator(domain, chain), _struct_hash(primary, fields, message))
     return Explained(proto, connection, document, separator, struct, keccak(b"\x19\x01" + separator + struct))
 
 
@@ -376,16 +356,14 @@ def recover_bytes(digest: bytes, signature: Signature) -> bytes:
             rule="low s",
         )
     try:
-        public = coincurve.PublicKey.from_signature_and_message(
-            compact + (b"\0" if signature.v == 27 else b"\1"), digest, hasher=None
-        )
-    except Exception:
+        public = curve.recover(digest, compact, signature.v - 27)
+    except ValueError:
         raise BadSignature(
             "signature: r, s and v belong to no key; r and s must be from 1 to the order of the curve",
             field="signature",
             rule="recoverable",
         ) from None
-    return keccak(public.format(compressed=False)[1:])[12:]
+    return keccak(public)[12:]
 
 
 class Verified(NamedTuple):
@@ -416,7 +394,6 @@ def recover(request: Request | Envelope, chain: Chain) -> str:
 
 __all__ = [
     "AGENT_DOMAIN",
-    "HALF_ORDER",
     "INT64_MAX",
     "MASTER_DOMAIN",
     "VERIFYING_CONTRACT",

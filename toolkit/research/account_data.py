@@ -30,7 +30,7 @@ class Fill(msgspec.Struct, frozen=True):
     cl_ord_id: int
 
 
-class FundingPayment(msgspec.Struct, frozen=True):
+class FundingFee(msgspec.Struct, frozen=True):
     """One funding settlement of a position; payment > 0 was received (USDC). `price` is the mark that valued it."""
 
     symbol: str

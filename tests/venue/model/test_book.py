@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.venue.model.accounts import VenueOrder
-from toolkit.venue.model.book import Book, Ladder
+from toolkit.venue.model.book import Book, BookSide
 from toolkit.venue.model.constants import LAST_PRICE, MARK_PRICE
 from toolkit.venue.model.triggers import Triggers
 
@@ -21,7 +21,7 @@ moves = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 9), st.booleans())
 @settings(max_examples=200)
 @given(st.sampled_from([1, -1]), moves)
 def test_a_ladder_is_a_sorted_dictionary_of_queues(side: int, script: list[tuple[int, int, bool]]) -> None:
-    ladder, model = Ladder(side), dict[int, list[VenueOrder]]()
+    ladder, model = BookSide(side), dict[int, list[VenueOrder]]()
     for number, (price, leaves, remove) in enumerate(script, 1):
         queue = model.get(price)
         if remove and queue:

@@ -157,10 +157,11 @@ def test_an_account_with_nothing_at_all_is_sound(play: Play) -> None:
     assert found(play) == []
 
 
-def test_a_second_formula_of_the_available_margin_must_agree(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account_margin, "available", lambda core, account: -7)
-    told = list(liquidations(play.core))
-    assert any("the available margin is not equity less initial margin" in one for one in told)
+def test_the_initial_margin_must_agree_with_that_of_each_product(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    standing = account_margin.standing
+    monkeypatch.setattr(account_margin, "standing", lambda *held: standing(*held)._replace(leverage=1))
+    found = list(liquidations(play.core))
+    assert any("is not the sum of what its products need" in one for one in found)
 
 
 @pytest.mark.parametrize("kind", ["market", "venue", "vault"])

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.venue.wallets import MASTER, Signer
-from toolkit.venue.api.gateway import Answer, Request, Submission
+from toolkit.venue.api.gateway import Answer, HttpRequest, Submission
 from toolkit.venue.engine.commands import Outcome
 from toolkit.venue.local import LocalVenue
 from toolkit.venue.served import lanes
@@ -25,7 +25,7 @@ class Groups:
     def __init__(self, venue: LocalVenue) -> None:
         self.sizes: list[int] = []
         self.begun, self.let_go = threading.Event(), threading.Event()
-        self._submit = venue.submit_many
+        self._submit = venue.host.submit_many
 
     def __call__(self, submissions: Sequence[Submission]) -> list[Outcome | Exception]:
         self.sizes.append(len(submissions))
@@ -47,21 +47,21 @@ def groups(venue: LocalVenue, monkeypatch: pytest.MonkeyPatch) -> Groups:
     return counted
 
 
-def withdrawals(count: int) -> list[Request]:
+def withdrawals(count: int) -> list[HttpRequest]:
     """Return signed requests."""
     signer, action = Signer(MASTER), {"type": "withdraw", "destination": MASTER.address, "amount": "2"}
     bodies = [json.dumps(signer.request(action)).encode() for _ in range(count)]
-    return [Request("POST", "/api/v1/exchange", "", body) for body in bodies]
+    return [HttpRequest("POST", "/api/v1/exchange", "", body) for body in bodies]
 
 
-def answers_of(venue: LocalVenue, groups: Groups, clients: Sequence[Sequence[Request]]) -> list[Answer]:
+def answers_of(venue: LocalVenue, groups: Groups, clients: Sequence[Sequence[HttpRequest]]) -> list[Answer]:
     """Send one request; while it is applied, let all clients send theirs, each when its last one was answered."""
 
-    async def client(lane: Lane, own: Sequence[Request]) -> list[Answer]:
+    async def client(lane: Lane, own: Sequence[HttpRequest]) -> list[Answer]:
         return [await lane.answer(request) for request in own]
 
     async def run() -> list[Answer]:
-        lane = Lane("orders", venue.gateway, group=256)
+        lane = Lane("orders", venue.host.gateway, group=256)
         try:
             first = asyncio.create_task(lane.answer(withdrawals(1)[0]))
             await asyncio.to_thread(groups.begun.wait, 10)

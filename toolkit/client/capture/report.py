@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ... import __version__
 from ...errors import ExchangeError, TransportError, WalletError
 from ...protocol.actions import INTERFACE_VERSION
 from ...protocol.reads.feed import CHANNELS
@@ -114,14 +114,14 @@ def take(session: Any, seconds: float, timeout: float = 10.0) -> Capture:
     symbol = _first_symbol(products.body)
     began = datetime.fromtimestamp(session._runtime.now() / 1000, UTC)
     # A venue in this process has no socket yet.
-    venue = session.venue
+    venue = session._local
     serving = nullcontext(environment.feed_url) if venue is None else _feed_of(venue)
     with serving as url:
         feed = read_channels(url, symbol, account or NOBODY, seconds, timeout)
     about = {
         "environment": f"{environment.name}, {environment.base_url if venue is None else 'in this process'}",
         "chain": f"{environment.chain.chain_id} ({environment.chain.dex_chain})",
-        "toolkit": f"{version('toolkit')}, interface {INTERFACE_VERSION}",
+        "toolkit": f"{__version__}, interface {INTERFACE_VERSION}",
         "time": began.strftime("%Y-%m-%d %H:%M UTC"),
         "feed": f"{symbol}, {seconds:g} s",
         "account": "of a key or an argument" if account else "none: asked for the zero address",

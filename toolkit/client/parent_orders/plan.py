@@ -16,6 +16,12 @@ CATCH_UP = 3
 _ZERO = Decimal(0)
 
 
+FORMAT = 1
+"""Number of the format of a stored plan. It is not in the text: a plan that lacks a field is refused."""
+SCHEMA = "092e9ae7ccfc3901"
+"""Hash of a plan's fields; tests/test_persisted_formats.py says what to do on a change."""
+
+
 @dataclass(frozen=True, slots=True)
 class Child:
     """A child order: its intent, when it was placed and when its request expires (Unix ms), its quantity (base units).

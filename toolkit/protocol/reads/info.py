@@ -85,11 +85,12 @@ _DECLARED = (
         items="perpProducts",
     ),
     Endpoint(
-        "wallet",
+        "wallet_balances",
         "/info/account/wallet",
         "Balances and equity of an account",
         WALLET,
         [ACCOUNT, CURRENCY, flag("includeZero", "include_zero", "include currencies with a balance of zero")],
+        formerly="wallet",
     ),
     Endpoint(
         "ledger",
@@ -184,7 +185,7 @@ _DECLARED = (
         order="by code",
     ),
     Endpoint(
-        "trades",
+        "fills",
         "/info/trade/page",
         "Fills of an account",
         TRADE,
@@ -200,6 +201,7 @@ _DECLARED = (
         ],
         shape="paged",
         order=_NEWEST,
+        formerly="trades",
     ),
     Endpoint(
         "klines_last",
@@ -450,6 +452,9 @@ _DECLARED = (
 
 ENDPOINTS: dict[str, Endpoint] = {endpoint.name: endpoint for endpoint in _DECLARED}
 """Python name → declaration."""
+
+FORMER_NAMES: dict[str, str] = {endpoint.formerly: endpoint.name for endpoint in _DECLARED if endpoint.formerly}
+"""Earlier Python name → name."""
 
 META_RECORDS: dict[str, Record] = {"marginTables": MARGIN_TIER, "currencies": CURRENCY_META}
 """Further members of the product list's data → record of their rows; a margin table has a row for each tier."""

@@ -83,6 +83,10 @@ EVENTS = {"time": TIME, "kind": "str", "symbol": "str", "text": "str"}
 """Columns of `Results.events`: liquidations, rejections, stops by a limit, errors of the strategy."""
 
 
+FORMAT = 1
+"""Number of the format of saved results, in their meta.json (none in files from before it was written)."""
+SCHEMA = "bb132f11979d7ad6"
+"""Hash of frames and columns; tests/test_persisted_formats.py says what to do on a change."""
 RECIPE_FILE = "recipe.pickle"
 NOT_KEPT = NotRepeatable("how it was made was not kept, as for a live run")
 
@@ -331,7 +335,7 @@ class Results:
         for name in FRAMES:
             getattr(self, name).to_parquet(target / f"{name}.parquet")
         (target / RECIPE_FILE).write_bytes(self.recipe.pack())
-        meta = {"name": self.name, "params": dict(self.params), "settings": dict(self.settings)}
+        meta = {"format": FORMAT, "name": self.name, "params": dict(self.params), "settings": dict(self.settings)}
         (target / "meta.json").write_text(json.dumps(meta, default=str, indent=1), encoding="utf-8")
         return target
 
@@ -342,6 +346,9 @@ class Results:
         if not (source / "meta.json").is_file():
             raise InputError(f"{source} has no saved results (meta.json is missing)", field="folder", value=str(source))
         meta = json.loads((source / "meta.json").read_text(encoding="utf-8"))
+        if (version := meta.pop("format", FORMAT)) > FORMAT:
+            text = f"{source} was saved by a later version of the toolkit (format {version}); load it with that one"
+            raise InputError(text, field="folder", value=str(source))
         frames: dict[str, Any] = {name: pd.read_parquet(source / f"{name}.parquet") for name in FRAMES}
         packed = (source / RECIPE_FILE).read_bytes() if (source / RECIPE_FILE).is_file() else b""
         return cls(**meta, **frames, recipe=PackedRecipe(packed) if packed else NOT_KEPT)

@@ -60,6 +60,11 @@ RECORDED: dict[str, dict[str, str]] = {
 }
 """Channel → column → form (amount, integer, time, bool, text, object)."""
 
+FORMAT = 1
+"""Number of the format. It is not in the files, because each part carries its own columns."""
+SCHEMA = "2a1ca8e5c72f40dd"
+"""Hash of channels and columns; tests/test_persisted_formats.py says what to do on a change."""
+
 LOGS = ("trades", "fills", "order_history", "closed_positions", "funding")
 """Channels whose rows are events, each of which occurs once."""
 

@@ -19,6 +19,10 @@ from ...errors import InputError
 from ..analysis.results import Results
 from ..analysis.trials import trials
 
+FORMAT = 1
+"""Number of the format of a results file. It is not in the file: a line that lacks a field is refused."""
+SCHEMA = "cd75a5e57eefd7a6"
+"""Hash of a record's fields; tests/test_persisted_formats.py says what to do on a change."""
 Record = dict[str, Any]
 """One finished point: key, params, seed, status ("ok" or "failed"), error, trace, values, seconds."""
 

@@ -100,7 +100,7 @@ class Started(NamedTuple):
     answer: Answer | None = None
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """One HTTP request as plain values; see `Gateway.handle`."""
 
     method: str
@@ -206,13 +206,13 @@ class Gateway:
 
         Never raises: an unexpected error is answered 400 with code 40003 and the name of its class.
         """
-        return self.handle_many([Request(method, path, query, body, peer)])[0]
+        return self.handle_many([HttpRequest(method, path, query, body, peer)])[0]
 
-    def handle_many(self, requests: Sequence[Request]) -> list[Answer]:
+    def handle_many(self, requests: Sequence[HttpRequest]) -> list[Answer]:
         """Answer several requests as one group: its actions are applied in order, after one write of the journal."""
         return self.finish([self.start(request) for request in requests])
 
-    def start(self, request: Request) -> Started:
+    def start(self, request: HttpRequest) -> Started:
         """Answer a request as far as that takes no lock: an action is read, and its signer recovered."""
         return _resumed(self._answer_in_time(request), None)
 
@@ -229,7 +229,7 @@ class Gateway:
             waiting = [(number, started) for number, started in steps if started.submission is not None]
         return [answer for answer in answers if answer is not None]
 
-    def _answer_in_time(self, request: Request) -> Flow:
+    def _answer_in_time(self, request: HttpRequest) -> Flow:
         action = signer = ""
         try:
             query = request.query

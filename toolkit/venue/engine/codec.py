@@ -23,6 +23,8 @@ from ..model.state import State
 
 MAGIC = b"toolkit venue state 5\n"
 """First bytes of a dump; the number changes with the shape of the state."""
+SCHEMA = "295c69e3c91b46c7"
+"""Hash of the state's fields (names, order, types); tests/test_persisted_formats.py says what to do on a change."""
 
 RECORDS = 16_384
 """Records of one slice: a few milliseconds of encoding."""
@@ -113,9 +115,24 @@ def load(data: bytes) -> State:
         others = (part for name, raw in parts.items() for part in (_encode(name), raw))
         state = _decoder.decode(b"".join((_head(0x80, 0xDE, len(parts)), *others)))
         state.history = history
-        return state
     except Exception as error:  # what another program wrote can break anything, UTF-8 included
         raise VenueError(f"the dump is damaged: {type(error).__name__}: {error}") from error
+    _check_fields(state, parts)
+    return state
+
+
+def _check_fields(state: State, parts: dict[str, msgspec.Raw]) -> None:
+    """Raise VenueError for a dump whose fields are not those of this version.
+
+    The decoder drops the fields that it does not know, and fills in the missing ones, so the state is encoded again.
+    That is quick, because the history is left out: its types refuse unknown fields themselves.
+    """
+    names = {field.name for field in fields(state)} - {"history"}
+    wrong = names ^ parts.keys()
+    wrong |= {name for name in names & parts.keys() if _encode(getattr(state, name)) != bytes(parts[name])}
+    if wrong:
+        where = ", ".join(f"State.{name}" for name in sorted(wrong))
+        raise VenueError(f"the dump is of another version: the fields of {where} are not those of this one")
 
 
 def _decoded(kind: Any, raw: msgspec.Raw) -> Any:

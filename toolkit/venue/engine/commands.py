@@ -10,7 +10,7 @@ import msgspec
 from ..model.accounts import VenueAccount
 
 
-class Submit(msgspec.Struct, frozen=True, tag="submit"):
+class Submit(msgspec.Struct, frozen=True, tag="submit", forbid_unknown_fields=True):
     """A signed action whose signer has been recovered; `nonce`, `expiry_after` and `vault` are those of the envelope.
 
     Times are in ms.
@@ -26,13 +26,13 @@ class Submit(msgspec.Struct, frozen=True, tag="submit"):
     """Hash of the signed data; the transaction hash is made from it."""
 
 
-class Advance(msgspec.Struct, frozen=True, tag="advance"):
+class Advance(msgspec.Struct, frozen=True, tag="advance", forbid_unknown_fields=True):
     """Let time pass: everything that is due up to and including `time` (ms) happens, in order."""
 
     time: int
 
 
-class Control(msgspec.Struct, frozen=True, tag="control"):
+class Control(msgspec.Struct, frozen=True, tag="control", forbid_unknown_fields=True):
     """An intervention that the wire does not have (tests, teaching, market replay): CONTROLS[name](core, **args)."""
 
     time: int

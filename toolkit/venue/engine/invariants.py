@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.book import Ladder
+from ..model.book import BookSide
 from ..model.constants import CANCELED, ENDED, FILLED, FOK, HEDGE, LIQUIDATION, POST_ONLY, REJECTED, TAKER
 from ..model.history import OrderEvent
 from .registry import invariant
@@ -63,7 +63,7 @@ def books(core: Core) -> Iterator[str]:
         yield f"orders that rest on one side only, in the books or in the accounts: {sorted(resting ^ in_books)}"
 
 
-def _ladder(code: int, ladder: Ladder) -> Iterator[str]:
+def _ladder(code: int, ladder: BookSide) -> Iterator[str]:
     prices = [level.price for level in ladder]
     if prices != sorted(ladder.levels, reverse=ladder.sign > 0) or ladder.best != (prices[0] if prices else 0):
         yield f"product {code}: the prices of a side are not in order, or its best price is not the first"

@@ -20,7 +20,7 @@ from .account_records import (
     settings_record,
     wallet_record,
 )
-from .batches import Batch, Data, Source, in_chunks
+from .batches import Batch, Data, FeedSource, in_chunks
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -30,7 +30,7 @@ Rows = dict[tuple[Any, ...], Data]
 """Rows of one part of the state, by the fields that name an item."""
 
 
-class AccountSource(Source):
+class AccountSource(FeedSource):
     """Wallets, open orders, positions and settings; an increment holds the rows that changed since the last one."""
 
     def __init__(self, core: Core, address: str) -> None:
@@ -172,7 +172,7 @@ _LOG_CHANNELS: Mapping[str, _LogChannel] = {
 }
 
 
-class LogSource(Source):
+class LogSource(FeedSource):
     """Append-only records of one account."""
 
     def __init__(self, channel: _LogChannel, address: str) -> None:
@@ -192,7 +192,7 @@ class LogSource(Source):
         return {"userAddr": to_checksummed(self._address), self._channel.key: rows}
 
 
-class UserEvents(Source):
+class UserEvents(FeedSource):
     """Order events, acknowledged actions and notices, as the userEvent channel names them."""
 
     def __init__(self, core: Core, address: str) -> None:
@@ -242,7 +242,7 @@ def _acknowledgement(done: Transaction) -> Data:
     return {"eventType": "actionAck", "event": [acknowledgement_record(done)]}
 
 
-def account_source(core: Core, channel: str, address: str) -> Source:
+def account_source(core: Core, channel: str, address: str) -> FeedSource:
     """Return the source of an account channel."""
     if channel == "aopState":
         return AccountSource(core, address)

@@ -70,7 +70,7 @@ _ADD: dict[type, Callable[[Batch, Any], None]] = {
 }
 
 
-class Source(ABC):
+class FeedSource(ABC):
     """The data of one subject."""
 
     @abstractmethod

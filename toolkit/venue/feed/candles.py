@@ -11,7 +11,7 @@ from ..api import info_market, records
 from ..model.constants import RATE
 from ..model.history import Candle
 from ..risk import funding
-from .batches import Batch, Data, Source
+from .batches import Batch, Data, FeedSource
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -22,7 +22,7 @@ RECENT_MINUTES = 3_000
 """A snapshot covers at most this many minutes, because those before genesis are computed on demand."""
 
 
-class CandleSource(Source):
+class CandleSource(FeedSource):
     """Candles of one interval, aggregated from minutes."""
 
     def __init__(self, core: Core, product: Product, interval_s: int) -> None:
@@ -71,7 +71,7 @@ class CandleSource(Source):
         return extended(closed, minutes[last], start)
 
 
-class TickerSource(Source):
+class TickerSource(FeedSource):
     """Prices and statistics of one product."""
 
     def __init__(self, core: Core, product: Product) -> None:
@@ -90,7 +90,7 @@ class TickerSource(Source):
         return [self.snapshot(batch.core)] if self._ticker.update(batch) else []
 
 
-class AllTickersSource(Source):
+class AllTickersSource(FeedSource):
     """Tickers of all products."""
 
     def __init__(self, core: Core) -> None:

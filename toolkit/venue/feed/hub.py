@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from ...errors import MalformedRequest
 from ...protocol.reads import feed as wire
 from ...protocol.reads.published import published_message
-from .batches import Batch, Source
+from .batches import Batch, FeedSource
 from .sources import source_for
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ class MessageInterceptor(Protocol):
     def skipped(self, subject: Subject) -> int:
         """Return how many sequence numbers to leave out before the next increment of a subject."""
 
-    def pass_on(self, connection: Connection, subject: Subject, text: str) -> list[str]:
+    def pass_on(self, connection: FeedConnection, subject: Subject, text: str) -> list[str]:
         """Return the texts to send for one data message."""
 
-    def holds(self, connection: Connection, text: str) -> bool:
+    def holds(self, connection: FeedConnection, text: str) -> bool:
         """Return True when an answer to a connection's own message is held back."""
 
 
@@ -72,15 +72,15 @@ class Subject:
 
     __slots__ = ("channel", "listeners", "name", "sequence", "source")
 
-    def __init__(self, name: str, channel: wire.Channel, source: Source) -> None:
+    def __init__(self, name: str, channel: wire.Channel, source: FeedSource) -> None:
         self.name = name
         self.channel = channel
         self.source = source
         self.sequence = 0
-        self.listeners: dict[Connection, None] = {}
+        self.listeners: dict[FeedConnection, None] = {}
 
 
-class Connection:
+class FeedConnection:
     """One connection to the feed. The shell passes the client's messages to `send` and delivers what `drain` returns.
 
     Attributes: `peer`; `closed`; `reason` and `close_code` (why, once closed); `subjects` (its subscriptions, by name);
@@ -279,7 +279,7 @@ class Hub:
         self.messages_per_second = wire.MAX_MESSAGES_PER_SECOND
         self.idle_ms = wire.IDLE_MS
         self.queue = QUEUE
-        self.open_connections: dict[Connection, None] = {}
+        self.open_connections: dict[FeedConnection, None] = {}
         self.after: list[Callable[[], None]] = []
         """Called after each command, outside the venue's lock (readers in this process with a manual clock)."""
         self._subjects: dict[str, Subject] = {}
@@ -287,14 +287,14 @@ class Hub:
 
     def open(
         self, peer: str = "in-process", *, clock: Callable[[], int] | None = None, queue: int | None = 0
-    ) -> Connection:
+    ) -> FeedConnection:
         """Return a new connection; one that is refused is already closed and has one message to drain.
 
         `clock` returns the milliseconds for the limits of idleness and message rate; without one there are no such
         limits (time on a manual clock stands still between two messages). `queue` bounds the queued messages (0 for the
         hub's own bound); None is for a reader in the same process that reads after every command.
         """
-        connection = Connection(self, peer, clock, self.queue if queue == 0 else queue)
+        connection = FeedConnection(self, peer, clock, self.queue if queue == 0 else queue)
         with self.venue.lock:
             count = sum(1 for other in self.open_connections if other.peer == peer and not other.closed)
             if count >= self.connections:
@@ -351,13 +351,13 @@ class Hub:
             self._increase_sequence(found)  # increments were missed while it had no subscribers
         return found
 
-    def unsubscribe(self, connection: Connection, subject: Subject) -> None:
+    def unsubscribe(self, connection: FeedConnection, subject: Subject) -> None:
         """Remove a connection from a subject; a subject without subscribers is dropped."""
         subject.listeners.pop(connection, None)
         if not subject.listeners:
             self._subjects.pop(subject.name, None)
 
-    def release(self, connection: Connection) -> None:
+    def release(self, connection: FeedConnection) -> None:
         """Give back a closed connection's place; without the lock, because stopping the ticker waits for its thread."""
         with self.venue.lock:
             counted, connection.counted = connection.counted, False
@@ -365,7 +365,7 @@ class Hub:
         if counted:
             self.venue.stop_running()
 
-    def send_to(self, connection: Connection, subject: Subject, kind: str, data: dict[str, Any]) -> bool:
+    def send_to(self, connection: FeedConnection, subject: Subject, kind: str, data: dict[str, Any]) -> bool:
         """Queue one data message for one connection; return False where the channel has no such message."""
         text = self.message(subject.channel.type, kind, subject.sequence, data)
         for passed in () if text is None else self.faults.pass_on(connection, subject, text):

@@ -20,14 +20,14 @@ from ..model.history import Block, PublicTrade, Transaction
 from ..simulation import past
 from ..simulation.participants import past_of
 from .account_sources import account_source
-from .batches import Batch, Data, Levels, Source, in_chunks
+from .batches import Batch, Data, FeedSource, Levels, in_chunks
 from .candles import AllTickersSource, CandleSource, TickerSource
 
 if TYPE_CHECKING:
     from ..engine.core import Core
 
 
-class BookSource(Source):
+class BookSource(FeedSource):
     """The best levels of a book; levels that enter or leave the window are part of the increments."""
 
     def __init__(self, core: Core, product: Product, depth: int) -> None:
@@ -83,7 +83,7 @@ def _level(product: Product, price_ticks: int, total_steps: int) -> list[str]:
     return [records.price(product, price_ticks), records.quantity(product, total_steps)]
 
 
-class TradesSource(Source):
+class TradesSource(FeedSource):
     """Public trades of a product."""
 
     def __init__(self, core: Core, product: Product) -> None:
@@ -105,7 +105,7 @@ class TradesSource(Source):
         return {"symbol": product.symbol, "trades": [trade_record(product, trade) for trade in trades]}
 
 
-class BlockSource(Source):
+class BlockSource(FeedSource):
     """Blocks: those with transactions, and the newest one."""
 
     def __init__(self, core: Core) -> None:
@@ -148,7 +148,7 @@ class BlockSource(Source):
         return [empty]
 
 
-class HeightSource(Source):
+class HeightSource(FeedSource):
     """Height of the newest complete block."""
 
     def snapshot(self, core: Core) -> Data:
@@ -162,7 +162,7 @@ class HeightSource(Source):
         return [self.snapshot(batch.core)] if batch.blocks else []
 
 
-class TransactionSource(Source):
+class TransactionSource(FeedSource):
     """Transactions of all accounts."""
 
     def snapshot(self, core: Core) -> Data:
@@ -202,13 +202,13 @@ def _transaction_record(done: Transaction | TxDone) -> Data:
     }
 
 
-_OF_PRODUCT: Mapping[str, Callable[[Core, Product, Mapping[str, Any]], Source]] = {
+_OF_PRODUCT: Mapping[str, Callable[[Core, Product, Mapping[str, Any]], FeedSource]] = {
     "orderBook": lambda core, product, fields: BookSource(core, product, fields["depth"]),
     "trades": lambda core, product, fields: TradesSource(core, product),
     "candle": lambda core, product, fields: CandleSource(core, product, int(fields["interval"])),
     "ticker": lambda core, product, fields: TickerSource(core, product),
 }
-_OF_ALL: Mapping[str, Callable[[Core], Source]] = {
+_OF_ALL: Mapping[str, Callable[[Core], FeedSource]] = {
     "allTickers": AllTickersSource,
     "block": BlockSource,
     "blockHeight": lambda core: HeightSource(),
@@ -216,7 +216,7 @@ _OF_ALL: Mapping[str, Callable[[Core], Source]] = {
 }
 
 
-def source_for(core: Core, channel: Channel, fields: Mapping[str, Any]) -> Source:
+def source_for(core: Core, channel: Channel, fields: Mapping[str, Any]) -> FeedSource:
     """Return the source of a subscription. Raises MalformedRequest for a product that is not listed."""
     if channel.type in _OF_ALL:
         return _OF_ALL[channel.type](core)

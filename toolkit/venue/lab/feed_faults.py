@@ -11,7 +11,7 @@ from ...protocol.reads.feed import GOING_AWAY
 from .armed_faults import ArmedFaults, Fault
 
 if TYPE_CHECKING:
-    from ..feed.hub import Connection, Hub, Subject
+    from ..feed.hub import FeedConnection, Hub, Subject
 
 FEED = {
     "feed-drop": "messages of a `channel` get lost",
@@ -23,7 +23,7 @@ FEED = {
 
 
 class FeedFaults(ArmedFaults):
-    """The faults of the feed: `venue.feed.faults.add("drop", channel="orderBook", count=3)`.
+    """The faults of the feed: `venue.host.feed.faults.add("drop", channel="orderBook", count=3)`.
 
     A freeze holds back every message, answers to pings included, until it is removed.
     """
@@ -31,7 +31,7 @@ class FeedFaults(ArmedFaults):
     def __init__(self, lock: AbstractContextManager[Any], hub: Callable[[], Hub]) -> None:
         super().__init__(lock)
         self._hub = hub
-        self._held: list[tuple[Connection, Subject | None, str]] = []
+        self._held: list[tuple[FeedConnection, Subject | None, str]] = []
 
     def add(self, kind: str, *, channel: str = "", peer: str = "", after: int = 0, count: int | None = 1) -> Fault:
         """Arm a fault: drop, duplicate, skip, freeze or cut. Raises InputError for another kind."""
@@ -73,7 +73,7 @@ class FeedFaults(ArmedFaults):
         """Return how many sequence numbers to leave out before the next increment of a subject."""
         return sum(1 for _ in self.triggered(("feed-skip",), lambda fault: _matches(fault, subject)))
 
-    def pass_on(self, connection: Connection, subject: Subject, text: str) -> list[str]:
+    def pass_on(self, connection: FeedConnection, subject: Subject, text: str) -> list[str]:
         """Return the texts to send for one data message: none, itself, or itself twice."""
 
         def hit(kind: str) -> bool:
@@ -90,7 +90,7 @@ class FeedFaults(ArmedFaults):
             return []
         return [text, text] if hit("feed-duplicate") else [text]
 
-    def holds(self, connection: Connection, text: str) -> bool:
+    def holds(self, connection: FeedConnection, text: str) -> bool:
         """Hold back an answer to a connection's own message if everything to it is frozen; return whether it was."""
         frozen = any(
             not fault.channel and not fault.after and fault.peer in ("", connection.peer) for fault in self._freezes()

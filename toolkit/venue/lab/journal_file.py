@@ -24,6 +24,8 @@ from ..model.genesis import Genesis
 
 VERSION = "toolkit venue journal 4"
 """Begins the hash chain; the number changes with the venue's rules, because a journal is replayed by them."""
+SCHEMA = "85ec0c56ff75dacf"
+"""Hash of the fields of commands and genesis; tests/test_persisted_formats.py says what to do on a change."""
 EARLIER = tuple(f"toolkit venue journal {number}" for number in (1, 2, 3))
 
 Sync = Literal["full", "os"]

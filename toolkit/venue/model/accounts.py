@@ -13,7 +13,7 @@ import msgspec
 from .constants import CROSS, NEW, NORMAL, ONE_WAY, UNTRIGGERED
 
 
-class VenueOrder(msgspec.Struct, gc=False):
+class VenueOrder(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """One order, from acceptance to its end; live ones are in `VenueAccount.orders`, ended ones in `History.orders`."""
 
     id: int

@@ -26,7 +26,7 @@ class Level:
         """Sum of the orders' leaves."""
 
 
-class Ladder:
+class BookSide:
     """One side of a book. `best` is its best price, 0 when it is empty."""
 
     __slots__ = ("_keys", "best", "levels", "sign")
@@ -98,10 +98,10 @@ class Book:
 
     def __init__(self, product: int) -> None:
         self.product = product
-        self.bids = Ladder(1)
-        self.asks = Ladder(-1)
+        self.bids = BookSide(1)
+        self.asks = BookSide(-1)
 
-    def side(self, side: int) -> Ladder:
+    def side(self, side: int) -> BookSide:
         """Return the ladder where orders of this side rest."""
         return self.bids if side > 0 else self.asks
 

@@ -94,7 +94,7 @@ def default_fee_tiers() -> list[FeeTier]:
     ]
 
 
-class Config(msgspec.Struct, frozen=True):
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every number of a venue that is a choice, fixed at its genesis. Times are in ms, rates in parts of RATE."""
 
     price_interval: int = 3_000
@@ -140,7 +140,7 @@ class Config(msgspec.Struct, frozen=True):
     faucet_pause: int = DAY
 
 
-class Genesis(msgspec.Struct, frozen=True):
+class Genesis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How one venue begins; the same genesis and commands give the same bytes."""
 
     seed: int = 7

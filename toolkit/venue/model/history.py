@@ -283,7 +283,7 @@ class Block(msgspec.Struct, array_like=True, gc=False, frozen=True):
     count: int
 
 
-class Log(msgspec.Struct, Generic[T]):
+class Log(msgspec.Struct, Generic[T], forbid_unknown_fields=True):
     """An append-only list of records with the positions of each account's own."""
 
     records: list[T] = []
@@ -304,7 +304,7 @@ class Log(msgspec.Struct, Generic[T]):
         return [records[at] for at in self.by_account.get(address, ())]
 
 
-class History(msgspec.Struct):
+class History(msgspec.Struct, forbid_unknown_fields=True):
     """All records of a venue, in order; lists only grow."""
 
     orders: Log[VenueOrder] = msgspec.field(default_factory=Log)

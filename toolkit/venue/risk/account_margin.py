@@ -106,55 +106,50 @@ def held(position: Position, step_micro: int) -> int:
 def cross_margin(core: Core, account: VenueAccount) -> Figures:
     """Return the figures of the cross positions and of all orders, also in isolated products.
 
-    Orders in isolated products hold their margin from the cross balance until they fill.
+    Orders in isolated products hold their margin from the cross balance until they fill. Runs for every order, and for
+    every account that traded after each command.
     """
-    equity = account.balance
-    initial = maintenance = 0
+    equity, initial, maintenance = account.balance, 0, 0
     hedge = account.position_mode == HEDGE
     markets, tables = core.state.markets, core.risk_index.tables
     for code, position in account.positions.items():
-        long, short = position.long.size, position.short.size
-        if not (long or short or position.buy_quantity or position.sell_quantity):
+        long, short = position.long, position.short
+        longs, shorts = long.size, short.size
+        buys, sells = position.buy_value, position.sell_value
+        if not (longs or shorts or buys or sells):
             continue
         table = tables[code]
         step_micro = markets[code].mark * table.unit
         if position.mode == ISOLATED:
             initial += standing(account, position, step_micro).initial()
             continue
-        equity += (long - short) * step_micro - position.long.value + position.short.value
-        if long:
-            maintenance += table.maintenance(long * step_micro)
-        if short:
-            maintenance += table.maintenance(short * step_micro)
-        initial += required(exposure(position, step_micro, hedge), position.leverage)
+        net = (longs - shorts) * step_micro
+        if longs:
+            maintenance += table.maintenance(longs * step_micro)
+        if shorts:
+            maintenance += table.maintenance(shorts * step_micro)
+        equity += net - long.value + short.value
+        # `exposed` and `required` written out: resting values are never below 0
+        if hedge:
+            needs = (longs + shorts) * step_micro + buys + sells
+        else:
+            needs, other = net + buys, sells - net
+            if other > needs:
+                needs = other
+        initial -= -needs * 100 // position.leverage
     return Figures(equity, initial, maintenance)
 
 
 def healthy(core: Core, account: VenueAccount) -> bool:
-    """Return whether no position of an account is to be liquidated and nothing is owed.
-
-    In one pass and without `Figures`, because every account that traded is checked after each command.
-    """
-    equity = account.balance
-    maintenance = 0
-    markets, tables = core.state.markets, core.risk_index.tables
-    for code, position in account.positions.items():
-        long, short = position.long, position.short
-        longs, shorts = long.size, short.size
-        if not (longs or shorts):
-            continue
-        table = tables[code]
-        step_micro = markets[code].mark * table.unit
-        need = table.maintenance(longs * step_micro) if longs else 0
-        if shorts:
-            need += table.maintenance(shorts * step_micro)
-        pnl = (longs - shorts) * step_micro - long.value + short.value
-        if position.mode != ISOLATED:
-            equity += pnl
-            maintenance += need
-        elif position.assigned + pnl <= need:
-            return False
-    return equity > maintenance or (not maintenance and equity >= 0)
+    """Return whether no position of an account is to be liquidated and nothing is owed."""
+    equity, _, maintenance = cross_margin(core, account)
+    if equity <= maintenance and (maintenance or equity < 0):
+        return False
+    for position in account.positions.values():
+        if position.mode == ISOLATED and (position.long.size or position.short.size):
+            if isolated_margin(core, position).unhealthy:
+                return False
+    return True
 
 
 def isolated_margin(core: Core, position: Position) -> Figures:
@@ -197,38 +192,8 @@ def wallet(core: Core, account: VenueAccount) -> WalletFigures:
 
 def available(core: Core, account: VenueAccount) -> int:
     """Return what new positions and orders may use: balance + cross PnL − initial margin of positions and orders."""
-    equity, initial = equity_and_initial(core, account)
-    return equity - initial
-
-
-def equity_and_initial(core: Core, account: VenueAccount) -> tuple[int, int]:
-    """Return equity and initial margin as `cross_margin` does.
-
-    A loop of its own with `exposed` written out, because it runs for every order.
-    """
-    equity, initial = account.balance, 0
-    hedge = account.position_mode == HEDGE
-    markets, tables = core.state.markets, core.risk_index.tables
-    for code, position in account.positions.items():
-        long, short = position.long, position.short
-        longs, shorts = long.size, short.size
-        buy, sell = position.buy_value, position.sell_value
-        if not (longs or shorts or buy or sell):
-            continue
-        step_micro = markets[code].mark * tables[code].unit
-        if position.mode == ISOLATED:
-            initial += standing(account, position, step_micro).initial()
-            continue
-        net = (longs - shorts) * step_micro
-        if hedge:
-            needs = (longs + shorts) * step_micro + buy + sell
-        else:
-            needs, other = net + buy, sell - net
-            if other > needs:
-                needs = other
-        equity += net - long.value + short.value
-        initial -= -needs * 100 // position.leverage
-    return equity, initial
+    figures = cross_margin(core, account)
+    return figures.equity - figures.initial
 
 
 def withdrawable(core: Core, account: VenueAccount) -> int:

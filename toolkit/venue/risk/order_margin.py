@@ -67,7 +67,7 @@ def check_increase(
     _check_size(table, need.reach, position.leverage)
     if only_size:
         return
-    equity, initial = account_margin.equity_and_initial(core, account)
+    equity, initial, _ = account_margin.cross_margin(core, account)
     initial += need.margin - standing.initial()
     loss = need.loss
     if taken_steps:
@@ -118,7 +118,7 @@ def _fits_easily(
     reach = _reach(position, side, mark_ticks * table.unit) + value
     if reach > table.first_notional or position.leverage > table.first_leverage:
         return False
-    equity, initial = account_margin.equity_and_initial(core, account)
+    equity, initial, _ = account_margin.cross_margin(core, account)
     return equity - initial > value * 100 // position.leverage + (2 * value if crosses else 0) + 1
 
 
@@ -196,7 +196,7 @@ def fits(core: Core, account: VenueAccount, position: Position, side: int) -> bo
 
     In one-way mode: in hedge mode no order loses its cover.
     """
-    equity, initial = account_margin.equity_and_initial(core, account)
+    equity, initial, _ = account_margin.cross_margin(core, account)
     if equity < initial:
         return False
     table = core.risk_index.tables[position.product]

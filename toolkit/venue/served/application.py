@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket
 
 from ...environments import FEED_PATH
 from ...protocol.reads.feed import POLICY_CLOSE
-from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, Request, enveloped, too_large
+from ..api.gateway import EXCHANGE_PATH, MAX_BODY, Answer, Gateway, HttpRequest, enveloped, too_large
 from ..feed.hub import Hub
 from .boundary import Boundary, is_protected
 from .lanes import Lane
@@ -107,7 +107,9 @@ class Application:
             return too_large(MAX_BODY + 1)
         path, client = str(scope["path"]), scope.get("client")
         query = scope["query_string"].decode("latin-1")
-        return await self._lane(path).answer(Request(scope["method"], path, query, body, client[0] if client else ""))
+        return await self._lane(path).answer(
+            HttpRequest(scope["method"], path, query, body, client[0] if client else "")
+        )
 
     def _lane(self, path: str) -> Lane:
         if path == EXCHANGE_PATH:

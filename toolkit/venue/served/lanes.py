@@ -14,9 +14,9 @@ import threading
 from collections.abc import Sequence
 from time import monotonic
 
-from ..api.gateway import Answer, Gateway, Request, Started, enveloped
+from ..api.gateway import Answer, Gateway, HttpRequest, Started, enveloped
 
-Job = tuple[Request, asyncio.Future[Answer]]
+Job = tuple[HttpRequest, asyncio.Future[Answer]]
 
 WAITING = 2_000
 """Requests that may wait in one lane; more are answered 503."""
@@ -42,7 +42,7 @@ class Lane:
         for thread in self._threads:
             thread.start()
 
-    async def answer(self, request: Request) -> Answer:
+    async def answer(self, request: HttpRequest) -> Answer:
         """Return the answer to a request, once a thread has come to it."""
         if self._jobs.qsize() >= WAITING:
             return enveloped(

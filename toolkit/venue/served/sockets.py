@@ -14,7 +14,7 @@ from ...protocol.reads.feed import MALFORMED, refusal
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from ..feed.hub import Connection, Hub
+    from ..feed.hub import FeedConnection, Hub
 
 GOODBYE = 2.0
 """Seconds a client that was disconnected has to read what is queued and the reason."""
@@ -61,7 +61,7 @@ async def bridge(hub: Hub, websocket: WebSocket, peer: str) -> None:
             await _close(connection, websocket)
 
 
-async def _receive(connection: Connection, websocket: WebSocket) -> None:
+async def _receive(connection: FeedConnection, websocket: WebSocket) -> None:
     """Pass the client's messages to the feed, until it disconnects or the connection is closed."""
     while not connection.closed:
         message = await websocket.receive()
@@ -75,7 +75,7 @@ async def _receive(connection: Connection, websocket: WebSocket) -> None:
             connection.send(text)
 
 
-async def _send(connection: Connection, websocket: WebSocket, woken: asyncio.Event) -> None:
+async def _send(connection: FeedConnection, websocket: WebSocket, woken: asyncio.Event) -> None:
     """Send the queued messages to the client, until the connection is closed and its queue is empty."""
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
         while True:
@@ -91,7 +91,7 @@ async def _send(connection: Connection, websocket: WebSocket, woken: asyncio.Eve
             connection.check_idle()
 
 
-async def _close(connection: Connection, websocket: WebSocket) -> None:
+async def _close(connection: FeedConnection, websocket: WebSocket) -> None:
     reason = connection.reason.encode()[:_REASON].decode(errors="ignore")
     with contextlib.suppress(TimeoutError, RuntimeError, WebSocketDisconnect):
         await asyncio.wait_for(websocket.close(connection.close_code, reason), GOODBYE)

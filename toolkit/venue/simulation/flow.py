@@ -40,7 +40,7 @@ _MINUTES_ROOT_PPM = 37_947_332
 """Square root of the minutes of a day, in millionths."""
 
 
-class Source(NamedTuple):
+class FlowSource(NamedTuple):
     """What decides the flow of one product."""
 
     seed: int
@@ -74,9 +74,9 @@ class Source(NamedTuple):
         return self.minute_parts * common // SIGMA, self.minute_parts * own // SIGMA
 
 
-def source_of(market: Market, seed: int, code: int, symbol: str) -> Source:
+def source_of(market: Market, seed: int, code: int, symbol: str) -> FlowSource:
     """Return the source of a product's flow."""
-    return Source(
+    return FlowSource(
         mix(seed, market.seed),
         code,
         market.flow(symbol),
@@ -91,7 +91,7 @@ def source_of(market: Market, seed: int, code: int, symbol: str) -> Source:
     )
 
 
-def volatility(source: Source, first: int, count: int) -> Any:
+def volatility(source: FlowSource, first: int, count: int) -> Any:
     """Return the volatility of `count` minutes from Unix minute `first` on, in millionths of the usual, as int64."""
     import numpy as np
 
@@ -116,20 +116,20 @@ def volatility(source: Source, first: int, count: int) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _day(source: Source, day: int) -> tuple[Any, Any]:
+def _day(source: FlowSource, day: int) -> tuple[Any, Any]:
     """Return the volatility and the premium of a day's minutes, which its blocks need."""
     first = day * _DAY_MINUTES
     return volatility(source, first, _DAY_MINUTES), premium(source, first, _DAY_MINUTES)
 
 
-def _of_block(source: Source, first: int) -> tuple[Any, Any]:
+def _of_block(source: FlowSource, first: int) -> tuple[Any, Any]:
     """Return the volatility and the premium of a block's minutes."""
     day, minute = divmod(first, _DAY_MINUTES)
     heat, premiums = _day(source, day)
     return heat[minute : minute + BLOCK_MINUTES], premiums[minute : minute + BLOCK_MINUTES]
 
 
-def minute_returns(source: Source, volatilities: Any, first: int) -> Any:
+def minute_returns(source: FlowSource, volatilities: Any, first: int) -> Any:
     """Return the returns of minutes in PARTS, jumps included."""
     import numpy as np
 
@@ -142,7 +142,7 @@ def minute_returns(source: Source, volatilities: Any, first: int) -> Any:
     return moved * volatilities // SIGMA
 
 
-def jumps(source: Source, owner: int, first: int, count: int, scale: int = SIGMA) -> tuple[Any, Any]:
+def jumps(source: FlowSource, owner: int, first: int, count: int, scale: int = SIGMA) -> tuple[Any, Any]:
     """Return which of `count` minutes have a jump, and the jumps in PARTS; `owner` 0 has those of all products."""
     import numpy as np
 
@@ -156,7 +156,7 @@ def jumps(source: Source, owner: int, first: int, count: int, scale: int = SIGMA
     return at, size * (2 * bits(word, 63, 1) - 1)
 
 
-def premium(source: Source, first: int, count: int, apart: int = 1) -> Any:
+def premium(source: FlowSource, first: int, count: int, apart: int = 1) -> Any:
     """Return the premium of the perpetual over its index, in millionths, each `apart` minutes from `first` on.
 
     Three components that change over hours, half a day and days, a straight line between their values.
@@ -186,7 +186,7 @@ Order = tuple[int, int, int]
 """A taker order: its kind, the side it takes if it has no other reason (+1 or −1), and its value in micro-USDC."""
 
 
-class Block(NamedTuple):
+class FlowBlock(NamedTuple):
     """The events of one product in BLOCK_MINUTES minutes, by time (ms)."""
 
     news_times: list[int]
@@ -199,7 +199,7 @@ class Block(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def block(source: Source, scales: Scales, number: int) -> Block:
+def block(source: FlowSource, scales: Scales, number: int) -> FlowBlock:
     """Return the events of block `number` (0 begins with 1970)."""
     import numpy as np
 
@@ -213,7 +213,7 @@ def block(source: Source, scales: Scales, number: int) -> Block:
     parts.append(_informed(source, news_times, news, end))
     times, *columns = (np.concatenate(each) for each in zip(*parts, strict=True))
     order, news_order = np.argsort(times, kind="stable"), np.argsort(news_times, kind="stable")
-    return Block(
+    return FlowBlock(
         news_times[news_order].tolist(),
         news[news_order].tolist(),
         times[order].tolist(),
@@ -222,7 +222,7 @@ def block(source: Source, scales: Scales, number: int) -> Block:
     )
 
 
-def _news(source: Source, scales: Scales, heat: Any, first: int) -> tuple[Any, Any]:
+def _news(source: FlowSource, scales: Scales, heat: Any, first: int) -> tuple[Any, Any]:
     """Return times and sizes of the news of a block: small ones at random instants of each minute, and its jumps."""
     import numpy as np
 
@@ -242,7 +242,7 @@ def _news(source: Source, scales: Scales, heat: Any, first: int) -> tuple[Any, A
 
 
 @lru_cache(maxsize=64)
-def _clusters(source: Source, scales: Scales, first: int) -> tuple[Any, Any, Any, Any]:
+def _clusters(source: FlowSource, scales: Scales, first: int) -> tuple[Any, Any, Any, Any]:
     """Return the taker orders of the clusters that begin in a block, some of them after its end."""
     import numpy as np
 
@@ -269,7 +269,7 @@ def _clusters(source: Source, scales: Scales, first: int) -> tuple[Any, Any, Any
     return time, kind, side, value * (SIGMA * 4 // 10 + hot * 6 // 10) // SIGMA
 
 
-def _takers(source: Source, place: int, count: int) -> tuple[Any, Any, Any]:
+def _takers(source: FlowSource, place: int, count: int) -> tuple[Any, Any, Any]:
     """Return kinds, sides and values of taker orders; each side is often that of a large order worked in parts."""
     import numpy as np
 
@@ -291,7 +291,7 @@ def _takers(source: Source, place: int, count: int) -> tuple[Any, Any, Any]:
     return kind, 2 * side - 1, np.maximum(value, SIGMA)
 
 
-def _informed(source: Source, times: Any, news: Any, end: int) -> list[Any]:
+def _informed(source: FlowSource, times: Any, news: Any, end: int) -> list[Any]:
     """Return the orders of those who hear some of the news before the makers do."""
     import numpy as np
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..model.history import Candle, PublicTrade
 from ..model.market import ProductFlow
 from ..model.rng import SIGMA, mix
-from .flow import MINUTE_MS, PARTS, Source, minute_returns, premium, volatility
+from .flow import MINUTE_MS, PARTS, FlowSource, minute_returns, premium, volatility
 from .noise import EXP_BITS, LOG_BITS, bits, exponential, waits, words
 
 DAYS = 1_200
@@ -39,7 +39,7 @@ _WICK_PPM = 400_000
 class Past(NamedTuple):
     """What decides the past of one product: prices in ticks, quantities in steps."""
 
-    source: Source
+    source: FlowSource
     genesis: int
     """In ms; the past ends at the start of its minute."""
     start: int

@@ -13,7 +13,7 @@ from ..model.accounts import VenueOrder
 from ..model.market import Market
 from ..model.simulation_state import MakerState, SimulatedProduct, Simulation
 from . import flow
-from .flow import PARTS, Block, Source
+from .flow import PARTS, FlowBlock, FlowSource
 
 if TYPE_CHECKING:
     from ...products import Product
@@ -46,11 +46,11 @@ class Quoted:
         self.unit, self.most_steps = self.product.unit, self.product.max_steps
         self.market = core.state.markets[code]
         self.sim: SimulatedProduct = simulation.products[code]
-        self.source: Source = flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
+        self.source: FlowSource = flow.source_of(simulation.market, core.state.seed, code, self.product.symbol)
         self.usual_heat, self.minute_parts = self.source.usual_news, self.source.minute_parts
-        self.block: Block | None = None
+        self.block: FlowBlock | None = None
         """The block in which news are heard, its number, and the place of the next event."""
-        self.order_block: Block | None = None
+        self.order_block: FlowBlock | None = None
         """The block in which orders come, likewise."""
         self.number = self.at = self.order_at = 0
         self.minute = 0

@@ -19,7 +19,7 @@ from ..model.constants import GTC, LIMIT
 from ..model.market import Maker
 from ..model.simulation_state import MakerState, Simulation
 from . import flow
-from .flow import PARTS, Block, Order
+from .flow import PARTS, FlowBlock, Order
 from .quoted import FINE, FINE_BITS, FLOW_TICKS, PPM, WIDTHS, Quoted, around, taken_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Quotes:
 
     # news
 
-    def place(self, quoted: Quoted, time: int) -> Block:
+    def place(self, quoted: Quoted, time: int) -> FlowBlock:
         """Return the block of news that holds a time."""
         number = time // flow.BLOCK_MS
         if quoted.block is None or quoted.number != number:

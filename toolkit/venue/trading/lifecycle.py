@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..engine import events as ev
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
-from ..model.book import Ladder, Level
+from ..model.book import BookSide
 from ..model.constants import CANCELED, FILLED, REJECTED, UNTRIGGERED
 from ..model.history import OrderEvent
 from ..risk import order_margin
@@ -111,8 +111,9 @@ def reduce_leaves(core: Core, position: Position, order: VenueOrder, leaves: int
     _publish_level(core, order, level.total)
 
 
-def fill_resting(core: Core, position: Position, order: VenueOrder, ladder: Ladder, level: Level, steps: int) -> None:
-    """Take what is traded out of the first order of a level; an empty order leaves the book, an empty level too."""
+def fill_resting(core: Core, position: Position, order: VenueOrder, ladder: BookSide, steps: int) -> None:
+    """Take what is traded out of a resting order; an empty order leaves the book, an empty level too."""
+    level = ladder.levels[order.price]
     order.leaves -= steps
     level.total -= steps
     count_resting(core, position, order, -steps)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from ...products import Product
 from ..engine.core import Core
 from ..model.accounts import Position, VenueAccount, VenueOrder
+from ..model.book import BookSide
 from ..model.constants import CANCELED, FILLED, FOK, GTC, HEDGE, IOC, ISOLATED, MAKER, POST_ONLY, TAKER
+from ..model.state import MarketState
 from ..risk import account_margin, isolated_fills
 from . import lifecycle, settlement
 from .liquidity import fillable
@@ -26,9 +28,7 @@ def process_order(core: Core, account: VenueAccount, position: Position, order: 
     if 0 < book.asks.best <= limit_ticks if order.side > 0 else book.bids.best >= limit_ticks:
         match(core, account, position, order, limit_ticks)
     if not order.leaves:
-        # a reduce-only order that was cut to its position has traded less than it ordered
-        status = FILLED if order.filled == order.quantity else CANCELED
-        lifecycle.end(core, account, position, order, status, order.reason)
+        _end_filled(core, account, position, order)
     elif order.price and (order.tif == GTC or order.tif == POST_ONLY):
         lifecycle.add_to_book(core, account, position, order)
         if order.reduce or order.closing:
@@ -61,95 +61,87 @@ def _prepare_fill_or_kill(core: Core, account: VenueAccount, order: VenueOrder, 
 
 def match(core: Core, account: VenueAccount, position: Position, order: VenueOrder, limit_ticks: int) -> None:
     """Trade an order against the other side of the book while prices are at `limit_ticks` or better."""
-    code, side, address = order.product, order.side, order.address
+    code, side = order.product, order.side
     book = core.books[code]
     ladder = book.asks if side > 0 else book.bids
-    product, market, accounts = core.products[code], core.state.markets[code], core.state.accounts
-    settle = settlement.settle
+    product, market = core.products[code], core.state.markets[code]
     while order.leaves:
         price_ticks = ladder.best
         if not price_ticks or (price_ticks > limit_ticks if side > 0 else price_ticks < limit_ticks):
             break
-        level = ladder.levels[price_ticks]
-        maker = next(iter(level.orders.values()))
-        if maker.address == address:
+        maker = next(iter(ladder.levels[price_ticks].orders.values()))
+        if maker.address == order.address:
             lifecycle.cancel(core, account, maker, f"self-trade prevented: met order {order.id} of the same account")
-            continue
-        maker_account = accounts[maker.address]
-        maker_position = maker_account.positions[code]
-        wanted, there = order.leaves, maker.leaves
-        quantity_steps = there if there < wanted else wanted
-        # the makers of a FOK order were trimmed before the matching: it must not fall short now
-        if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
-            closed = account_margin.reducible(maker_account, maker_position, -side)
-            opened = quantity_steps - closed
-            if not isolated_fills.has_margin_for(
-                core, maker_account, maker_position, -side, opened, opened * price_ticks * product.unit
-            ):
-                trim_uncollateralised_maker(core, maker, there - closed)
-                continue
-        order.leaves = wanted - quantity_steps
-        lifecycle.fill_resting(core, maker_position, maker, ladder, level, quantity_steps)
-        value = price_ticks * quantity_steps * product.unit
-        exec_id = settlement.publish_trade(core, product, market, side, price_ticks, quantity_steps, value)
-        # always the maker first: ledger entries and events are numbered, so their order is part of the state
-        settle(
-            core,
-            product,
-            market,
-            maker_account,
-            maker_position,
-            maker,
-            price_ticks,
-            quantity_steps,
-            value,
-            MAKER,
-            exec_id,
-        )
-        settle(core, product, market, account, position, order, price_ticks, quantity_steps, value, TAKER, exec_id)
-        # a reduce-only maker's own fill may have cancelled the rest of it already
-        if not maker.leaves and maker.status < FILLED:
-            status = FILLED if maker.filled == maker.quantity else CANCELED
-            lifecycle.end(core, maker_account, maker_position, maker, status, maker.reason)
+        else:
+            _fill(core, product, market, account, position, order, maker, ladder, order.leaves)
     if core.risk_index.loosened:
         _drop_uncovered_orders(core)
 
 
 def fill_maker(
-    core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder, quantity_steps: int
+    core: Core, account: VenueAccount, position: Position, order: VenueOrder, maker: VenueOrder, most_steps: int
 ) -> None:
-    """Trade a live order against one resting order, wherever that is in the book, at its price.
+    """Trade up to `most_steps` of a live order against one resting order, wherever that is in the book, at its price.
 
-    For counterparties that know which order they meet; what would open an isolated position without margin is cut.
+    For counterparties that know which order they meet.
     """
     code = order.product
-    product, market = core.products[code], core.state.markets[code]
-    maker_account = core.state.accounts[maker.address]
-    maker_position = maker_account.positions[code]
-    if maker_position.mode == ISOLATED and not (maker.reduce or maker.closing):
-        closed = account_margin.reducible(maker_account, maker_position, maker.side)
-        opened = quantity_steps - closed
-        value = opened * maker.price * product.unit
-        if not isolated_fills.has_margin_for(core, maker_account, maker_position, maker.side, opened, value):
-            trim_uncollateralised_maker(core, maker, maker.leaves - closed)
-    quantity_steps = min(quantity_steps, maker.leaves)
-    if quantity_steps <= 0:
-        return
     ladder = core.books[code].side(maker.side)
-    order.leaves -= quantity_steps
-    lifecycle.fill_resting(core, maker_position, maker, ladder, ladder.levels[maker.price], quantity_steps)
-    value = maker.price * quantity_steps * product.unit
-    exec_id = settlement.publish_trade(core, product, market, order.side, maker.price, quantity_steps, value)
-    for side in ((maker_account, maker_position, maker, MAKER), (account, position, order, TAKER)):
-        holder, held, traded, role = side
-        settlement.settle(
-            core, product, market, holder, held, traded, maker.price, quantity_steps, value, role, exec_id
-        )
-    if not maker.leaves and maker.status < FILLED:
-        status = FILLED if maker.filled == maker.quantity else CANCELED
-        lifecycle.end(core, maker_account, maker_position, maker, status, maker.reason)
+    market = core.state.markets[code]
+    _fill(core, core.products[code], market, account, position, order, maker, ladder, most_steps)
     if core.risk_index.loosened:
         _drop_uncovered_orders(core)
+
+
+def _fill(
+    core: Core,
+    product: Product,
+    market: MarketState,
+    account: VenueAccount,
+    position: Position,
+    order: VenueOrder,
+    maker: VenueOrder,
+    ladder: BookSide,
+    most_steps: int,
+) -> None:
+    """Trade up to `most_steps` of an order against a resting one at its price.
+
+    What would open an isolated position of the maker without margin is cut. It may be the whole maker.
+    """
+    maker_account = core.state.accounts[maker.address]
+    maker_position = maker_account.positions[maker.product]
+    price_ticks, leaves = maker.price, maker.leaves
+    quantity_steps = leaves if leaves < most_steps else most_steps
+    # the makers of a FOK order were trimmed before the matching: it must not fall short now
+    if maker_position.mode == ISOLATED and order.tif != FOK and not (maker.reduce or maker.closing):
+        closed = account_margin.reducible(maker_account, maker_position, maker.side)
+        opened = quantity_steps - closed
+        if not isolated_fills.has_margin_for(
+            core, maker_account, maker_position, maker.side, opened, opened * price_ticks * product.unit
+        ):
+            trim_uncollateralised_maker(core, maker, leaves - closed)
+            quantity_steps = maker.leaves  # what closes, or nothing
+            if not quantity_steps:
+                return
+    order.leaves -= quantity_steps
+    lifecycle.fill_resting(core, maker_position, maker, ladder, quantity_steps)
+    value = price_ticks * quantity_steps * product.unit
+    exec_id = settlement.publish_trade(core, product, market, order.side, price_ticks, quantity_steps, value)
+    settle = settlement.settle
+    # always the maker first: ledger entries and events are numbered, so their order is part of the state
+    settle(
+        core, product, market, maker_account, maker_position, maker, price_ticks, quantity_steps, value, MAKER, exec_id
+    )
+    settle(core, product, market, account, position, order, price_ticks, quantity_steps, value, TAKER, exec_id)
+    # a reduce-only maker's own fill may have cancelled the rest of it already
+    if not maker.leaves and maker.status < FILLED:
+        _end_filled(core, maker_account, maker_position, maker)
+
+
+def _end_filled(core: Core, account: VenueAccount, position: Position, order: VenueOrder) -> None:
+    """End an order without open steps. One that was cut to its position has traded less than it ordered."""
+    status = FILLED if order.filled == order.quantity else CANCELED
+    lifecycle.end(core, account, position, order, status, order.reason)
 
 
 def _drop_uncovered_orders(core: Core) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from ...errors import ExchangeError, OutcomeUnknown
 from ..base_panel.number_format import grouped, trimmed
 
 if TYPE_CHECKING:
@@ -53,6 +54,23 @@ class OrderTracker:
 
         prepared = self.prepared
         return intent_id(prepared.environment.name, prepared.signer, prepared.nonce)
+
+    def send(self, session: Any, prepared: Prepared) -> Receipt:
+        """Send the request."""
+        receipt: Receipt = session.send_prepared(prepared, confirmed=True)
+        self.receipt = receipt
+        return receipt
+
+    def record_failure(self, error: BaseException) -> bool:
+        """Take the error of sending: without an answer, or after an interrupt, the outcome is unknown."""
+        self.failure = str(error)
+        if isinstance(error, ExchangeError):
+            self.failed, self.receipt, self.failure = REJECTED, error.receipt, error.message
+        elif isinstance(error, OutcomeUnknown) or not isinstance(error, Exception):
+            self.failed = UNKNOWN
+        else:
+            self.failed = NOT_SENT
+        return True
 
     def add_events(self, items: Sequence[Mapping[str, Any]]) -> None:
         """Add the events of the feed that belong to this order."""

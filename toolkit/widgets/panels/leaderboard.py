@@ -88,7 +88,8 @@ class Board:
 class Leaderboard(Panel):
     """The students of a class by return: equity, drawdown, fees and trades, and the teacher's latest news.
 
-    `frame()` returns it as a DataFrame.
+    For the teacher and the students of a class. `frame()` returns it as a DataFrame. Raises InputError for a venue that
+    serves no class.
     """
 
     _esm = module("base_panel/common.js", "base_panel/table.js", "panels/leaderboard.js")
