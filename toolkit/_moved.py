@@ -24,7 +24,7 @@ MOVED = {
     "venue venue.trading": (
         "orders brackets conditional>trigger_orders matching lifecycle liquidity positions margins>margin_actions"
     ),
-    "venue venue.programs": "permissions builders vaults vault_queries vault_value referrals",
+    "venue venue.programs": "permissions builders vaults vault_value referrals",
     "venue venue.simulation": "market>participants pricepath>flow replay interventions",
     "venue venue.api": (
         "gateway guard>admission transport info info_accounts info_market info_orders info_programs records"
